@@ -1,0 +1,65 @@
+//! `cargo xtask bench`: how fast everything is.
+
+use crate::command::{Outcome, cargo, exists, program, root};
+
+/// The large reference trace, on machines that have the reference traces.
+const LARGE: &str = "../shared/traces/own/ocamlopt-large/trace.ctf.zst";
+
+pub(crate) fn run(trace: Option<&str>) -> Outcome {
+    cargo(&[
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "heapline-bench",
+    ])
+    .run()?;
+    let bench = root()
+        .join("target/release/heapline-bench")
+        .display()
+        .to_string();
+    match trace {
+        Some(trace) => program(&bench, &[trace]).run()?,
+        None => {
+            let large = root().join(LARGE);
+            if large.exists() {
+                program(&bench, &[&large.display().to_string()]).run()?;
+            }
+            program(&bench, &[]).run()?;
+        }
+    }
+    if exists("valgrind") {
+        count(&bench)
+    } else {
+        println!(
+            "\nFor instruction counts, which do not depend on how busy the machine is, install valgrind."
+        );
+        Ok(())
+    }
+}
+
+/// Instructions per event, of a generated trace.
+fn count(bench: &str) -> Outcome {
+    println!("\n{:<20} {:>18}", "", "instructions/event");
+    for operation in program(bench, &["--list"]).output()?.lines() {
+        let callgrind = [
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            "--toggle-collect=heapline_bench::measured*",
+            bench,
+            "--count",
+            operation,
+        ];
+        let output = program("valgrind", &callgrind).output()?;
+        let instructions = output
+            .lines()
+            .find_map(|line| line.split("Collected : ").nth(1))
+            .and_then(|count| count.trim().parse::<f64>().ok());
+        let events = output.lines().find_map(|line| line.parse::<f64>().ok());
+        let (Some(instructions), Some(events)) = (instructions, events) else {
+            return Err(format!("valgrind counted nothing:\n{output}"));
+        };
+        println!("{operation:<20} {:>18.1}", instructions / events);
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Programs that are run for their effect.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// What went wrong, in words.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// The project's folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."))
+        .to_owned()
+}
+
+/// A program with its arguments, run in the project's folder.
+pub(crate) struct Run {
+    command: Command,
+    text: String,
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo(arguments: &[&str]) -> Run {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let mut run = program(&cargo, arguments);
+    run.text = format!("cargo {}", arguments.join(" "));
+    // The flags of the build that built us are not meant for what we build.
+    run.command.env_remove("RUSTFLAGS");
+    run
+}
+
+/// Any program.
+pub(crate) fn program(name: &str, arguments: &[&str]) -> Run {
+    let mut command = Command::new(name);
+    command.args(arguments).current_dir(root());
+    Run {
+        command,
+        text: format!("{name} {}", arguments.join(" ")),
+    }
+}
+
+/// Whether a program can be started at all.
+pub(crate) fn exists(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
+}
+
+impl Run {
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self.text = format!("{name}={value:?} {}", self.text);
+        self
+    }
+
+    pub(crate) fn quiet(mut self) -> Self {
+        self.command.stdout(Stdio::null());
+        self
+    }
+
+    /// Runs it; anything but success is an error.
+    pub(crate) fn run(mut self) -> Outcome {
+        println!("\n> {}", self.text);
+        let started = Instant::now();
+        let status = self
+            .command
+            .status()
+            .map_err(|error| format!("cannot run `{}`: {error}", self.text))?;
+        if !status.success() {
+            return Err(format!("`{}` failed ({status})", self.text));
+        }
+        println!("  ({:.1} s)", started.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Runs it and returns what it prints on both of its outputs.
+    pub(crate) fn output(mut self) -> Outcome<String> {
+        let output = self
+            .command
+            .output()
+            .map_err(|error| format!("cannot run `{}`: {error}", self.text))?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text += &String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            return Err(format!(
+                "`{}` failed ({}):\n{text}",
+                self.text, output.status
+            ));
+        }
+        Ok(text)
+    }
+}

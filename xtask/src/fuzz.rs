@@ -1,0 +1,96 @@
+//! `cargo xtask fuzz`: the fuzz targets, on a stable toolchain.
+//!
+//! cargo-fuzz is the better tool for a long hunt (`cargo +nightly fuzz run reader`), but needs a
+//! nightly compiler for its sanitizers. Safe code has little use for those, and coverage, which the
+//! fuzzer lives on, can be had without.
+
+use std::fs;
+use std::path::Path;
+
+use crate::command::{Outcome, cargo, program, root};
+
+const TARGETS: [&str; 3] = ["reader", "locations", "round_trip"];
+
+/// What cargo-fuzz passes for coverage.
+const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+
+/// Runs each target for so many seconds, from the fixtures and whatever earlier runs found.
+pub(crate) fn run(seconds: u32) -> Outcome {
+    // With an explicit target the flags do not reach build scripts, which would not link.
+    let host = host()?;
+    let build = [
+        "build",
+        "--locked",
+        "--release",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+    ];
+    cargo(&[&build[..], &["--target", &host]].concat())
+        .env("RUSTFLAGS", COVERAGE)
+        .run()?;
+    for target in TARGETS {
+        let corpus = root().join("fuzz/corpus").join(target);
+        seed(&corpus, target)
+            .map_err(|error| format!("cannot write the seeds of {target}: {error}"))?;
+        let artifacts = root().join("fuzz/artifacts").join(target);
+        fs::create_dir_all(&artifacts).map_err(|error| error.to_string())?;
+        let path = format!("fuzz/target/{host}/release/{target}");
+        let corpus = corpus.display().to_string();
+        let limits = [
+            format!("-max_total_time={seconds}"),
+            format!("-artifact_prefix={}/", artifacts.display()),
+            "-rss_limit_mb=1000".into(),
+            "-timeout=20".into(),
+            "-max_len=70000".into(),
+            "-print_final_stats=1".into(),
+            "-verbosity=0".into(),
+        ];
+        let mut arguments: Vec<&str> = limits.iter().map(String::as_str).collect();
+        arguments.push(&corpus);
+        program(&path, &arguments).run()?;
+    }
+    Ok(())
+}
+
+/// Gives a target the fixtures to start from.
+fn seed(corpus: &Path, target: &str) -> std::io::Result<()> {
+    fs::create_dir_all(corpus)?;
+    if target == "locations" {
+        // It makes the trace around its input by itself.
+        return Ok(());
+    }
+    let mut folders = vec![root().join("fixtures")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "ctf") {
+                let mut bytes = fs::read(&path)?;
+                if target == "reader" {
+                    // This target takes its options from the first byte.
+                    bytes.insert(0, 0xf0);
+                }
+                let name: Vec<_> = path
+                    .iter()
+                    .rev()
+                    .take(2)
+                    .map(|part| part.to_string_lossy())
+                    .collect();
+                fs::write(corpus.join(name.join("-")), bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn host() -> Outcome<String> {
+    let version = program("rustc", &["-vV"]).output()?;
+    version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .ok_or_else(|| "rustc does not say what machine it is for".into())
+}

@@ -1,0 +1,68 @@
+//! What a person would otherwise do by hand.
+//!
+//! No dependencies: it must build where nothing else does yet.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it is a program that talks to the developer"
+)]
+
+mod bench;
+mod command;
+mod fuzz;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+use command::{Outcome, cargo};
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  test      set up what is missing, then check everything: format, lints, tests, docs,
+            fuzz targets, and what the README promises
+  fuzz [S]  run each fuzz target for S seconds (60 if not given)
+  bench [TRACE]
+            speed of reading, writing and dumping, and instruction counts
+  fixtures  make the fixtures that are generated, after their generator was changed
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments[..] {
+        ["test"] => test::run(),
+        ["fuzz"] => fuzz::run(60),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::run(seconds),
+            Err(_) => Err(format!("{seconds} is no number of seconds")),
+        },
+        ["bench"] => bench::run(None),
+        ["bench", trace] => bench::run(Some(trace)),
+        ["fixtures"] => fixtures(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn fixtures() -> Outcome {
+    cargo(&[
+        "run",
+        "--quiet",
+        "--package",
+        "heapline-testkit",
+        "--bin",
+        "make-fixtures",
+    ])
+    .run()
+}

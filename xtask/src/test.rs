@@ -1,0 +1,51 @@
+//! `cargo xtask test`: everything that must hold before a change is done.
+
+use crate::command::{Outcome, cargo};
+use crate::{fuzz, setup};
+
+/// Enough to notice a target that is broken, not enough to find what is rare.
+const FUZZ_SECONDS: u32 = 15;
+
+pub(crate) fn run() -> Outcome {
+    setup::debian("cc", "build-essential")?;
+    setup::debian("c++", "build-essential")?;
+    setup::rust_component("rustfmt", "rustfmt")?;
+    setup::rust_component("cargo-clippy", "clippy")?;
+
+    cargo(&["fmt", "--all", "--check"]).run()?;
+    cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
+    let lint = [
+        "clippy",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+    ];
+    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
+    // The recorder of OCaml programs takes the trace library without its extras.
+    let bare = [
+        "clippy",
+        "--locked",
+        "--package",
+        "heapline-trace",
+        "--no-default-features",
+    ];
+    cargo(&[&bare[..], &["--", "-D", "warnings"]].concat()).run()?;
+    cargo(&["test", "--locked", "--workspace"]).run()?;
+    cargo(&[
+        "doc",
+        "--locked",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ])
+    .env("RUSTDOCFLAGS", "-D warnings")
+    .run()?;
+    fuzz::run(FUZZ_SECONDS)?;
+    // The first of the README's two commands; this is the second.
+    cargo(&["run", "--locked", "--release", "--", "demo"])
+        .quiet()
+        .run()?;
+    println!("\nAll is well.");
+    Ok(())
+}
