@@ -1,0 +1,304 @@
+//! What was wrong with a trace: where, and what it cost.
+
+use std::fmt;
+
+/// All that was found wrong while reading a trace.
+///
+/// The first flaws are listed one by one; the totals count all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Damage {
+    flaws: Vec<Flaw>,
+    /// Flaws found, including those too many to be listed.
+    pub count: u64,
+    /// Bytes from which nothing could be recovered.
+    pub lost_bytes: u64,
+    /// Allocation events that are known to be missing.
+    pub lost_allocations: u64,
+    /// Allocations whose stack may have wrong frames because it builds on a part that was lost.
+    pub uncertain_stacks: u64,
+    /// Locations whose names may be wrong because they build on a part that was lost.
+    pub uncertain_names: u64,
+}
+
+/// One thing that is wrong with a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Flaw {
+    /// Where, in bytes from the start of the decompressed trace.
+    pub offset: u64,
+    /// What is wrong.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub kind: FlawKind,
+}
+
+/// What can be wrong with a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum FlawKind {
+    /// The file ends inside a packet, as it does when the program is killed or the disk is full.
+    Truncated {
+        /// Bytes of the last packet that are there but could not be used.
+        lost_bytes: u64,
+        /// Allocations that are missing, if the packet's header can be believed.
+        lost_allocations: u64,
+        /// Events of it that could.
+        kept_events: u64,
+    },
+    /// Packets of a forked child, whose events do not belong to the trace.
+    ForkedChild {
+        /// The child.
+        pid: u64,
+        /// How many packets.
+        packets: u64,
+    },
+    /// The clock was set back while the program ran. Times are kept from running backwards: they
+    /// stand still, then go on from there.
+    ClockSetBack {
+        /// By how many microseconds.
+        by: u64,
+    },
+    /// A packet ends before it begins, or lasts longer than a packet can.
+    ContradictoryTimes {
+        /// Microseconds since the epoch.
+        begin: u64,
+        /// Microseconds since the epoch.
+        end: u64,
+    },
+    /// Events lie outside the time that their packet says it covers.
+    TimeOutOfBounds {
+        /// How many.
+        events: u64,
+    },
+    /// A packet could be read in part only.
+    BadPacket {
+        /// What stopped it.
+        reason: &'static str,
+        /// Events before that point, which were kept.
+        kept_events: u64,
+        /// Bytes after it.
+        lost_bytes: u64,
+        /// Allocations after it, if the packet's header can be believed.
+        lost_allocations: u64,
+    },
+    /// Packets are missing: their allocations are.
+    MissingPackets {
+        /// How many.
+        allocations: u64,
+    },
+    /// Another trace begins; it is not read.
+    SecondTrace,
+    /// A packet's allocation ids do not add up.
+    WrongIds {
+        /// Where its header says that they end.
+        expected: u64,
+        /// Where they did.
+        found: u64,
+    },
+    /// A block is promoted before it is allocated. memtrace's reader refuses that.
+    FuturePromotion,
+    /// The state that stacks are decoded with differs from the writer's.
+    CacheMismatch {
+        /// The domain that it belongs to.
+        domain: u16,
+    },
+    /// Location names could not be read: they are unknown from here on, until new ones come.
+    BadLocations {
+        /// What stopped it.
+        reason: &'static str,
+        /// Bytes of names that were skipped.
+        lost_bytes: u64,
+    },
+    /// One location was defined twice, differently. The first definition is kept.
+    ConflictingLocation {
+        /// Its code.
+        code: u64,
+    },
+    /// The compressed data is damaged or cut off: nothing after this place can be had.
+    BrokenCompression {
+        /// What the decompressor says.
+        reason: String,
+    },
+    /// Bytes that are no packet.
+    Garbage {
+        /// How many.
+        bytes: u64,
+    },
+    /// Locations are used that the trace never named, or names too late.
+    UnnamedLocations {
+        /// How many.
+        locations: u64,
+    },
+    /// A call stack had more frames than any program's.
+    StackTooDeep {
+        /// Frames that were kept.
+        kept: u64,
+    },
+}
+
+impl Damage {
+    const LISTED: usize = 1000;
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first flaws, in order.
+    #[must_use]
+    pub fn flaws(&self) -> &[Flaw] {
+        &self.flaws
+    }
+
+    pub(crate) fn record(&mut self, flaw: Flaw) {
+        match &flaw.kind {
+            FlawKind::BadLocations { lost_bytes, .. } | FlawKind::Garbage { bytes: lost_bytes } => {
+                self.lost_bytes += lost_bytes;
+            }
+            FlawKind::Truncated {
+                lost_bytes,
+                lost_allocations,
+                ..
+            }
+            | FlawKind::BadPacket {
+                lost_bytes,
+                lost_allocations,
+                ..
+            } => {
+                self.lost_bytes += lost_bytes;
+                self.lost_allocations = self.lost_allocations.saturating_add(*lost_allocations);
+            }
+            FlawKind::MissingPackets { allocations } => {
+                self.lost_allocations = self.lost_allocations.saturating_add(*allocations);
+            }
+            _ => {}
+        }
+        if let FlawKind::ForkedChild { pid, .. } = flaw.kind
+            && let Some(packets) = self
+                .flaws
+                .iter_mut()
+                .find_map(|known| match &mut known.kind {
+                    FlawKind::ForkedChild { pid: p, packets } if *p == pid => Some(packets),
+                    _ => None,
+                })
+        {
+            *packets += 1;
+            return;
+        }
+        self.count += 1;
+        if self.flaws.len() < Self::LISTED {
+            self.flaws.push(flaw);
+        }
+    }
+}
+
+/// A number of things.
+struct Count(u64, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(n, thing) = self;
+        write!(f, "{n} {thing}{}", if *n == 1 { "" } else { "s" })
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.kind)
+    }
+}
+
+impl fmt::Display for FlawKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated {
+                lost_bytes,
+                lost_allocations,
+                kept_events,
+            } => write!(
+                f,
+                "the file ends inside a packet (the program was killed, or the file was cut): {} of the packet kept, {} and {} lost",
+                Count(*kept_events, "event"),
+                Count(*lost_bytes, "byte"),
+                Count(*lost_allocations, "allocation")
+            ),
+            Self::ForkedChild { pid, packets } => {
+                write!(
+                    f,
+                    "{} of a forked child (pid {pid}) left out",
+                    Count(*packets, "packet")
+                )
+            }
+            Self::ClockSetBack { by } => write!(
+                f,
+                "the clock was set back by {:.6} s; times stand still there and then go on",
+                *by as f64 / 1e6
+            ),
+            Self::ContradictoryTimes { begin, end } => write!(
+                f,
+                "a packet claims to last from {begin} to {end} µs since 1970; its events are taken to be as late as the one before"
+            ),
+            Self::TimeOutOfBounds { events } => write!(
+                f,
+                "{} outside the time of their packet, taken to be as late as the event before",
+                Count(*events, "event")
+            ),
+            Self::BadPacket {
+                reason,
+                kept_events,
+                lost_bytes,
+                lost_allocations,
+            } => write!(
+                f,
+                "a packet is unreadable from here ({reason}): {} before kept, {} with {} lost",
+                Count(*kept_events, "event"),
+                Count(*lost_bytes, "byte"),
+                Count(*lost_allocations, "allocation")
+            ),
+            Self::MissingPackets { allocations } => write!(
+                f,
+                "packets with {} are missing before this place",
+                Count(*allocations, "allocation")
+            ),
+            Self::SecondTrace => write!(
+                f,
+                "another trace begins here, and is not read; a file should hold one trace"
+            ),
+            Self::WrongIds { expected, found } => write!(
+                f,
+                "allocation ids do not add up: they end at {found}, the packet says {expected}"
+            ),
+            Self::FuturePromotion => {
+                write!(f, "a block is promoted before it is allocated")
+            }
+            Self::CacheMismatch { domain } => write!(
+                f,
+                "the stack cache of domain {domain} is out of step with the writer's; stacks that depend on it are marked uncertain"
+            ),
+            Self::BadLocations { reason, lost_bytes } => write!(
+                f,
+                "location names are unreadable ({reason}): {} of names lost, no events",
+                Count(*lost_bytes, "byte")
+            ),
+            Self::ConflictingLocation { code } => write!(
+                f,
+                "location {code:#x} is defined twice, differently; the first one is used"
+            ),
+            Self::BrokenCompression { reason } => {
+                write!(f, "the compressed data ends or breaks here ({reason})")
+            }
+            Self::Garbage { bytes } => {
+                write!(f, "{} that are no packet skipped", Count(*bytes, "byte"))
+            }
+            Self::UnnamedLocations { locations } => {
+                write!(f, "{} without a name", Count(*locations, "location"))
+            }
+            Self::StackTooDeep { kept } => {
+                write!(f, "a call stack is too deep to be true; {kept} frames kept")
+            }
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! Bytes in, events out: the sans-IO reader.
+
+mod clock;
+mod domain;
+mod events;
+mod framing;
+mod input;
+mod names;
+
+use crate::damage::{Damage, Flaw, FlawKind};
+use crate::error::Error;
+use crate::event::Event;
+use crate::format::{NO_CHECK, TIME_BITS, code};
+use crate::info::TraceInfo;
+use crate::location::Locations;
+use domain::{Domain, Domains};
+use events::{Cursor, Outcome, Packet};
+use framing::{End, Frame, Framed};
+use input::Input;
+
+/// How a trace is to be read. The default is everything, forgivingly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent of each other"
+)]
+pub struct Options {
+    stacks: bool,
+    strict: bool,
+    eager: bool,
+    partial_packets: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            stacks: true,
+            strict: false,
+            eager: false,
+            partial_packets: true,
+        }
+    }
+}
+
+impl Options {
+    /// Everything, forgivingly.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether to decode call stacks (yes by default). Without, reading is about twice as fast.
+    #[must_use]
+    pub fn stacks(mut self, yes: bool) -> Self {
+        self.stacks = yes;
+        self
+    }
+
+    /// Whether any damage is an error (no by default): all that memtrace's own reader refuses
+    /// (verifiers of the cache, ids, times, locations) and what it only skips, such as packets of a
+    /// forked child or one that is cut off. Without stacks there are no verifiers to check.
+    #[must_use]
+    pub fn strict(mut self, yes: bool) -> Self {
+        self.strict = yes;
+        self
+    }
+
+    /// Whether to hand out a packet as soon as its last byte is there (no by default). Otherwise
+    /// the decoder waits for the four bytes that follow, by which it can tell a damaged size
+    /// field. For traces that are still being written.
+    #[must_use]
+    pub fn eager(mut self, yes: bool) -> Self {
+        self.eager = yes;
+        self
+    }
+
+    /// Whether to use the events of a packet that is cut off by the end of the file (yes by
+    /// default; memtrace's reader does not).
+    #[must_use]
+    pub fn partial_packets(mut self, yes: bool) -> Self {
+        self.partial_packets = yes;
+        self
+    }
+}
+
+/// What [`Decoder::next_packet`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It decoded a packet and handed out its events.
+    Packet(PacketSummary),
+    /// It needs more input.
+    NeedInput,
+    /// There was no more to decode after [`Decoder::finish`].
+    End,
+}
+
+/// What a decoded packet was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSummary {
+    /// The domain that wrote it.
+    pub domain: u16,
+    /// Events that it held, location names not counted.
+    pub events: u64,
+    /// Where the next packet should begin, in bytes from the start of the trace.
+    pub end_offset: u64,
+}
+
+/// Decodes a trace whose bytes are pushed in.
+///
+/// The decoder does no input of its own, so that files, pipes, sockets and files that are still
+/// growing are all the same to it. [`Reader`](crate::Reader) drives one from anything that
+/// implements [`Read`](std::io::Read).
+///
+/// ```
+/// use heapline_trace::{Decoder, Event, Options, Step};
+///
+/// fn allocations(chunks: impl Iterator<Item = Vec<u8>>) -> Result<u64, heapline_trace::Error> {
+///     let mut decoder = Decoder::new(Options::new());
+///     let mut chunks = chunks.fuse();
+///     let mut allocations = 0;
+///     loop {
+///         match decoder.next_packet(|event, _| {
+///             allocations += u64::from(matches!(event, Event::Alloc(_)));
+///         })? {
+///             Step::Packet(_) => {}
+///             Step::NeedInput => match chunks.next() {
+///                 Some(chunk) => decoder.push(&chunk),
+///                 None => decoder.finish(),
+///             },
+///             Step::End => return Ok(allocations),
+///         }
+///     }
+/// }
+/// # let trace = include_bytes!("../../../../fixtures/mix-ocaml53/trace.ctf");
+/// # let chunks = trace.chunks(1000).map(<[u8]>::to_vec);
+/// assert_eq!(allocations(chunks)?, 2787);
+/// # Ok::<(), heapline_trace::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Decoder {
+    options: Options,
+    input: Input,
+    trace: Option<Trace>,
+    domains: Domains,
+    locations: Locations,
+    damage: Damage,
+    packets: u64,
+    /// How often something was lost of which we cannot say which domain it belonged to.
+    losses: u64,
+    /// Where a run of bytes that are no packet began, and its length so far.
+    garbage: Option<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Trace {
+    info: TraceInfo,
+    version: u16,
+}
+
+impl Decoder {
+    /// A decoder that has seen nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            input: Input::new(),
+            trace: None,
+            domains: Domains::default(),
+            locations: Locations::default(),
+            damage: Damage::default(),
+            packets: 0,
+            losses: 0,
+            garbage: None,
+        }
+    }
+
+    /// Adds bytes to be decoded. [`space`](Self::space) avoids the copy.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.input.space();
+            let n = space.len().min(bytes.len());
+            space[..n].copy_from_slice(&bytes[..n]);
+            self.input.filled(n);
+            bytes = &bytes[n..];
+        }
+    }
+
+    /// A buffer to read into, never empty; say with [`filled`](Self::filled) how much was read.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.input.space()
+    }
+
+    /// Says that the first `n` bytes of [`space`](Self::space) are input now.
+    pub fn filled(&mut self, n: usize) {
+        self.input.filled(n);
+    }
+
+    /// Says that no more input will come.
+    pub fn finish(&mut self) {
+        self.input.finish();
+    }
+
+    /// Like [`finish`](Self::finish), because the compressed data cannot be read any further.
+    pub(crate) fn finish_broken(&mut self, reason: String) -> Result<(), Error> {
+        let offset = self.input.offset() + self.input.unread().len() as u64;
+        self.input.finish();
+        if self.trace.is_none() && self.input.unread().is_empty() {
+            return Err(Error::BrokenCompression { reason });
+        }
+        self.flaw(offset, FlawKind::BrokenCompression { reason })
+    }
+
+    /// What the trace says of itself, once its first packet was decoded.
+    #[must_use]
+    pub fn info(&self) -> Option<&TraceInfo> {
+        self.trace.as_ref().map(|trace| &trace.info)
+    }
+
+    /// The version of the trace's format, once its first packet was decoded.
+    #[must_use]
+    pub fn version(&self) -> Option<u16> {
+        self.trace.as_ref().map(|trace| trace.version)
+    }
+
+    /// The locations seen so far.
+    #[must_use]
+    pub fn locations(&self) -> &Locations {
+        &self.locations
+    }
+
+    /// What was found wrong so far.
+    #[must_use]
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// Packets decoded so far, the first one included.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Bytes decoded or skipped so far.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+
+    /// Decodes the next packet and hands its events to `on_event`, in order, with the locations
+    /// known so far.
+    pub fn next_packet(
+        &mut self,
+        on_event: impl FnMut(Event<'_>, &Locations),
+    ) -> Result<Step, Error> {
+        let frame = match self.frame()? {
+            Framed::Packet(frame) => frame,
+            Framed::NeedInput => return Ok(Step::NeedInput),
+            Framed::End => return Ok(Step::End),
+        };
+        let events = match &self.trace {
+            None => {
+                self.trace = Some(self.read_info(&frame)?);
+                0
+            }
+            Some(_) if self.is_info(&frame) => {
+                self.input.abandon();
+                let kind = FlawKind::SecondTrace;
+                self.flaw(self.input.offset(), kind)?;
+                return Ok(Step::End);
+            }
+            Some(trace) => {
+                let start_time = trace.info.start_time;
+                if self.options.stacks {
+                    self.read_events::<true>(&frame, start_time, on_event)?
+                } else {
+                    self.read_events::<false>(&frame, start_time, on_event)?
+                }
+            }
+        };
+        self.packets += 1;
+        self.input.consume(frame.extent);
+        Ok(Step::Packet(PacketSummary {
+            domain: frame.header.domain,
+            events,
+            end_offset: self.input.offset(),
+        }))
+    }
+
+    /// Notes a flaw, or makes it an error.
+    fn flaw(&mut self, offset: u64, kind: FlawKind) -> Result<(), Error> {
+        record(&mut self.damage, self.options.strict, offset, kind)
+    }
+
+    fn read_info(&self, frame: &Frame) -> Result<Trace, Error> {
+        let header = &frame.header;
+        let bad = |reason| Error::BadTraceInfo { reason };
+        let payload = self
+            .input
+            .unread()
+            .get(header.len()..frame.extent)
+            .unwrap_or_default();
+        let mut cursor = Cursor::new(payload);
+        let mut read = || -> Option<(u32, TraceInfo)> {
+            let head = cursor.u32()?;
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let info = TraceInfo {
+                sample_rate: f64::from_bits(cursor.u64()?),
+                word_size: cursor.u8()?,
+                executable_name: text(cursor.string()?),
+                host_name: text(cursor.string()?),
+                ocaml_runtime_params: text(cursor.string()?),
+                pid: cursor.u64()?,
+                start_time: header.time_begin,
+                initial_domain: header.domain,
+                context: if header.version >= 2 {
+                    Some(text(cursor.string()?)).filter(|context| !context.is_empty())
+                } else {
+                    None
+                },
+            };
+            Some((head, info))
+        };
+        let (head, info) = read().ok_or(bad("it ends too early"))?;
+        if head >> TIME_BITS != code::INFO {
+            return Err(bad("it is not the beginning of a trace"));
+        }
+        // At the lowest rate one sample stands for terabytes.
+        if !(1e-12..=1.0).contains(&info.sample_rate) {
+            return Err(bad("its sampling rate is not between 1e-12 and 1"));
+        }
+        if info.word_size != 32 && info.word_size != 64 {
+            return Err(bad("its word size is neither 32 nor 64 bits"));
+        }
+        if self.options.strict && !cursor.is_at_end() {
+            return Err(bad("it is longer than it should be"));
+        }
+        Ok(Trace {
+            info,
+            version: header.version,
+        })
+    }
+
+    /// Whether a packet begins another trace. One event code that says so is not enough: it may be
+    /// another one, damaged.
+    fn is_info(&self, frame: &Frame) -> bool {
+        let at = frame.header.len();
+        let code = self
+            .input
+            .unread()
+            .get(at + 3)
+            .map(|byte| u32::from(byte >> 1));
+        code == Some(code::INFO) && self.read_info(frame).is_ok()
+    }
+
+    fn read_events<const STACKS: bool>(
+        &mut self,
+        frame: &Frame,
+        start_time: u64,
+        on_event: impl FnMut(Event<'_>, &Locations),
+    ) -> Result<u64, Error> {
+        let header = &frame.header;
+        let offset = self.input.offset();
+        let mut report = Report {
+            damage: &mut self.damage,
+            strict: self.options.strict,
+            offset,
+        };
+        let domain = self
+            .domains
+            .get(header.domain, start_time, self.losses, STACKS);
+        let room_for_frames = domain.stack.capacity();
+        // Until version 3 there is one domain, whose ids have no gaps.
+        let missing = header.first_id.saturating_sub(domain.next_id);
+        if header.version < 3 && missing > 0 && header.ids_are_plausible() {
+            domain.stacks_uncertain = true;
+            domain.names_uncertain = true;
+            report.flaw(FlawKind::MissingPackets {
+                allocations: missing,
+            })?;
+        }
+        // Bytes were lost that may have been packets of this domain. If they held allocations,
+        // ids are missing; if they held names, there is no telling.
+        if domain.losses_seen != self.losses {
+            domain.losses_seen = self.losses;
+            domain.names_uncertain = true;
+            domain.stacks_uncertain |= domain.next_id != header.first_id;
+        }
+        if STACKS && header.check.bucket != NO_CHECK {
+            let location = self.locations.find(header.check.code);
+            if !domain.agrees_with(header.check, location) {
+                if !domain.stacks_uncertain {
+                    report.flaw(FlawKind::CacheMismatch {
+                        domain: header.domain,
+                    })?;
+                }
+                domain.stacks_uncertain = true;
+                domain.correct(header.check, self.locations.intern(header.check.code));
+            }
+        }
+        let (begin, end) = (header.time_begin, header.time_end);
+        let time = domain
+            .clock
+            .packet(begin, end, start_time, |kind| report.flaw(kind))?;
+        let packet = Packet {
+            bytes: self.input.padded(header.len(), frame.extent),
+            end: frame.extent - header.len(),
+            number: header.domain,
+            time,
+            first_id: header.first_id,
+        };
+        let outcome = events::decode::<STACKS>(&packet, domain, &mut self.locations, on_event);
+        report.outcome(&outcome, frame, domain)?;
+        self.domains.limit_stacks(header.domain, room_for_frames);
+        Ok(outcome.events)
+    }
+}
+
+/// Where flaws of one packet go.
+struct Report<'a> {
+    damage: &'a mut Damage,
+    strict: bool,
+    offset: u64,
+}
+
+impl Report<'_> {
+    fn flaw(&mut self, kind: FlawKind) -> Result<(), Error> {
+        record(self.damage, self.strict, self.offset, kind)
+    }
+
+    fn outcome(
+        &mut self,
+        outcome: &Outcome,
+        frame: &Frame,
+        domain: &mut Domain,
+    ) -> Result<(), Error> {
+        let header = &frame.header;
+        self.damage.uncertain_stacks += outcome.uncertain_stacks;
+        self.damage.uncertain_names += outcome.uncertain_names;
+        domain.next_id = outcome.next_id;
+        if outcome.bad_times > 0 {
+            self.flaw(FlawKind::TimeOutOfBounds {
+                events: outcome.bad_times,
+            })?;
+        }
+        if outcome.shares_nothing {
+            self.flaw(FlawKind::CacheMismatch {
+                domain: header.domain,
+            })?;
+        }
+        if outcome.future_promotion {
+            self.flaw(FlawKind::FuturePromotion)?;
+        }
+        if outcome.unnamed > 0 {
+            self.flaw(FlawKind::UnnamedLocations {
+                locations: outcome.unnamed,
+            })?;
+        }
+        if outcome.too_deep {
+            self.flaw(FlawKind::StackTooDeep {
+                kept: domain.depth as u64,
+            })?;
+        }
+        if let Some(code) = outcome.conflict {
+            self.flaw(FlawKind::ConflictingLocation { code })?;
+        }
+        if outcome.names_out_of_step {
+            self.flaw(FlawKind::BadLocations {
+                reason: "a name is referred to that was never given",
+                lost_bytes: 0,
+            })?;
+        }
+        let unread = (frame.extent - header.len() - outcome.stopped_at) as u64;
+        let failure = match (outcome.failure, frame.end) {
+            (_, End::OfFile) => Some("the file ends inside it"),
+            (_, End::AtNextPacket) => Some("another packet begins inside it"),
+            (failure, End::AsSaid) => failure,
+        };
+        let Some(reason) = failure else {
+            if outcome.next_id != header.end_id {
+                self.flaw(FlawKind::WrongIds {
+                    expected: header.end_id,
+                    found: outcome.next_id,
+                })?;
+            }
+            return Ok(());
+        };
+        self.offset += (header.len() + outcome.stopped_at) as u64;
+        // A packet of names holds no events: they are all still there.
+        if outcome.named > 0 && outcome.only_locations && header.first_id == header.end_id {
+            domain.names.forget();
+            // What is wrong may have begun before it was noticed.
+            self.damage.uncertain_names += outcome.named - outcome.uncertain_names;
+            return self.flaw(FlawKind::BadLocations {
+                reason,
+                lost_bytes: unread,
+            });
+        }
+        domain.stacks_uncertain = true;
+        domain.names_uncertain = true;
+        let mut lost = 0;
+        if header.ids_are_plausible() {
+            lost = header.end_id.saturating_sub(outcome.next_id);
+            domain.next_id = header.end_id;
+        }
+        self.flaw(match frame.end {
+            End::OfFile => FlawKind::Truncated {
+                lost_bytes: unread,
+                lost_allocations: lost,
+                kept_events: outcome.events,
+            },
+            _ => FlawKind::BadPacket {
+                reason,
+                kept_events: outcome.events,
+                lost_bytes: unread,
+                lost_allocations: lost,
+            },
+        })
+    }
+}
+
+/// Notes a flaw, or makes it an error.
+fn record(damage: &mut Damage, strict: bool, offset: u64, kind: FlawKind) -> Result<(), Error> {
+    let flaw = Flaw { offset, kind };
+    if strict {
+        return Err(Error::Damaged(flaw));
+    }
+    damage.record(flaw);
+    Ok(())
+}

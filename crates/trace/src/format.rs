@@ -1,0 +1,255 @@
+//! The numbers of the format: all that reader and writer must agree on.
+
+/// The first four bytes of every packet.
+pub(crate) const MAGIC: u32 = 0xc1fc_1fc1;
+
+/// The newest version of the format, and the one that is written.
+pub const VERSION: u16 = 3;
+
+/// What a writer may put into one packet, header included.
+///
+/// The reference reader has a buffer of this size and refuses anything larger.
+pub const MAX_WRITTEN_PACKET: usize = 1 << 15;
+
+/// What the reader takes for a packet. The reference never writes more than 32 KiB; a larger
+/// claim than this one is a damaged size field.
+pub(crate) const MAX_READ_PACKET: usize = 1 << 24;
+
+/// Buckets of the backtrace cache.
+pub(crate) const BUCKETS: usize = 1 << 14;
+
+/// Keeps a bucket number below [`BUCKETS`].
+pub(crate) const BUCKET_MASK: u16 = 0x3fff;
+
+/// A cache check with this bucket number checks nothing.
+pub(crate) const NO_CHECK: u16 = 0xffff;
+
+/// An event's time is given by this many low bits.
+pub(crate) const TIME_BITS: u32 = 25;
+pub(crate) const TIME_MASK: u32 = (1 << TIME_BITS) - 1;
+
+/// Entries of a move-to-front table; this index announces a new string.
+pub(crate) const MTF_LEN: usize = 31;
+
+/// The width of the largest packet header, that of version 3.
+pub(crate) const MAX_HEADER: usize = 68;
+
+/// Event codes.
+pub(crate) mod code {
+    pub(crate) const INFO: u32 = 0;
+    pub(crate) const LOCATION: u32 = 1;
+    pub(crate) const ALLOC: u32 = 2;
+    pub(crate) const PROMOTE: u32 = 3;
+    pub(crate) const COLLECT: u32 = 4;
+    /// `SHORT + n` is a minor allocation of n words (1 to 16) with one sample.
+    pub(crate) const SHORT: u32 = 100;
+    pub(crate) const SHORT_FIRST: u32 = SHORT + 1;
+    pub(crate) const SHORT_LAST: u32 = SHORT + 16;
+}
+
+/// Tags of a backtrace code word, its low two bits.
+pub(crate) mod tag {
+    pub(crate) const HIT: u16 = 0;
+    pub(crate) const HIT_1: u16 = 1;
+    pub(crate) const HIT_N: u16 = 2;
+    pub(crate) const MISS: u16 = 3;
+}
+
+/// Location codes are OCaml integers: of 64 bits written, 63 count.
+pub(crate) fn code63(raw: u64) -> u64 {
+    (raw.cast_signed() << 1 >> 1).cast_unsigned()
+}
+
+/// One entry of the writer's backtrace cache, so that the reader can tell whether it is in step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheCheck {
+    pub(crate) bucket: u16,
+    pub(crate) next: u16,
+    pub(crate) code: u64,
+}
+
+impl CacheCheck {
+    pub(crate) const NONE: Self = Self {
+        bucket: NO_CHECK,
+        next: 0,
+        code: 0,
+    };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketHeader {
+    /// In bytes, this header included.
+    pub(crate) size: usize,
+    pub(crate) time_begin: u64,
+    pub(crate) time_end: u64,
+    pub(crate) version: u16,
+    pub(crate) pid: u64,
+    pub(crate) domain: u16,
+    pub(crate) check: CacheCheck,
+    pub(crate) first_id: u64,
+    /// One past the last id.
+    pub(crate) end_id: u64,
+}
+
+/// Why some bytes are not a packet header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotAHeader {
+    NoMagic,
+    Version(u16),
+    Size(usize),
+    /// As far as the bytes go they could be one.
+    TooShort,
+}
+
+impl PacketHeader {
+    /// Whether the packet has room for as many allocations as it claims: each takes six bytes at
+    /// least.
+    pub(crate) fn ids_are_plausible(&self) -> bool {
+        let room = (self.size - self.len()) / 6;
+        self.end_id
+            .checked_sub(self.first_id)
+            .is_some_and(|claimed| claimed <= room as u64)
+    }
+
+    /// Allocations in the packet; none if it claims more than it has room for.
+    pub(crate) fn allocations(&self) -> u64 {
+        if self.ids_are_plausible() {
+            self.end_id - self.first_id
+        } else {
+            0
+        }
+    }
+
+    /// Bytes that the header itself takes.
+    pub(crate) fn len(&self) -> usize {
+        header_len(self.version)
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, NotAHeader> {
+        if !could_be_magic(bytes) {
+            return Err(NotAHeader::NoMagic);
+        }
+        let mut at = Fields { bytes, pos: 4 };
+        let size_in_bits = at.u32()?;
+        let time_begin = at.u64()?;
+        let time_end = at.u64()?;
+        let _flush_duration = at.u32()?;
+        let version = at.u16()?;
+        if !(1..=VERSION).contains(&version) {
+            return Err(NotAHeader::Version(version));
+        }
+        let size = (size_in_bits / 8) as usize;
+        if size_in_bits % 8 != 0 || !(header_len(version)..=MAX_READ_PACKET).contains(&size) {
+            return Err(NotAHeader::Size(size));
+        }
+        Ok(Self {
+            size,
+            time_begin,
+            time_end,
+            version,
+            pid: at.u64()?,
+            domain: if version >= 3 { at.u16()? } else { 0 },
+            check: CacheCheck {
+                bucket: at.u16()?,
+                next: at.u16()?,
+                code: code63(at.u64()?),
+            },
+            first_id: at.u64()?,
+            end_id: at.u64()?,
+        })
+    }
+
+    /// The header as version 3 writes it.
+    pub(crate) fn encode(&self) -> [u8; MAX_HEADER] {
+        let mut out = [0; MAX_HEADER];
+        let mut pos = 0;
+        let mut put = |bytes: &[u8]| {
+            out[pos..pos + bytes.len()].copy_from_slice(bytes);
+            pos += bytes.len();
+        };
+        let size_in_bits = u32::try_from(self.size * 8).unwrap_or(u32::MAX);
+        put(&MAGIC.to_le_bytes());
+        put(&size_in_bits.to_le_bytes());
+        put(&self.time_begin.to_le_bytes());
+        put(&self.time_end.to_le_bytes());
+        put(&0_u32.to_le_bytes());
+        put(&VERSION.to_le_bytes());
+        put(&self.pid.to_le_bytes());
+        put(&self.domain.to_le_bytes());
+        put(&self.check.bucket.to_le_bytes());
+        put(&self.check.next.to_le_bytes());
+        put(&self.check.code.to_le_bytes());
+        put(&self.first_id.to_le_bytes());
+        put(&self.end_id.to_le_bytes());
+        out
+    }
+}
+
+fn header_len(version: u16) -> usize {
+    if version >= 3 {
+        MAX_HEADER
+    } else {
+        MAX_HEADER - 2
+    }
+}
+
+/// Whether `bytes` begin with the magic number, or with as much of it as they hold.
+pub(crate) fn could_be_magic(bytes: &[u8]) -> bool {
+    let magic = MAGIC.to_le_bytes();
+    let n = bytes.len().min(magic.len());
+    bytes[..n] == magic[..n]
+}
+
+struct Fields<'a> {
+    bytes: &'a [u8],
+    pos: usize,
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], NotAHeader> {
+        let field = self
+            .bytes
+            .get(self.pos..)
+            .and_then(<[u8]>::first_chunk::<N>)
+            .ok_or(NotAHeader::TooShort)?;
+        self.pos += N;
+        Ok(*field)
+    }
+
+    fn u16(&mut self) -> Result<u16, NotAHeader> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, NotAHeader> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, NotAHeader> {
+        self.take().map(u64::from_le_bytes)
+    }
+}
+
+/// Appends a number of variable width.
+pub(crate) fn put_vint(out: &mut Vec<u8>, value: i64) {
+    if let Ok(byte) = u8::try_from(value)
+        && byte <= 252
+    {
+        out.push(byte);
+    } else if let Ok(v) = u16::try_from(value) {
+        out.push(253);
+        out.extend_from_slice(&v.to_le_bytes());
+    } else if let Ok(v) = i32::try_from(value) {
+        out.push(254);
+        out.extend_from_slice(&v.to_le_bytes());
+    } else {
+        out.push(255);
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// The first four bytes of an event.
+pub(crate) fn event_head(code: u32, time: u64) -> [u8; 4] {
+    let low = time & u64::from(TIME_MASK);
+    let [a, b, c, d, ..] = (u64::from(code) << TIME_BITS | low).to_le_bytes();
+    [a, b, c, d]
+}

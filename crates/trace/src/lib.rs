@@ -1,0 +1,119 @@
+//! Reads and writes the heap traces of OCaml's [memtrace] (`.ctf` files), versions 1 to 3.
+//!
+//! A trace tells of a sample of the blocks that a program allocated: how large each was, who
+//! allocated it, when it was promoted to the major heap, and when it was found dead. This crate
+//! turns bytes into such events and events into bytes. It does not say what they mean: that is
+//! for the crates above it.
+//!
+//! - [`Reader`] reads files, pipes, compressed traces, and files that are still growing.
+//!   [`Decoder`] is what is inside: bytes are pushed in, events come out, no input of its own.
+//! - [`Writer`] writes a trace; an [`Encoder`] for each domain is for recorders that must not
+//!   wait for each other.
+//! - [`BlockIndex`] finds blocks by id without a hash table.
+//!
+//! # An example
+//!
+//! Which functions allocate most? Each sample stands for `1 / sample_rate` words.
+//!
+//! ```
+//! use std::collections::HashMap;
+//! use heapline_trace::{Event, Options, Reader};
+//!
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/mix-ocaml53/trace.ctf");
+//! let mut reader = Reader::open(path, Options::new())?;
+//! let mut samples: HashMap<String, u64> = HashMap::new();
+//! reader.for_each(|event, locations| {
+//!     if let Event::Alloc(alloc) = event
+//!         && let Some(site) = alloc.stack.site()
+//!         // Where functions were inlined there are several frames: the innermost is the last.
+//!         && let Some(frame) = locations.frames(site).next_back()
+//!     {
+//!         *samples.entry(frame.name_lossy().into_owned()).or_default() += alloc.samples;
+//!     }
+//! })?;
+//! let (name, count) = samples.iter().max_by_key(|(_, count)| **count).unwrap();
+//! let words = *count as f64 / reader.info().sample_rate;
+//! println!("{name} allocated about {words} words");
+//! # assert_eq!(name, "Mix.big");
+//! assert!(reader.damage().is_empty());
+//! # Ok::<(), heapline_trace::Error>(())
+//! ```
+//!
+//! # Fast
+//!
+//! Events borrow from the decoder; nothing is allocated for an event. Stacks are given as a
+//! change to the last stack of the same domain ([`Stack::new_frames`]), which consumers can follow
+//! instead of walking whole stacks. Without stacks ([`Options::stacks`]) reading is about twice as
+//! fast.
+//!
+//! # Forgiving
+//!
+//! Traces are cut off when programs are killed, are mixed with those of forked children, and
+//! get damaged on their way. By default a reader gives all that is intact and [reports](Damage)
+//! what is not: where, what was lost, and what is uncertain. With [`Options::strict`] any flaw is an
+//! error. Either way no number in a file is trusted: reading takes memory and time in proportion
+//! to the data, whatever the data claims.
+//!
+//! Where a packet is lost, the stacks after it may have wrong frames, since they are given as
+//! changes to what was lost; they are [marked](Stack::is_uncertain). Times never run backwards
+//! within a domain. Between domains they may: packets come as each domain wrote them.
+//!
+//! # The format
+//!
+//! All little-endian. A trace is a sequence of packets of at most 32 KiB, each written at once:
+//!
+//! | field | type | |
+//! | --- | --- | --- |
+//! | magic | u32 | `0xc1fc1fc1` |
+//! | size | u32 | in bits, header included |
+//! | begin, end | 2 × u64 | microseconds since 1970 |
+//! | flush duration | u32 | 0 |
+//! | version | u16 | 1 to 3 |
+//! | pid | u64 | that of a forked child: skip the packet |
+//! | domain | u16 | from version 3 on |
+//! | cache check | u16, u16, u64 | a bucket of the cache, its prediction and its code; bucket `0xffff`: none |
+//! | first id, end id | 2 × u64 | ids of the allocations in the packet |
+//!
+//! Events have a head of 32 bits: the low 25 bits of the time, and a code. `vint` is a byte up to
+//! 252, or 253, 254, 255 and a u16, i32 or i64.
+//!
+//! | code | event | fields |
+//! | --- | --- | --- |
+//! | 0 | info, alone in the first packet | sample rate f64, word size u8, three strings ending in NUL (executable, host, runtime parameters), pid u64, context string (from version 2 on) |
+//! | 1 | location | code u64, number of frames u8; each frame 48 bits: line 20, start column 8, end column 10, file 5, function 5; the last two are positions in move-to-front tables, where 31 is a new string that follows |
+//! | 2 | allocation | length vint, samples vint, source u8, common prefix vint, number of code words u16, code words |
+//! | 101 to 116 | short allocation of 1 to 16 words, minor, one sample | common prefix vint, number of code words u8, code words |
+//! | 3, 4 | promotion, collection | vint: how far the id is before the last one given out |
+//!
+//! A stack is a common prefix with the last stack of its domain, and code words for the rest. A
+//! code word names a bucket in a cache of 2^14 location codes (14 bits) and says (2 bits) whether
+//! the code is there (0), is there and one more follows as predicted (1), as many more as the next
+//! byte says (2), or is not there and follows as a u64 (3). Each bucket predicts the bucket that
+//! came after it last time. Each domain has its own cache, tables and last stack.
+//!
+//! [memtrace]: https://github.com/janestreet/memtrace
+
+mod block_index;
+mod damage;
+mod decoder;
+mod error;
+mod event;
+mod format;
+mod info;
+mod location;
+mod mtf;
+mod reader;
+mod writer;
+
+pub use block_index::BlockIndex;
+pub use damage::{Damage, Flaw, FlawKind};
+pub use decoder::{Decoder, Options, PacketSummary, Step};
+pub use error::Error;
+pub use event::{Alloc, Event, Mark, Source, Stack};
+pub use format::{MAX_WRITTEN_PACKET, VERSION};
+pub use info::TraceInfo;
+pub use location::{Frame, LocationId, Locations};
+pub use reader::{ByteSource, Reader, open_decompressed};
+pub use writer::{
+    Block, Encoder, ForkGuard, FrameSink, OMITTED_FRAMES, PacketSink, Writer, write_info,
+};

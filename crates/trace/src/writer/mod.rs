@@ -1,0 +1,299 @@
+//! Writing traces, in version 3 of the format.
+
+mod cache;
+mod encoder;
+mod names;
+mod packet;
+
+use std::io;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::event::{Alloc, Event, Source};
+use crate::format::{CacheCheck, PacketHeader, VERSION, code, event_head};
+use crate::info::TraceInfo;
+use crate::location::{LocationId, Locations};
+pub use encoder::{Encoder, OMITTED_FRAMES};
+pub use names::FrameSink;
+use packet::PacketBuffer;
+pub use packet::{ForkGuard, PacketSink};
+
+/// A sampled block that is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Words, without the header.
+    pub length: u64,
+    /// How often the sampler hit it.
+    pub samples: u64,
+    /// Where it was allocated.
+    pub source: Source,
+}
+
+/// Writes a trace, its domains one after the other.
+///
+/// The events come out in the order in which they were put in: when the domain changes, the
+/// packet is closed. A recorder in a program with several domains uses an [`Encoder`] for each.
+///
+/// ```
+/// use heapline_trace::{Block, Frame, Reader, Source, TraceInfo, Writer};
+///
+/// let info = TraceInfo {
+///     sample_rate: 1e-4,
+///     word_size: 64,
+///     executable_name: "/usr/bin/example".into(),
+///     host_name: "host".into(),
+///     ocaml_runtime_params: "v=0".into(),
+///     pid: 42,
+///     start_time: 1_700_000_000_000_000,
+///     initial_domain: 0,
+///     context: None,
+/// };
+/// let mut writer = Writer::new(Vec::new(), &info)?;
+/// let block = Block { length: 3, samples: 1, source: Source::Minor };
+/// // A block of three words, 500 microseconds after the start, allocated at 0x4711, whose caller
+/// // is at 0x4242. A real program would look up what is at these addresses.
+/// writer.alloc(0, 500, 0, block, &[0x4242, 0x4711], |code, frames| {
+///     frames.push(Frame {
+///         file: b"example.ml",
+///         name: if code == 0x4711 { b"Example.make" } else { b"Example.main" },
+///         line: 12,
+///         start_char: 2,
+///         end_char: 17,
+///     });
+/// })?;
+/// writer.collect(0, 1500, 0)?;
+/// let bytes = writer.finish()?;
+///
+/// let mut reader = Reader::new(&bytes[..], Default::default())?;
+/// let mut lines = Vec::new();
+/// reader.for_each(|event, locations| {
+///     if let heapline_trace::Event::Alloc(alloc) = event {
+///         for &location in alloc.stack.frames() {
+///             let frame = locations.frames(location).next().unwrap();
+///             lines.push(format!("{} at line {}", frame.name_lossy(), frame.line));
+///         }
+///     }
+/// })?;
+/// assert_eq!(lines, ["Example.main at line 12", "Example.make at line 12"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer<S> {
+    sink: S,
+    pid: u64,
+    start_time: u64,
+    encoders: HashMap<u16, Encoder>,
+    current: u16,
+    /// The stacks of a trace that is being read, by domain.
+    followed: HashMap<u16, Followed>,
+    /// Codes that a domain had no frames for. No other domain may have any: definitions of one
+    /// code must agree.
+    nameless: HashSet<u64>,
+}
+
+/// The stack of a domain of the trace that is being read.
+#[derive(Debug, Default)]
+struct Followed {
+    codes: Vec<u64>,
+    /// Leading frames that are the same as in the stack that was written last.
+    unchanged: usize,
+}
+
+impl<S: PacketSink> Writer<S> {
+    /// Starts a trace: writes its first packet.
+    pub fn new(mut sink: S, info: &TraceInfo) -> io::Result<Self> {
+        write_info(info, &mut sink)?;
+        Ok(Self {
+            sink,
+            pid: info.pid,
+            start_time: info.start_time,
+            encoders: HashMap::new(),
+            current: info.initial_domain,
+            followed: HashMap::new(),
+            nameless: HashSet::new(),
+        })
+    }
+
+    /// Writes an allocation: see [`Encoder::alloc`]. Unlike there, `time` is in microseconds since
+    /// the start of the trace, as it is in events.
+    pub fn alloc(
+        &mut self,
+        domain: u16,
+        time: u64,
+        id: u64,
+        block: Block,
+        stack: &[u64],
+        resolve: impl FnMut(u64, &mut FrameSink<'_>),
+    ) -> io::Result<()> {
+        self.alloc_sharing(domain, time, id, block, stack, 0, resolve)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
+    fn alloc_sharing(
+        &mut self,
+        domain: u16,
+        time: u64,
+        id: u64,
+        block: Block,
+        stack: &[u64],
+        shared: usize,
+        mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
+    ) -> io::Result<()> {
+        let time = self.start_time.saturating_add(time);
+        let mut nameless = std::mem::take(&mut self.nameless);
+        let (encoder, sink) = self.encoder(domain)?;
+        let resolve_alike = |code: u64, frames: &mut FrameSink<'_>| {
+            if !nameless.contains(&code) {
+                resolve(code, frames);
+                if frames.is_empty() {
+                    nameless.insert(code);
+                }
+            }
+        };
+        let result = encoder.alloc_sharing(time, id, block, stack, shared, resolve_alike, sink);
+        self.nameless = nameless;
+        result
+    }
+
+    /// Writes a promotion.
+    pub fn promote(&mut self, domain: u16, time: u64, id: u64) -> io::Result<()> {
+        let time = self.start_time.saturating_add(time);
+        let (encoder, sink) = self.encoder(domain)?;
+        encoder.promote(time, id, sink)
+    }
+
+    /// Writes a collection.
+    pub fn collect(&mut self, domain: u16, time: u64, id: u64) -> io::Result<()> {
+        let time = self.start_time.saturating_add(time);
+        let (encoder, sink) = self.encoder(domain)?;
+        encoder.collect(time, id, sink)
+    }
+
+    /// Writes an event that was read, under its own id.
+    ///
+    /// Allocations that are not written must be [followed](Self::follow) instead.
+    pub fn event(&mut self, event: &Event<'_>, locations: &Locations) -> io::Result<()> {
+        match event {
+            Event::Promote(mark) => self.promote(mark.domain, mark.time, mark.id),
+            Event::Collect(mark) => self.collect(mark.domain, mark.time, mark.id),
+            Event::Alloc(alloc) => {
+                self.follow(alloc, |location| locations.code(location));
+                self.alloc_followed(alloc, alloc.id, alloc.samples, |code, frames| {
+                    let location = locations.find(code);
+                    for frame in location.into_iter().flat_map(|id| locations.frames(id)) {
+                        frames.push(frame);
+                    }
+                })
+            }
+        }
+    }
+
+    /// Takes note of the stack of an allocation that was read, whether it is going to be written
+    /// or not: stacks are changes to the ones before. `code` gives the code of a location.
+    pub fn follow(&mut self, alloc: &Alloc<'_>, code: impl Fn(LocationId) -> u64) {
+        let followed = self.followed.entry(alloc.domain).or_default();
+        // What was followed is less than what is shared if the first events were not.
+        let shared = alloc.stack.shared().min(followed.codes.len());
+        followed.codes.truncate(shared);
+        let new = alloc.stack.frames()[shared..].iter();
+        followed.codes.extend(new.map(|&location| code(location)));
+        followed.unchanged = followed.unchanged.min(shared);
+    }
+
+    /// Writes an allocation with the stack that was [followed](Self::follow) last, under another id
+    /// and with other samples.
+    pub fn alloc_followed(
+        &mut self,
+        alloc: &Alloc<'_>,
+        id: u64,
+        samples: u64,
+        resolve: impl FnMut(u64, &mut FrameSink<'_>),
+    ) -> io::Result<()> {
+        let block = Block {
+            length: alloc.length,
+            samples,
+            source: alloc.source,
+        };
+        let mut followed = self.followed.remove(&alloc.domain).unwrap_or_default();
+        let (codes, unchanged) = (&followed.codes, followed.unchanged);
+        let result = self.alloc_sharing(
+            alloc.domain,
+            alloc.time,
+            id,
+            block,
+            codes,
+            unchanged,
+            resolve,
+        );
+        followed.unchanged = followed.codes.len();
+        self.followed.insert(alloc.domain, followed);
+        result
+    }
+
+    /// Stacks that no packet could hold: see [`Encoder::shortened_stacks`].
+    #[must_use]
+    pub fn shortened_stacks(&self) -> u64 {
+        self.encoders.values().map(Encoder::shortened_stacks).sum()
+    }
+
+    /// Writes all that is still waiting.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match self.encoders.get_mut(&self.current) {
+            Some(encoder) => encoder.flush(&mut self.sink),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the trace, and returns what it was written to.
+    pub fn finish(mut self) -> io::Result<S> {
+        self.flush()?;
+        Ok(self.sink)
+    }
+
+    fn encoder(&mut self, domain: u16) -> io::Result<(&mut Encoder, &mut S)> {
+        if domain != self.current {
+            self.flush()?;
+            self.current = domain;
+        }
+        let encoder = self
+            .encoders
+            .entry(domain)
+            .or_insert_with(|| Encoder::new(self.pid, domain, self.start_time));
+        Ok((encoder, &mut self.sink))
+    }
+}
+
+/// Writes the packet with which a trace begins.
+///
+/// For recorders that use [`Encoder`]s; a [`Writer`] does it by itself.
+pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()> {
+    let mut packet = PacketBuffer::new();
+    // Together the strings must fit into the packet.
+    let string = |out: &mut Vec<u8>, text: &str| {
+        let text = text.as_bytes();
+        let end = memchr::memchr(0, text).unwrap_or(text.len()).min(8000);
+        out.extend_from_slice(&text[..end]);
+        out.push(0);
+    };
+    let out = packet.bytes();
+    out.extend_from_slice(&event_head(code::INFO, info.start_time));
+    out.extend_from_slice(&info.sample_rate.to_bits().to_le_bytes());
+    out.push(info.word_size);
+    string(out, &info.executable_name);
+    string(out, &info.host_name);
+    string(out, &info.ocaml_runtime_params);
+    out.extend_from_slice(&info.pid.to_le_bytes());
+    string(out, info.context.as_deref().unwrap_or_default());
+    let header = PacketHeader {
+        size: 0,
+        time_begin: info.start_time,
+        time_end: info.start_time,
+        version: VERSION,
+        pid: info.pid,
+        domain: info.initial_domain,
+        check: CacheCheck::NONE,
+        first_id: 0,
+        end_id: 0,
+    };
+    packet.write(header, sink)
+}
