@@ -1,0 +1,156 @@
+//! Traces of programs that never ran.
+//!
+//! The program walks up and down a call graph, allocates on the way, and lets blocks die in no
+//! particular order. Stacks are deep where the program recurses, and mostly share their outer
+//! part with the one before, as those of real programs do.
+
+use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What to generate.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Allocations in all.
+    pub allocations: usize,
+    /// Domains that take turns.
+    pub domains: u16,
+    /// Different locations that the program allocates at or calls from.
+    pub locations: u64,
+    /// The depth that stacks vary around.
+    pub depth: usize,
+    /// Decides everything else.
+    pub seed: u64,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            allocations: 10_000,
+            domains: 1,
+            locations: 2000,
+            depth: 40,
+            seed: 1,
+        }
+    }
+}
+
+/// What a generated trace says of itself.
+#[must_use]
+pub fn info() -> TraceInfo {
+    TraceInfo {
+        sample_rate: 1e-3,
+        word_size: 64,
+        executable_name: "/usr/bin/generated".into(),
+        host_name: "nowhere".into(),
+        ocaml_runtime_params: "e=16,o=120,s=262144".into(),
+        pid: 4711,
+        start_time: 1_700_000_000_000_000,
+        initial_domain: 0,
+        context: Some("generated".into()),
+    }
+}
+
+impl Program {
+    /// The trace of one run.
+    #[must_use]
+    pub fn trace(&self) -> Vec<u8> {
+        let mut run = Run {
+            program: *self,
+            random: Xoshiro256PlusPlus::seed_from_u64(self.seed),
+            writer: Writer::new(Vec::new(), &info())
+                .unwrap_or_else(|_| unreachable!("memory takes all")),
+            stacks: vec![Vec::new(); usize::from(self.domains)],
+            live: Vec::new(),
+            time: 0,
+        };
+        for id in 0..self.allocations as u64 {
+            run.step(id);
+        }
+        run.writer.finish().unwrap_or_default()
+    }
+}
+
+struct Run {
+    program: Program,
+    random: Xoshiro256PlusPlus,
+    writer: Writer<Vec<u8>>,
+    stacks: Vec<Vec<u64>>,
+    /// Blocks that may still die, with their domain, and whether they may be promoted first.
+    live: Vec<(u64, u16, bool)>,
+    time: u64,
+}
+
+impl Run {
+    fn step(&mut self, id: u64) {
+        let random = &mut self.random;
+        self.time += random.random_range(0..20);
+        // Domains write for a while before another one does.
+        let domain = u16::try_from((id / 64) % u64::from(self.program.domains)).unwrap_or(0);
+        let stack = &mut self.stacks[usize::from(domain)];
+        let depth = self.program.depth;
+        let keep = stack.len().saturating_sub(random.random_range(0..4));
+        stack.truncate(keep);
+        while stack.len() < depth / 2 || (stack.len() < 2 * depth && random.random_bool(0.55)) {
+            // A caller calls few others: that is what predictions live on.
+            let caller = stack.last().copied().unwrap_or(0);
+            let choice = u64::from(random.random_range(0..3_u32).saturating_sub(1));
+            let next = caller
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(choice + 1);
+            stack.push(0x40_0000 + next % self.program.locations * 16);
+        }
+        let source = match random.random_range(0..100) {
+            0..94 => Source::Minor,
+            94..98 => Source::Major,
+            _ => Source::External,
+        };
+        let length = match source {
+            Source::Minor => random.random_range(1..=20),
+            _ => random.random_range(257..100_000),
+        };
+        let block = Block {
+            length,
+            samples: 1 + length / 1000,
+            source,
+        };
+        let resolve = |code: u64, frames: &mut FrameSink<'_>| describe(code, frames);
+        let written = self
+            .writer
+            .alloc(domain, self.time, id, block, stack, resolve);
+        debug_assert!(written.is_ok(), "memory takes all");
+        self.live.push((id, domain, source == Source::Minor));
+        while self.live.len() > 200 || random.random_bool(0.5) && !self.live.is_empty() {
+            let at = random.random_range(0..self.live.len());
+            let (id, owner, young) = &mut self.live[at];
+            let (id, owner) = (*id, *owner);
+            let written = if std::mem::take(young) && random.random_bool(0.2) {
+                self.writer.promote(owner, self.time, id)
+            } else {
+                self.live.swap_remove(at);
+                self.writer.collect(domain, self.time, id)
+            };
+            debug_assert!(written.is_ok(), "memory takes all");
+        }
+    }
+}
+
+/// What a code of a generated program stands for: sometimes nothing, sometimes inlined functions.
+fn describe(code: u64, frames: &mut FrameSink<'_>) {
+    let number = (code - 0x40_0000) / 16;
+    let inlined = match number % 10 {
+        0 => 0,
+        1 => 3,
+        _ => 1,
+    };
+    for depth in 0..inlined {
+        let module = number % 47;
+        frames.push(Frame {
+            file: format!("src/module{module}.ml").as_bytes(),
+            name: format!("Module{module}.function{}", (number + depth) / 47).as_bytes(),
+            line: u32::try_from(number + 1).unwrap_or(1),
+            start_char: u16::try_from(number % 300).unwrap_or(0),
+            end_char: u16::try_from(number % 1200).unwrap_or(0),
+        });
+    }
+}

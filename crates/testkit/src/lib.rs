@@ -1,0 +1,25 @@
+//! Traces for Heapline's tests and benchmarks, and a second opinion on them.
+//!
+//! - [`generate`]: traces of programs that never ran, from a seed.
+//! - [`plain`]: the format's description transcribed in the plainest way, with every check that
+//!   memtrace's own reader makes. What it accepts, memtrace accepts; what the real reader
+//!   returns must be the same.
+//! - [`harm`]: ways to damage a trace.
+//! - [`fixtures`]: where traces are.
+
+pub mod fixtures;
+pub mod generate;
+pub mod harm;
+mod owned;
+pub mod plain;
+
+pub use owned::{OwnedEvent, OwnedFrame, OwnedTrace};
+
+/// The most memory that this process has had so far, in MiB. `None` where the system does not tell.
+#[must_use]
+pub fn peak_memory() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kibibytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kibibytes / 1024)
+}
