@@ -1,0 +1,286 @@
+//! Smaller traces out of larger ones: a part of the time, fewer samples, no names.
+//!
+//! A block that is kept is kept with its whole life: its promotion and its collection follow it,
+//! whenever they are.
+
+use std::hash::Hasher;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use heapline_trace::{
+    Alloc, BlockIndex, Event, Frame, FrameSink, Locations, PacketSink, Reader, TraceInfo, Writer,
+};
+use rand::SeedableRng;
+use rand_distr::{Binomial, Distribution};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use siphasher::sip::SipHasher13;
+
+/// What to keep of a trace.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// Keep blocks allocated in this time, in microseconds since the start of the trace.
+    pub time: Range<u64>,
+    /// Keep some of the samples only.
+    pub subsample: Option<Subsample>,
+    /// What to do with names.
+    pub names: Names,
+}
+
+impl Default for Cut {
+    /// Everything as it is.
+    fn default() -> Self {
+        Self {
+            time: 0..u64::MAX,
+            subsample: None,
+            names: Names::Keep,
+        }
+    }
+}
+
+/// Each sample is kept with probability 1/`one_in`, and the trace's rate is lowered accordingly:
+/// the result is what the sampler would have given at that rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subsample {
+    /// At least 1.
+    pub one_in: u64,
+    /// The same seed keeps the same samples.
+    pub seed: u64,
+}
+
+/// What to do with the names in a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Keep them.
+    Keep,
+    /// Drop them and the stacks, and with them program, host, process and time of day.
+    Strip,
+    /// Put pseudonyms in place of functions, files, program and host. The same name has the same
+    /// pseudonym in all traces that are cut with the same key. Context and process are dropped.
+    Hash {
+        /// Whoever does not know it cannot check guesses at what a pseudonym stands for.
+        key: Vec<u8>,
+    },
+}
+
+/// How much was kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Allocations of the original.
+    pub allocations_before: u64,
+    /// Allocations kept.
+    pub allocations: u64,
+    /// Samples of the original.
+    pub samples_before: u64,
+    /// Samples kept.
+    pub samples: u64,
+    /// Microseconds from the start of the trace to its latest event.
+    pub duration: u64,
+    /// Stacks that did not fit into the format as this program writes it.
+    pub shortened_stacks: u64,
+}
+
+/// Why a trace could not be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum CutError {
+    /// The original could not be read.
+    #[error(transparent)]
+    Read(#[from] heapline_trace::Error),
+    /// The result could not be written.
+    #[error("cannot write the trace")]
+    Write(#[source] io::Error),
+    /// Sampling one in none makes no sense.
+    #[error("one sample in 0 cannot be kept: the number must be at least 1")]
+    NoSubsample,
+}
+
+impl Cut {
+    /// Reads the rest of a trace and writes what is to be kept of it. The trace must have been
+    /// opened with stacks, unless names are stripped.
+    pub fn apply<R: Read>(
+        &self,
+        reader: &mut Reader<R>,
+        sink: impl PacketSink,
+    ) -> Result<Kept, CutError> {
+        let mut cutter = Cutter {
+            cut: self,
+            thinner: self.subsample.map(Thinner::new).transpose()?,
+            writer: Writer::new(sink, &self.info(reader.info())).map_err(CutError::Write)?,
+            index: BlockIndex::new(),
+            kept: Kept::default(),
+            error: None,
+        };
+        while reader
+            .next_packet(|event, locations| cutter.event(&event, locations))?
+            .is_some()
+        {
+            if let Some(error) = cutter.error {
+                return Err(CutError::Write(error));
+            }
+        }
+        let Cutter {
+            mut kept, writer, ..
+        } = cutter;
+        kept.shortened_stacks = writer.shortened_stacks();
+        writer.finish().map_err(CutError::Write)?;
+        Ok(kept)
+    }
+
+    fn info(&self, info: &TraceInfo) -> TraceInfo {
+        let mut info = info.clone();
+        if let Some(subsample) = self.subsample {
+            info.sample_rate /= subsample.one_in as f64;
+        }
+        match &self.names {
+            Names::Keep => {}
+            Names::Strip => {
+                info.executable_name = "<anonymous>".into();
+                info.host_name = "<anonymous>".into();
+                info.context = None;
+                info.pid = 0;
+                info.start_time = 0;
+            }
+            Names::Hash { key } => {
+                info.executable_name = pseudonym(key, "program-", info.executable_name.as_bytes());
+                info.host_name = pseudonym(key, "host-", info.host_name.as_bytes());
+                info.context = None;
+                info.pid = 0;
+            }
+        }
+        info
+    }
+}
+
+struct Cutter<'a, S> {
+    cut: &'a Cut,
+    thinner: Option<Thinner>,
+    writer: Writer<S>,
+    /// The blocks that are kept. New ids are their numbers.
+    index: BlockIndex,
+    kept: Kept,
+    error: Option<io::Error>,
+}
+
+impl<S: PacketSink> Cutter<'_, S> {
+    fn event(&mut self, event: &Event<'_>, locations: &Locations) {
+        if self.error.is_some() {
+            return;
+        }
+        self.kept.duration = self.kept.duration.max(event.time());
+        let result = match event {
+            Event::Alloc(alloc) => self.alloc(alloc, locations),
+            Event::Promote(mark) => match self.index.find(mark.id) {
+                Some(number) => self.writer.promote(mark.domain, mark.time, number as u64),
+                None => Ok(()),
+            },
+            Event::Collect(mark) => match self.index.find(mark.id) {
+                Some(number) => self.writer.collect(mark.domain, mark.time, number as u64),
+                None => Ok(()),
+            },
+        };
+        self.error = result.err();
+    }
+
+    fn alloc(&mut self, alloc: &Alloc<'_>, locations: &Locations) -> io::Result<()> {
+        self.kept.allocations_before += 1;
+        self.kept.samples_before = self.kept.samples_before.saturating_add(alloc.samples);
+        let samples = match &mut self.thinner {
+            _ if !self.cut.time.contains(&alloc.time) => 0,
+            Some(thinner) => thinner.thin(alloc.samples),
+            None => alloc.samples,
+        };
+        if !matches!(self.cut.names, Names::Strip) {
+            // Return addresses tell functions apart in a program that somebody has.
+            let keep_codes = matches!(self.cut.names, Names::Keep);
+            self.writer.follow(alloc, |location| {
+                if keep_codes {
+                    locations.code(location)
+                } else {
+                    location.index() as u64
+                }
+            });
+        }
+        if samples == 0 {
+            return Ok(());
+        }
+        self.kept.allocations += 1;
+        self.kept.samples = self.kept.samples.saturating_add(samples);
+        let id = self.index.push(alloc.id) as u64;
+        match &self.cut.names {
+            // Nothing was followed: the stack is empty.
+            Names::Strip => self.writer.alloc_followed(alloc, id, samples, |_, _| ()),
+            Names::Keep => self
+                .writer
+                .alloc_followed(alloc, id, samples, |code, frames| {
+                    let location = locations.find(code);
+                    for frame in location.into_iter().flat_map(|id| locations.frames(id)) {
+                        frames.push(frame);
+                    }
+                }),
+            Names::Hash { key } => {
+                self.writer
+                    .alloc_followed(alloc, id, samples, |code, frames| {
+                        let location = usize::try_from(code)
+                            .ok()
+                            .and_then(|index| locations.get(index));
+                        for frame in location.into_iter().flat_map(|id| locations.frames(id)) {
+                            push_hashed(key, frame, frames);
+                        }
+                    })
+            }
+        }
+    }
+}
+
+/// Keeps each of a block's samples with the same probability.
+struct Thinner {
+    probability: f64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Thinner {
+    fn new(subsample: Subsample) -> Result<Self, CutError> {
+        if subsample.one_in == 0 {
+            return Err(CutError::NoSubsample);
+        }
+        Ok(Self {
+            probability: 1.0 / subsample.one_in as f64,
+            random: Xoshiro256PlusPlus::seed_from_u64(subsample.seed),
+        })
+    }
+
+    fn thin(&mut self, samples: u64) -> u64 {
+        Binomial::new(samples, self.probability).map_or(0, |kept| kept.sample(&mut self.random))
+    }
+}
+
+fn push_hashed(key: &[u8], frame: Frame<'_>, frames: &mut FrameSink<'_>) {
+    let mut name = String::new();
+    // Part by part, so that functions of one module are still seen to belong together.
+    for (i, part) in frame.name.split(|&byte| byte == b'.').enumerate() {
+        if i > 0 {
+            name.push('.');
+        }
+        match part {
+            b"(fun)" | b"??" => name.push_str(&String::from_utf8_lossy(part)),
+            _ => name.push_str(&pseudonym(key, if i == 0 { "M" } else { "f" }, part)),
+        }
+    }
+    let file = pseudonym(key, "file-", frame.file) + ".ml";
+    frames.push(Frame {
+        name: name.as_bytes(),
+        file: file.as_bytes(),
+        ..frame
+    });
+}
+
+fn pseudonym(key: &[u8], prefix: &str, name: &[u8]) -> String {
+    let keyed = |seed: u64| {
+        let mut hasher = SipHasher13::new_with_keys(seed, 0);
+        hasher.write(key);
+        hasher.finish()
+    };
+    let mut hasher = SipHasher13::new_with_keys(keyed(1), keyed(2));
+    hasher.write(prefix.as_bytes());
+    hasher.write(name);
+    format!("{prefix}{:010x}", hasher.finish() >> 24)
+}

@@ -1,0 +1,19 @@
+//! What heap traces mean.
+//!
+//! The reports of [Heapline](https://crates.io/crates/heapline) are computed here, as plain data
+//! that can be serialised, and only drawn elsewhere: the terminal, the JSON and the viewer cannot
+//! disagree. No input or output, no printing.
+//!
+//! - [`Overview`]: what is in a trace, from one pass without stacks (`heapline info`).
+//! - [`Sampling`] and [`Estimate`]: from samples to amounts, with their errors.
+//! - [`GcParams`]: the settings of OCaml's garbage collector in words.
+//! - [`cut`]: smaller traces out of larger ones (`heapline cut`).
+
+pub mod cut;
+mod estimate;
+mod gc_params;
+mod overview;
+
+pub use estimate::{Estimate, Sampling, Weight};
+pub use gc_params::{GcParam, GcParams};
+pub use overview::{Activity, EventCounts, Overview, Samples, SizeClass};
