@@ -1,0 +1,70 @@
+//! Comma-separated values: one row an event.
+
+use heapline_trace::{Event, LocationId, Locations, TraceInfo};
+
+use super::memtrace::put_frame;
+use super::text::{Out, StackText, put_number};
+
+#[derive(Default)]
+pub(super) struct Lines {
+    stacks: StackText,
+    frame: Vec<u8>,
+}
+
+impl super::Lines for Lines {
+    fn begin(&mut self, _: &TraceInfo, _: u16, out: &mut Out<'_>) {
+        out.put(b"time_us,event,id,domain,source,length_words,samples,stack\n");
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>, locations: &Locations, out: &mut Out<'_>) {
+        out.number(event.time());
+        out.put(match event {
+            Event::Alloc(_) => b",alloc,",
+            Event::Promote(_) => b",promote,",
+            Event::Collect(_) => b",collect,",
+        });
+        out.number(event.id());
+        out.put(b",");
+        out.number(u64::from(event.domain()));
+        let Event::Alloc(alloc) = event else {
+            return out.put(b",,,,\n");
+        };
+        out.put(b",");
+        out.put(alloc.source.name().as_bytes());
+        out.put(b",");
+        out.number(alloc.length);
+        out.put(b",");
+        out.number(alloc.samples);
+        out.put(b",\"");
+        let frame = &mut self.frame;
+        // Every frame's text begins with the separator.
+        self.stacks
+            .put(alloc.domain, &alloc.stack, locations, 1, out, |id, text| {
+                render(id, locations, frame, text);
+            });
+        out.put(b"\"\n");
+    }
+}
+
+/// Frames separated by semicolons, quotes doubled. Names are made valid text without line ends
+/// and semicolons; where that matters, the other formats have them as they are.
+fn render(id: LocationId, locations: &Locations, frame_text: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let frames = locations.frames(id);
+    if frames.len() == 0 {
+        out.extend_from_slice(b";$");
+        put_number(out, locations.code(id));
+    }
+    for frame in frames {
+        out.push(b';');
+        frame_text.clear();
+        put_frame(frame_text, &frame);
+        for character in String::from_utf8_lossy(frame_text).chars() {
+            match character {
+                '"' => out.extend_from_slice(b"\"\""),
+                ';' | '\n' | '\r' => out.push(b'_'),
+                _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+    }
+}
