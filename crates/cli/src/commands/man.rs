@@ -1,0 +1,37 @@
+//! `heapline man`.
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use super::Cli;
+
+/// Print the manual page, or that of one command
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline man | man -l -
+  heapline man cut > heapline-cut.1")]
+pub(crate) struct Args {
+    /// The command; without, the page is about all of them
+    #[arg(value_parser = ["info", "dump", "cut", "demo", "completions"])]
+    command: Option<String>,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut root = Cli::command();
+        root.build();
+        let command = match &self.command {
+            None => root,
+            Some(name) => root
+                .find_subcommand(name)
+                .with_context(|| {
+                    format!("there is no command `{name}`; `heapline --help` lists them")
+                })?
+                .clone(),
+        };
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        crate::output::to_stdout(&page)
+    }
+}

@@ -1,0 +1,99 @@
+//! The trace that a command is given.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use heapline_trace::{ByteSource, Damage, Flaw, FlawKind, Options, Reader};
+
+use crate::error::warn;
+use crate::progress::Watched;
+
+/// The arguments of all commands that read a trace.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Input {
+    /// The trace: a .ctf file, plain or compressed (.gz, .zst), or - for standard input
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    /// Refuse damaged traces instead of showing what is intact
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+impl Input {
+    /// Opens the trace.
+    pub(crate) fn open(&self, options: Options) -> anyhow::Result<Reader<ByteSource>> {
+        let options = options.strict(self.strict);
+        let name = self.name();
+        if self.is_stdin() {
+            if io::stdin().is_terminal() {
+                anyhow::bail!("standard input is a terminal; pipe a trace into it, or give a file");
+            }
+            return Reader::from_source(Watched::new(io::stdin(), None), options)
+                .map_err(|error| self.error(error));
+        }
+        let file = File::open(&self.trace).with_context(|| format!("cannot open {name}"))?;
+        let metadata = file
+            .metadata()
+            .with_context(|| format!("cannot open {name}"))?;
+        if metadata.is_dir() {
+            anyhow::bail!("{name} is a folder; a trace is a file, usually named *.ctf");
+        }
+        let size = metadata.is_file().then_some(metadata.len());
+        Reader::from_source(Watched::new(file, size), options).map_err(|error| self.error(error))
+    }
+
+    /// The size of the file, compressed as it may be; none for pipes.
+    pub(crate) fn file_size(&self) -> Option<u64> {
+        if self.is_stdin() {
+            return None;
+        }
+        let metadata = self.trace.metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
+    }
+
+    /// An error while reading, with the name of the trace.
+    pub(crate) fn error(&self, error: heapline_trace::Error) -> anyhow::Error {
+        anyhow::Error::new(error).context(self.name())
+    }
+
+    /// What to call the trace.
+    pub(crate) fn name(&self) -> String {
+        if self.is_stdin() {
+            "standard input".to_owned()
+        } else {
+            self.trace.display().to_string()
+        }
+    }
+
+    fn is_stdin(&self) -> bool {
+        self.trace == Path::new("-")
+    }
+
+    /// Says on standard error what was wrong with the trace, in short.
+    pub(crate) fn warn_of(&self, damage: &Damage) {
+        let Some(first) = damage.flaws().first() else {
+            return;
+        };
+        let name = self.name();
+        let more = match damage.count {
+            1 => String::new(),
+            n => format!(" (and {} more; `heapline info {name}` says more)", n - 1),
+        };
+        warn(&format!("{name} is damaged {first}{more}"));
+    }
+}
+
+/// Says so if something was left out because other programs leave it out.
+pub(crate) fn warn_of_left_out(damage: &Damage) {
+    let cut_off = |flaw: &Flaw| matches!(flaw.kind, FlawKind::Truncated { .. });
+    if damage.flaws().iter().any(cut_off) {
+        warn(
+            "the packet that the file ends in is left out, as memtrace does; \
+             the formats that are not memtrace's have what is intact of it",
+        );
+    }
+}

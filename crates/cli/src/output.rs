@@ -1,0 +1,170 @@
+//! What a command writes: never over something else by accident, never by halves.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::unfinished;
+
+/// The argument that allows to overwrite.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Force {
+    /// Overwrite the output file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Where a command writes to.
+pub(crate) enum Output {
+    /// A file that appears under its name only when it is complete.
+    File {
+        path: PathBuf,
+        force: bool,
+        unfinished: unfinished::File,
+    },
+    /// Standard output, a device or a pipe: there is nothing to overwrite and nothing to rename.
+    Stream { file: File, name: String },
+}
+
+impl Output {
+    /// A file of this name; standard output if it is `-`.
+    pub(crate) fn create(path: &Path, force: bool) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Self::stdout();
+        }
+        let name = path.display().to_string();
+        let cannot = || format!("cannot write {name}");
+        let mut path = path.to_owned();
+        let mut permissions = None;
+        if path.is_symlink() {
+            // What a link points to is written, not the link.
+            path = path
+                .canonicalize()
+                .with_context(|| format!("{name} is a link to nothing"))?;
+        }
+        if let Ok(existing) = path.metadata() {
+            if existing.is_dir() {
+                anyhow::bail!("{name} is a folder; give a file to write to");
+            }
+            if !existing.is_file() {
+                let file = File::options()
+                    .write(true)
+                    .open(&path)
+                    .with_context(cannot)?;
+                return Ok(Self::Stream { file, name });
+            }
+            if !force {
+                anyhow::bail!("{name} exists already; --force overwrites it");
+            }
+            permissions = Some(existing.permissions());
+        }
+        let unfinished = unfinished::File::create(&path).with_context(cannot)?;
+        if let Some(permissions) = permissions {
+            unfinished
+                .set_permissions(permissions)
+                .with_context(cannot)?;
+        }
+        Ok(Self::File {
+            path,
+            force,
+            unfinished,
+        })
+    }
+
+    /// Standard output without the buffer that looks for line ends.
+    pub(crate) fn stdout() -> anyhow::Result<Self> {
+        Ok(Self::Stream {
+            file: io::stdout().as_fd().try_clone_to_owned()?.into(),
+            name: "standard output".to_owned(),
+        })
+    }
+
+    /// What to call it in messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File { path, .. } => path.display().to_string(),
+            Self::Stream { name, .. } => name.clone(),
+        }
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        let Self::File {
+            path,
+            force,
+            unfinished,
+        } = self
+        else {
+            return Ok(());
+        };
+        if force {
+            unfinished.rename_over(&path)
+        } else {
+            unfinished.rename(&path)
+        }
+        .with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File { unfinished, .. } => unfinished.write(bytes),
+            Self::Stream { file, .. } => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Prints bytes as they are.
+pub(crate) fn to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
+    Output::stdout()?
+        .write_all(bytes)
+        .context("cannot write to standard output")
+}
+
+/// Prints text whose colours are kept where they are wanted only.
+pub(crate) fn to_stdout_styled(text: &str) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .context("cannot write to standard output")
+}
+
+/// Prints what no terminal should get.
+pub(crate) fn binary_to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
+    refuse_terminal()?;
+    to_stdout(bytes)
+}
+
+/// An error if standard output is a terminal.
+pub(crate) fn refuse_terminal() -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        anyhow::bail!(
+            "a trace is nothing for a terminal; send it to a file or a program: > trace.ctf"
+        );
+    }
+    Ok(())
+}
+
+/// Whether a name asks for compression, which is not done here.
+pub(crate) fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
+    let extension = path.extension().unwrap_or_default();
+    if extension == "gz" || extension == "zst" {
+        let program = if extension == "gz" { "gzip" } else { "zstd" };
+        anyhow::bail!(
+            "traces are written uncompressed; for {} use: -o - | {program} > {}",
+            path.display(),
+            path.display()
+        );
+    }
+    Ok(())
+}

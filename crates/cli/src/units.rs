@@ -1,0 +1,191 @@
+//! Amounts as people read them.
+
+use heapline_profile::Estimate;
+
+const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// An amount of memory, such as `12.3 MiB`.
+pub(crate) fn bytes(amount: f64) -> String {
+    let (scale, unit) = scale(amount);
+    format!("{} {unit}", significant(amount / scale))
+}
+
+/// An amount of memory and its error in the same unit, such as `12.34 ± 0.41 MiB`.
+///
+/// Where nothing was seen, all that is known is how much may have been missed: `< 23.4 KiB`.
+pub(crate) fn estimated_bytes(estimate: Estimate) -> String {
+    if estimate.value == 0.0 && estimate.error > 0.0 {
+        return format!("< {}", bytes(estimate.error));
+    }
+    let (scale, unit) = scale(estimate.value);
+    format!(
+        "{} {unit}",
+        with_error(estimate.value / scale, estimate.error / scale)
+    )
+}
+
+/// A number of things and its error, such as `12,300 ± 400`.
+pub(crate) fn estimated_count(estimate: Estimate) -> String {
+    if estimate.error == 0.0 {
+        grouped(estimate.value)
+    } else {
+        format!("{} ± {}", grouped(estimate.value), grouped(estimate.error))
+    }
+}
+
+/// A whole number with its digits in groups: `7,353,975`.
+pub(crate) fn count(n: u64) -> String {
+    group(&n.to_string())
+}
+
+/// A share, such as `12.3 %`.
+pub(crate) fn percent(part: f64, whole: f64) -> String {
+    let share = 100.0 * part / whole;
+    if 0.0 < share && share < 0.05 {
+        "< 0.1 %".to_owned()
+    } else if whole > 0.0 {
+        format!("{share:.1} %")
+    } else {
+        "-".to_owned()
+    }
+}
+
+/// A time, such as `41.6 ms` or `2 min 3 s`.
+pub(crate) fn seconds(seconds: f64) -> String {
+    if seconds < 1e-3 {
+        format!("{} µs", significant(seconds * 1e6))
+    } else if seconds < 1.0 {
+        format!("{} ms", significant(seconds * 1e3))
+    } else if seconds < 60.0 {
+        format!("{} s", significant(seconds))
+    } else {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is 60 at least, and no trace lasts 2^64 seconds"
+        )]
+        let whole = seconds.round() as u64;
+        match whole / 3600 {
+            0 => format!("{} min {} s", whole / 60, whole % 60),
+            hours => format!("{hours} h {} min", whole / 60 % 60),
+        }
+    }
+}
+
+/// A rate as the user would write it: `0.001`, `1e-5`.
+pub(crate) fn rate(rate: f64) -> String {
+    if rate >= 1e-3 {
+        format!("{rate}")
+    } else {
+        format!("{rate:e}")
+    }
+}
+
+fn scale(amount: f64) -> (f64, &'static str) {
+    let mut scale = 1.0;
+    let mut unit = UNITS[0];
+    for next in &UNITS[1..] {
+        // 1023.95 would be printed as 1024.
+        if amount.abs() / scale < 1023.5 {
+            break;
+        }
+        scale *= 1024.0;
+        unit = next;
+    }
+    (scale, unit)
+}
+
+/// Three significant digits.
+fn significant(n: f64) -> String {
+    let digits = match n.abs() {
+        n if n == 0.0 || n >= 99.95 => 0,
+        n if n >= 9.995 => 1,
+        _ => 2,
+    };
+    let text = format!("{n:.digits$}");
+    // 3 bytes are 3, not 3.00.
+    if n.fract() == 0.0 {
+        format!("{n:.0}")
+    } else {
+        text
+    }
+}
+
+/// As many digits as the error leaves meaning to.
+fn with_error(n: f64, error: f64) -> String {
+    if error == 0.0 {
+        return significant(n);
+    }
+    let digits = match error {
+        error if error >= 10.0 => 0,
+        error if error >= 1.0 => 1,
+        error if error >= 0.1 => 2,
+        _ => 3,
+    };
+    format!("{n:.digits$} ± {error:.digits$}")
+}
+
+/// A number of things, not more exact than it is.
+fn grouped(n: f64) -> String {
+    let digits = format!("{:.0}", n.abs());
+    format!("{}{}", if n < 0.0 { "-" } else { "" }, group(&digits))
+}
+
+fn group(digits: &str) -> String {
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_in_powers_of_1024() {
+        assert_eq!(bytes(0.0), "0 B");
+        assert_eq!(bytes(1023.0), "1023 B");
+        assert_eq!(bytes(1024.0), "1 KiB");
+        assert_eq!(bytes(1_048_575.0), "1.00 MiB");
+        assert_eq!(bytes(54539.0), "53.3 KiB");
+        assert_eq!(bytes(f64::from(u32::MAX) * 4.0), "16.0 GiB");
+    }
+
+    #[test]
+    fn errors_decide_how_many_digits_are_shown() {
+        let estimate = |value, error| estimated_bytes(Estimate { value, error });
+        assert_eq!(estimate(12.3456e6, 0.42e6), "11.77 ± 0.40 MiB");
+        assert_eq!(estimate(12.3456e6, 4.2e6), "11.8 ± 4.0 MiB");
+        assert_eq!(estimate(80.0, 0.0), "80 B");
+        assert_eq!(estimate(0.0, 24000.0), "< 23.4 KiB");
+        assert_eq!(estimate(0.0, 0.0), "0 B");
+    }
+
+    #[test]
+    fn times_from_microseconds_to_hours() {
+        assert_eq!(seconds(0.0), "0 µs");
+        assert_eq!(seconds(0.041_6), "41.6 ms");
+        assert_eq!(seconds(1.5), "1.50 s");
+        assert_eq!(seconds(123.4), "2 min 3 s");
+        assert_eq!(seconds(7321.0), "2 h 2 min");
+    }
+
+    #[test]
+    fn digits_in_groups() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(7_353_975), "7,353,975");
+    }
+
+    #[test]
+    fn rates_as_written() {
+        assert_eq!(rate(1e-3), "0.001");
+        assert_eq!(rate(1e-5), "1e-5");
+        assert_eq!(rate(1.0), "1");
+    }
+}

@@ -1,0 +1,14 @@
+//! The binary as a user meets it: the README, the documentation, and the commands under `cmd`, all
+//! run in the project's folder.
+
+use std::path::Path;
+
+#[test]
+fn documented_commands_print_what_is_documented() {
+    std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
+    trycmd::TestCases::new()
+        .case("crates/cli/tests/cmd/*.trycmd")
+        .case("README.md")
+        .case("docs/*.md")
+        .run();
+}
