@@ -16,8 +16,9 @@ const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-saniti
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// Runs each target for so many seconds, from the fixtures and whatever earlier runs found.
-pub(crate) fn run(seconds: u32) -> Outcome {
+/// Runs each target for so many seconds, from the fixtures and whatever earlier runs found. With a
+/// seed it does the same every time.
+pub(crate) fn run(seconds: u32, seed: Option<u32>) -> Outcome {
     // With an explicit target the flags do not reach build scripts, which would not link.
     let host = host()?;
     let build = [
@@ -32,7 +33,7 @@ pub(crate) fn run(seconds: u32) -> Outcome {
         .run()?;
     for target in TARGETS {
         let corpus = root().join("fuzz/corpus").join(target);
-        seed(&corpus, target)
+        plant_seeds(&corpus, target)
             .map_err(|error| format!("cannot write the seeds of {target}: {error}"))?;
         let artifacts = root().join("fuzz/artifacts").join(target);
         fs::create_dir_all(&artifacts).map_err(|error| error.to_string())?;
@@ -46,6 +47,7 @@ pub(crate) fn run(seconds: u32) -> Outcome {
             "-max_len=70000".into(),
             "-print_final_stats=1".into(),
             "-verbosity=0".into(),
+            format!("-seed={}", seed.unwrap_or(0)),
         ];
         let mut arguments: Vec<&str> = limits.iter().map(String::as_str).collect();
         arguments.push(&corpus);
@@ -55,7 +57,7 @@ pub(crate) fn run(seconds: u32) -> Outcome {
 }
 
 /// Gives a target the fixtures to start from.
-fn seed(corpus: &Path, target: &str) -> std::io::Result<()> {
+fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
     fs::create_dir_all(corpus)?;
     if target == "locations" {
         // It makes the trace around its input by itself.

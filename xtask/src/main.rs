@@ -33,9 +33,9 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
-        ["fuzz"] => fuzz::run(60),
+        ["fuzz"] => fuzz::run(60, None),
         ["fuzz", seconds] => match seconds.parse() {
-            Ok(seconds) => fuzz::run(seconds),
+            Ok(seconds) => fuzz::run(seconds, None),
             Err(_) => Err(format!("{seconds} is no number of seconds")),
         },
         ["bench"] => bench::run(None),

@@ -41,7 +41,7 @@ pub(crate) fn run() -> Outcome {
     ])
     .env("RUSTDOCFLAGS", "-D warnings")
     .run()?;
-    fuzz::run(FUZZ_SECONDS)?;
+    fuzz::run(FUZZ_SECONDS, Some(1))?;
     // The first of the README's two commands; this is the second.
     cargo(&["run", "--locked", "--release", "--", "demo"])
         .quiet()

@@ -80,6 +80,8 @@ pub(super) fn decode<const STACKS: bool>(
     let begin = low_bits(packet.time.recorded);
     let span = u32::try_from(packet.time.span).unwrap_or(TIME_MASK);
     let too_short = "the packet ends inside an event";
+    // What follows the packet must not get into the cache.
+    let words = bytes.get(..=end).unwrap_or_default();
 
     while pos < end {
         // One load gets the event's head and, nearly always, all of its fixed part.
@@ -205,7 +207,8 @@ pub(super) fn decode<const STACKS: bool>(
             .depth
             .min(usize::try_from(prefix).unwrap_or(usize::MAX));
         let stack = if STACKS {
-            let Some(shape) = domain.read_stack(&mut cursor, locations, prefix, header.count)
+            let Some(shape) =
+                domain.read_stack(words, &mut cursor.pos, locations, prefix, header.count)
             else {
                 domain.depth = untouched;
                 outcome.failure = Some(too_short);
@@ -292,17 +295,18 @@ struct StackShape {
 }
 
 impl Domain {
-    /// Makes the next stack out of the last one.
+    /// Makes the next stack out of the last one. The code words must end before the last of the
+    /// bytes; that one is there because a word and the one after it are loaded at once.
     #[inline]
     fn read_stack(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        bytes: &[u8],
+        at: &mut usize,
         locations: &mut Locations,
         prefix: u64,
         count: usize,
     ) -> Option<StackShape> {
-        let bytes = cursor.bytes;
-        let mut pos = cursor.pos;
+        let mut pos = *at;
         let shared = usize::try_from(prefix).unwrap_or(usize::MAX);
         // The code words of a cut stack count for their effect on the cache; the frames they
         // give are left behind the end of the last stack.
@@ -326,6 +330,9 @@ impl Domain {
             let mut predicted = usize::from(if has_count { u16::from(ahead) } else { tag });
             if tag == tag::MISS {
                 predicted = 0;
+                if pos + 8 >= bytes.len() {
+                    return None;
+                }
                 let code = code63(u64::from_le_bytes(load(bytes, pos)?));
                 pos += 8;
                 let known = locations.len();
@@ -361,7 +368,7 @@ impl Domain {
             }
             previous = usize::from(last_bucket);
         }
-        cursor.pos = pos;
+        *at = pos;
         if !cut {
             self.depth = depth;
         }

@@ -53,7 +53,14 @@ impl Decoder {
                     continue;
                 }
             };
-            let lookahead = if self.options.eager { 0 } else { 4 };
+            // By what follows a packet its size can be checked; if that is no packet, whether
+            // another one begins near its end can be seen only with all of that one's header.
+            let follows = input.get(header.size..).unwrap_or_default();
+            let lookahead = match self.options.eager {
+                true => 0,
+                false if could_be_magic(follows) => 4,
+                false => MAX_HEADER,
+            };
             if input.len() < header.size + lookahead && !finished {
                 return Ok(Framed::NeedInput);
             }
