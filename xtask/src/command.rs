@@ -41,14 +41,14 @@ pub(crate) fn program(name: &str, arguments: &[&str]) -> Run {
     }
 }
 
-/// Whether a program can be started at all.
+/// Whether a program is there and works: rustup leaves stand-ins for components that are missing.
 pub(crate) fn exists(program: &str) -> bool {
     Command::new(program)
         .arg("--version")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .is_ok()
+        .is_ok_and(|status| status.success())
 }
 
 impl Run {

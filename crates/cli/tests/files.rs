@@ -265,3 +265,47 @@ fn a_key_decides_the_pseudonyms() {
     assert!(cut(&[]) != cut(&["--hash-key", text(&key)]));
     assert!(cut(&["--hash-key", text(&key)]) == cut(&["--hash-key", text(&key)]));
 }
+
+#[test]
+fn every_command_has_a_manual_page_and_completions() {
+    let stdout = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let help = stdout(&["--help"]);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .map_while(|line| line.split_whitespace().next())
+        .filter(|command| *command != "help" && *command != "man")
+        .collect();
+    assert!(commands.contains(&"info"), "{commands:?}");
+    for command in &commands {
+        assert!(
+            stdout(&["man", command]).contains(&format!("heapline\\-{command}")),
+            "{command}"
+        );
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = stdout(&["completions", shell]);
+        assert!(
+            commands.iter().all(|command| script.contains(command)),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn the_demo_shows_its_trace_and_hands_it_out() {
+    let shown = String::from_utf8(run(&["demo"]).stdout).unwrap();
+    assert!(
+        shown.contains("2,787 allocations") && shown.contains("heapline demo --trace > mix.ctf"),
+        "{shown}"
+    );
+    let trace = std::fs::read(fixture("mix-ocaml53/trace.ctf")).unwrap();
+    assert!(run(&["demo", "--trace"]).stdout == trace);
+}

@@ -99,6 +99,19 @@ impl OwnedEvent {
 }
 
 impl OwnedTrace {
+    /// The events without what a writer is free to choose: how much of a stack is given as shared
+    /// with the one before.
+    #[must_use]
+    pub fn comparable(&self) -> Vec<OwnedEvent> {
+        let mut events = self.events.clone();
+        for event in &mut events {
+            if let OwnedEvent::Alloc { common_prefix, .. } = event {
+                *common_prefix = 0;
+            }
+        }
+        events
+    }
+
     /// Reads a trace with the real reader.
     pub fn read(bytes: &[u8], options: Options) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes, options)?;

@@ -27,17 +27,6 @@ fn rewrite(bytes: &[u8]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Events without what a writer is free to choose.
-fn comparable(trace: &OwnedTrace) -> Vec<OwnedEvent> {
-    let mut events = trace.events.clone();
-    for event in &mut events {
-        if let OwnedEvent::Alloc { common_prefix, .. } = event {
-            *common_prefix = 0;
-        }
-    }
-    events
-}
-
 #[test]
 fn traces_survive_being_rewritten() {
     for path in fixtures::traces() {
@@ -50,7 +39,7 @@ fn traces_survive_being_rewritten() {
         let before = OwnedTrace::read(&original, Options::new()).unwrap();
         let after = plain::read(&rewritten).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(
-            comparable(&before) == comparable(&after),
+            before.comparable() == after.comparable(),
             "{name}: events changed"
         );
         // Locations that no stack uses are not written.
@@ -276,7 +265,7 @@ proptest! {
     fn any_program_survives(steps in prop::collection::vec(step(), 0..120)) {
         let (bytes, expected) = run(&steps);
         let plain = plain::read(&bytes).map_err(TestCaseError::fail)?;
-        prop_assert!(comparable(&plain) == expected.events);
+        prop_assert!(plain.comparable() == expected.events);
         prop_assert_eq!(&plain.locations, &expected.locations);
         let strict = OwnedTrace::read(&bytes, Options::new().strict(true)).unwrap();
         prop_assert!(plain == strict);
@@ -513,5 +502,5 @@ fn traces_can_be_thinned_while_they_are_copied() {
             .collect(),
         ..original
     };
-    assert!(comparable(&thinned) == comparable(&kept));
+    assert!(thinned.comparable() == kept.comparable());
 }

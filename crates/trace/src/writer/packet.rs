@@ -103,3 +103,23 @@ impl PacketBuffer {
         result
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_process_that_made_the_guard_writes() {
+        let mut own = ForkGuard::new(Vec::new());
+        own.packet(b"packet").unwrap();
+        assert_eq!(own.into_inner(), b"packet");
+        // What a forked child finds: a guard of another process.
+        let mut inherited = ForkGuard {
+            sink: Vec::new(),
+            owner: std::process::id().wrapping_add(1),
+        };
+        let error = inherited.packet(b"packet").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(inherited.into_inner(), b"");
+    }
+}
