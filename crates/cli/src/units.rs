@@ -158,7 +158,13 @@ mod tests {
 
     #[test]
     fn errors_decide_how_many_digits_are_shown() {
-        let estimate = |value, error| estimated_bytes(Estimate { value, error });
+        let estimate = |value, error| {
+            estimated_bytes(Estimate {
+                value,
+                error,
+                ..Estimate::exact(value)
+            })
+        };
         assert_eq!(estimate(12.3456e6, 0.42e6), "11.77 ± 0.40 MiB");
         assert_eq!(estimate(12.3456e6, 4.2e6), "11.8 ± 4.0 MiB");
         assert_eq!(estimate(80.0, 0.0), "80 B");

@@ -4,28 +4,33 @@
 //! words (header included) is therefore seen with probability p = 1 - (1 - r)^S, and each block
 //! that was seen stands for 1/p like it: the Horvitz-Thompson estimator. It is unbiased, and its
 //! variance is estimated without bias by the sum of S² (1 - p) / p² over the blocks seen.
+//! `docs/statistics.md` has the rest.
+
+use std::ops::{Add, AddAssign, Sub};
 
 use heapline_trace::Source;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+/// Two standard errors, near enough: 95 % of a normal distribution.
+const Z95: f64 = 1.959_963_984_540_054;
+
+/// What a sampled block is taken to stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimator {
+    /// S / p bytes, where p is the probability that a block of its size is seen. Never less
+    /// precise than counting, and nearly exact for large blocks.
+    #[default]
+    HorvitzThompson,
+    /// The number of its samples over the rate: what memtrace's tools and its viewer show.
+    Count,
+}
 
 /// How a trace was sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     rate: f64,
     word_bytes: f64,
-}
-
-/// What one sampled block stands for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weight {
-    /// Bytes, headers included.
-    pub bytes: f64,
-    /// The variance of `bytes`.
-    pub bytes_variance: f64,
-    /// Blocks like it.
-    pub blocks: f64,
-    /// The variance of `blocks`.
-    pub blocks_variance: f64,
 }
 
 impl Sampling {
@@ -44,6 +49,12 @@ impl Sampling {
         self.word_bytes / self.rate
     }
 
+    /// Bytes of a word.
+    #[must_use]
+    pub fn word_bytes(&self) -> f64 {
+        self.word_bytes
+    }
+
     /// Whether every block was recorded, so that there is nothing to estimate.
     #[must_use]
     pub fn is_exact(&self) -> bool {
@@ -51,48 +62,254 @@ impl Sampling {
     }
 
     /// What is known where no block was seen: with 95 % probability not more was allocated than
-    /// the error says.
+    /// the upper bound.
     #[must_use]
     pub fn none_seen(&self) -> Estimate {
-        let error = if self.is_exact() {
+        let high = if self.is_exact() {
             0.0
         } else {
             // None of so many words is sampled with a probability of 5 %.
             self.word_bytes * 0.05_f64.ln() / (-self.rate).ln_1p()
         };
-        Estimate { value: 0.0, error }
+        Estimate {
+            value: 0.0,
+            error: high,
+            low: 0.0,
+            high,
+        }
     }
 
-    /// What a sampled block of `length` words stands for.
+    /// What a sampled block of `length` words, hit `samples` times, stands for.
     ///
     /// ```
-    /// use heapline_profile::Sampling;
+    /// use heapline_profile::{Estimator, Sampling};
     /// use heapline_trace::Source;
     ///
     /// let sampling = Sampling::new(1e-4, 8);
+    /// let blocks = |length, source| {
+    ///     sampling.amount(Estimator::HorvitzThompson, length, source, 1).blocks.value
+    /// };
     /// // A small block is one of many.
-    /// assert!(sampling.weight(3, Source::Minor).blocks > 2000.0);
+    /// assert!(blocks(3, Source::Minor) > 2000.0);
     /// // A huge one stands for itself.
-    /// assert!(sampling.weight(1_000_000, Source::Major).blocks < 1.0001);
+    /// assert!(blocks(1_000_000, Source::Major) < 1.0001);
     /// ```
     #[must_use]
-    pub fn weight(&self, length: u64, source: Source) -> Weight {
+    pub fn amount(
+        &self,
+        estimator: Estimator,
+        length: u64,
+        source: Source,
+        samples: u64,
+    ) -> Amount {
         let header = u64::from(source != Source::External);
         let words = length.saturating_add(header).max(1) as f64;
-        // 1 - (1 - r)^S without losing the digits of a small r.
-        let seen = if self.is_exact() {
-            1.0
-        } else {
-            -(words * (-self.rate).ln_1p()).exp_m1()
+        let (bytes, blocks) = match estimator {
+            Estimator::HorvitzThompson => {
+                // 1 - (1 - r)^S without losing the digits of a small r.
+                let seen = if self.is_exact() {
+                    1.0
+                } else {
+                    -(words * (-self.rate).ln_1p()).exp_m1()
+                };
+                // One hit or none, with probability `seen`.
+                let sum = |unit: f64| Sum::of_hits(unit / seen, 1.0, seen);
+                (sum(words * self.word_bytes), sum(1.0))
+            }
+            Estimator::Count => {
+                // Each word is hit or not, with probability `rate`.
+                let rate = self.rate.min(1.0);
+                let sum = |unit: f64| Sum::of_hits(unit, samples as f64, rate);
+                (sum(self.word_bytes / rate), sum(1.0 / (rate * words)))
+            }
         };
-        let bytes = words * self.word_bytes;
-        let blocks_variance = (1.0 - seen) / (seen * seen);
-        Weight {
-            bytes: bytes / seen,
-            bytes_variance: bytes * bytes * blocks_variance,
-            blocks: 1.0 / seen,
-            blocks_variance,
+        Amount {
+            bytes,
+            blocks,
+            samples,
+            sampled: 1,
         }
+    }
+
+    /// The bytes of an amount, as they are known: where nothing was seen, there may be some.
+    #[must_use]
+    pub fn bytes(&self, amount: &Amount) -> Estimate {
+        if amount.sampled == 0 {
+            self.none_seen()
+        } else {
+            amount.bytes.estimate()
+        }
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub fn words(&self, amount: &Amount) -> Estimate {
+        self.bytes(amount).per(self.word_bytes)
+    }
+}
+
+/// An estimated sum, and the moments that its error follows from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sum {
+    /// The amount.
+    pub value: f64,
+    /// Its variance.
+    pub variance: f64,
+    /// Its third central moment, which makes the interval lopsided where samples are few.
+    pub skew: f64,
+}
+
+impl Sum {
+    /// `hits` of a Bernoulli trial with probability `p`, each worth `unit`. The moments are
+    /// divided by the probability that they are counted with, so they are unbiased as well.
+    fn of_hits(unit: f64, hits: f64, p: f64) -> Self {
+        let missed = hits * (1.0 - p);
+        Self {
+            value: hits * unit,
+            variance: missed * unit * unit,
+            skew: missed * (1.0 - 2.0 * p) * unit * unit * unit,
+        }
+    }
+
+    /// As many times as much.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            variance: self.variance * factor * factor,
+            skew: self.skew * factor * factor * factor,
+        }
+    }
+
+    /// The change from `before` to `self`, of which `both` is the part that is in either and
+    /// cancels out.
+    #[must_use]
+    pub fn change(self, before: Self, both: Self) -> Self {
+        Self {
+            value: self.value - before.value,
+            variance: (self.variance + before.variance - 2.0 * both.variance).max(0.0),
+            skew: self.skew - before.skew,
+        }
+    }
+
+    /// The amount with its 95 % interval.
+    #[must_use]
+    pub fn estimate(self) -> Estimate {
+        let variance = self.variance.max(0.0);
+        let error = Z95 * variance.sqrt();
+        // The interval of a Poisson count n, n + z²/2 ± z √(n + z²/4), for sums: the variance
+        // grows with the amount, at the rate skew / variance.
+        let shift = if variance > 0.0 {
+            Z95 * Z95 * self.skew / (2.0 * variance)
+        } else {
+            0.0
+        };
+        let half = error.hypot(shift);
+        Estimate {
+            value: self.value,
+            error,
+            low: self.value + shift - half,
+            high: self.value + shift + half,
+        }
+    }
+}
+
+impl AddAssign for Sum {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.value += other.value;
+        self.variance += other.variance;
+        self.skew += other.skew;
+    }
+}
+
+/// What a set of sampled blocks stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// Bytes, headers included.
+    pub bytes: Sum,
+    /// Blocks.
+    pub blocks: Sum,
+    /// Samples.
+    pub samples: u64,
+    /// Sampled blocks.
+    pub sampled: u64,
+}
+
+impl Amount {
+    /// What `n` blocks of the same kind stand for.
+    #[must_use]
+    pub fn times(self, n: u64) -> Self {
+        let times = |sum: Sum| Sum {
+            value: sum.value * n as f64,
+            variance: sum.variance * n as f64,
+            skew: sum.skew * n as f64,
+        };
+        Self {
+            bytes: times(self.bytes),
+            blocks: times(self.blocks),
+            samples: self.samples.saturating_mul(n),
+            sampled: self.sampled.saturating_mul(n),
+        }
+    }
+
+    /// Whether no block is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sampled == 0
+    }
+}
+
+impl AddAssign for Amount {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.blocks += other.blocks;
+        self.samples = self.samples.wrapping_add(other.samples);
+        self.sampled += other.sampled;
+    }
+}
+
+impl Add for Amount {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl Sub for Amount {
+    type Output = Self;
+
+    /// Takes away a part: what is left has the rest of the variance too. Sums made in different
+    /// orders may differ in their last digits: what should be nothing is made nothing.
+    fn sub(self, part: Self) -> Self {
+        let left = |whole: f64, part: f64| {
+            let left = whole - part;
+            if left.abs() <= whole.abs() * 1e-12 {
+                0.0
+            } else {
+                left
+            }
+        };
+        let rest = |whole: Sum, part: Sum| Sum {
+            value: left(whole.value, part.value),
+            variance: left(whole.variance, part.variance).max(0.0),
+            skew: left(whole.skew, part.skew),
+        };
+        Self {
+            bytes: rest(self.bytes, part.bytes),
+            blocks: rest(self.blocks, part.blocks),
+            samples: self.samples.saturating_sub(part.samples),
+            sampled: self.sampled.saturating_sub(part.sampled),
+        }
+    }
+}
+
+impl std::iter::Sum for Amount {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), Add::add)
     }
 }
 
@@ -101,20 +318,23 @@ impl Sampling {
 pub struct Estimate {
     /// The amount.
     pub value: f64,
-    /// Half the width of the 95 % interval around it; 0 if the amount is exact.
+    /// 1.96 standard errors; 0 if the amount is exact.
     pub error: f64,
+    /// The lower end of the 95 % interval.
+    pub low: f64,
+    /// Its upper end. It is further away than the lower one where samples are few.
+    pub high: f64,
 }
 
 impl Estimate {
-    /// Two standard errors, near enough: 95 % of a normal distribution.
-    const Z95: f64 = 1.959_963_984_540_054;
-
-    /// An amount of known variance.
+    /// A number that is known.
     #[must_use]
-    pub fn new(value: f64, variance: f64) -> Self {
+    pub fn exact(value: f64) -> Self {
         Self {
             value,
-            error: Self::Z95 * variance.max(0.0).sqrt(),
+            error: 0.0,
+            low: value,
+            high: value,
         }
     }
 
@@ -124,7 +344,21 @@ impl Estimate {
         Self {
             value: self.value / amount,
             error: self.error / amount,
+            low: self.low / amount,
+            high: self.high / amount,
         }
+    }
+
+    /// The standard error.
+    #[must_use]
+    pub fn standard_error(&self) -> f64 {
+        self.error / Z95
+    }
+
+    /// Whether it cannot be told from nothing: the error is as large as the amount.
+    #[must_use]
+    pub fn is_noise(&self) -> bool {
+        self.error >= self.value.abs()
     }
 }
 
@@ -133,33 +367,61 @@ impl Estimate {
 mod tests {
     use super::*;
 
+    const BOTH: [Estimator; 2] = [Estimator::HorvitzThompson, Estimator::Count];
+
     #[test]
     fn rate_one_is_exact() {
-        let weight = Sampling::new(1.0, 8).weight(9, Source::Minor);
-        assert_eq!((weight.bytes, weight.bytes_variance), (80.0, 0.0));
-        assert_eq!((weight.blocks, weight.blocks_variance), (1.0, 0.0));
+        for estimator in BOTH {
+            // At rate 1 each word is hit, the header too.
+            let amount = Sampling::new(1.0, 8).amount(estimator, 9, Source::Minor, 10);
+            assert_eq!(amount.bytes.estimate(), Estimate::exact(80.0));
+            assert_eq!(amount.blocks.estimate(), Estimate::exact(1.0));
+        }
     }
 
     #[test]
     fn external_blocks_have_no_header() {
         let sampling = Sampling::new(1.0, 8);
-        assert_eq!(sampling.weight(10, Source::External).bytes, 80.0);
-        assert_eq!(sampling.weight(0, Source::External).bytes, 8.0);
+        let bytes = |length| {
+            sampling
+                .amount(Estimator::HorvitzThompson, length, Source::External, 1)
+                .bytes
+                .value
+        };
+        assert_eq!(bytes(10), 80.0);
+        assert_eq!(bytes(0), 8.0);
     }
 
     #[test]
     fn nothing_seen_is_not_nothing_there() {
-        let error = Sampling::new(1e-3, 8).none_seen().error;
-        assert!((error / (3.0 * 8.0 / 1e-3) - 1.0).abs() < 0.01, "{error}");
-        assert_eq!(Sampling::new(1.0, 8).none_seen().error, 0.0);
+        let high = Sampling::new(1e-3, 8).none_seen().high;
+        assert!((high / (3.0 * 8.0 / 1e-3) - 1.0).abs() < 0.01, "{high}");
+        assert_eq!(Sampling::new(1.0, 8).none_seen().high, 0.0);
     }
 
     #[test]
     fn tiny_rates_keep_their_digits() {
-        let weight = Sampling::new(1e-12, 8).weight(3, Source::Minor);
+        let amount =
+            Sampling::new(1e-12, 8).amount(Estimator::HorvitzThompson, 3, Source::Minor, 1);
         assert!(
-            (weight.blocks / (1e12 / 4.0) - 1.0).abs() < 1e-9,
-            "{weight:?}"
+            (amount.blocks.value / (1e12 / 4.0) - 1.0).abs() < 1e-9,
+            "{amount:?}"
         );
+    }
+
+    #[test]
+    fn few_samples_have_the_interval_of_a_poisson_count() {
+        let one = Sampling::new(1e-6, 8).amount(Estimator::Count, 1, Source::Minor, 1);
+        let ten = one.times(10).bytes.estimate().per(8e6);
+        // n + z²/2 ± z √(n + z²/4)
+        assert!((ten.low - 5.432).abs() < 0.01, "{ten:?}");
+        assert!((ten.high - 18.41).abs() < 0.01, "{ten:?}");
+    }
+
+    #[test]
+    fn parts_that_are_all_leave_nothing() {
+        let one = Sampling::new(1e-3, 8).amount(Estimator::HorvitzThompson, 7, Source::Minor, 1);
+        let whole = one.times(3) + one.times(4);
+        assert_eq!(whole - one.times(7), Amount::default());
     }
 }

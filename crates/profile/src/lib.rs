@@ -5,6 +5,7 @@
 //! disagree. No input or output, no printing.
 //!
 //! - [`Overview`]: what is in a trace, from one pass without stacks (`heapline info`).
+//! - [`Profile`]: a trace in memory, as columns of sampled blocks and a tree of stacks.
 //! - [`Sampling`] and [`Estimate`]: from samples to amounts, with their errors.
 //! - [`GcParams`]: the settings of OCaml's garbage collector in words.
 //! - [`cut`]: smaller traces out of larger ones (`heapline cut`).
@@ -13,7 +14,18 @@ pub mod cut;
 mod estimate;
 mod gc_params;
 mod overview;
+pub mod query;
+mod scope;
+mod selection;
+mod store;
+mod walk;
 
-pub use estimate::{Estimate, Sampling, Weight};
+pub use estimate::{Amount, Estimate, Estimator, Sampling, Sum};
 pub use gc_params::{GcParam, GcParams};
 pub use overview::{Activity, EventCounts, Overview, Samples, SizeClass};
+pub use query::{Query, QueryError};
+pub use scope::{SampledBlock, Scope};
+pub use selection::Selection;
+pub use store::{
+    FrameInfo, Function, Kind, LoadError, LoadOptions, Loader, Moment, Peak, Profile, Symbols,
+};

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use heapline_trace::{BlockIndex, Damage, Error, Event, Mark, Reader, Source, TraceInfo};
 use serde::Serialize;
 
-use crate::estimate::{Estimate, Sampling};
+use crate::estimate::{Amount, Estimate, Estimator, Sampling};
 use crate::gc_params::GcParams;
 
 /// What is in a trace.
@@ -267,19 +267,18 @@ impl Counter {
         let sampling = self.sampling;
         let sources = [Source::Minor, Source::Major, Source::External];
         let sum = |tallies: &[Tally; 3]| {
-            let mut total = Total::default();
-            for (tally, source) in tallies.iter().zip(sources) {
-                total.add(&tally.estimate(&sampling, source, |_| true));
-            }
-            total
+            tallies
+                .iter()
+                .zip(sources)
+                .map(|(tally, source)| tally.estimate(&sampling, source, |_| true))
+                .sum::<Amount>()
         };
         let [minor, major, external] =
             [0, 1, 2].map(|i| self.allocated[i].estimate(&sampling, sources[i], |_| true));
         let promoted = self.promoted.estimate(&sampling, Source::Minor, |_| true);
         let allocated = sum(&self.allocated);
         let collected = sum(&self.collected);
-        let mut live = allocated;
-        live.subtract(&collected);
+        let live = allocated - collected;
 
         let mut lower = None;
         let size_classes = CLASSES
@@ -294,15 +293,17 @@ impl Counter {
                     above.is_none_or(|limit| length > limit)
                         && max_words.is_none_or(|limit| length <= limit)
                 };
-                let mut total = Total::default();
-                for (tally, source) in self.allocated.iter().zip(sources) {
-                    total.add(&tally.estimate(&sampling, source, inside));
-                }
+                let total: Amount = self
+                    .allocated
+                    .iter()
+                    .zip(sources)
+                    .map(|(tally, source)| tally.estimate(&sampling, source, inside))
+                    .sum();
                 SizeClass {
                     max_words,
                     sampled_blocks: total.sampled,
-                    blocks: total.blocks(),
-                    bytes: total.bytes(&sampling),
+                    blocks: total.blocks.estimate(),
+                    bytes: sampling.bytes(&total),
                 }
             })
             .collect();
@@ -319,16 +320,17 @@ impl Counter {
             events: self.events(),
             samples: self.samples(),
             bytes: Activity {
-                allocated: allocated.bytes(&sampling),
-                minor: minor.bytes(&sampling),
-                major: major.bytes(&sampling),
-                external: external.bytes(&sampling),
-                promoted: promoted.bytes(&sampling),
-                collected: collected.bytes(&sampling),
-                live_at_end: live.bytes(&sampling),
+                allocated: sampling.bytes(&allocated),
+                minor: sampling.bytes(&minor),
+                major: sampling.bytes(&major),
+                external: sampling.bytes(&external),
+                promoted: sampling.bytes(&promoted),
+                collected: sampling.bytes(&collected),
+                live_at_end: sampling.bytes(&live),
             },
-            blocks_allocated: allocated.blocks(),
-            promoted_percent: (minor.bytes > 0.0).then(|| 100.0 * promoted.bytes / minor.bytes),
+            blocks_allocated: allocated.blocks.estimate(),
+            promoted_percent: (minor.bytes.value > 0.0)
+                .then(|| 100.0 * promoted.bytes.value / minor.bytes.value),
             size_classes,
             largest_words: self.allocated.iter().map(Tally::longest).max().unwrap_or(0),
             damage: reader.damage().clone(),
@@ -399,62 +401,20 @@ impl Tally {
         total
     }
 
-    fn estimate(&self, sampling: &Sampling, source: Source, inside: impl Fn(u64) -> bool) -> Total {
-        let mut total = Total::default();
-        for (length, count) in self.counts().filter(|&(length, _)| inside(length)) {
-            let weight = sampling.weight(length, source);
-            let n = count.blocks as f64;
-            total.sampled += count.blocks;
-            total.bytes += n * weight.bytes;
-            total.bytes_variance += n * weight.bytes_variance;
-            total.blocks += n * weight.blocks;
-            total.blocks_variance += n * weight.blocks_variance;
-        }
-        total
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Total {
-    sampled: u64,
-    bytes: f64,
-    bytes_variance: f64,
-    blocks: f64,
-    blocks_variance: f64,
-}
-
-impl Total {
-    fn add(&mut self, other: &Self) {
-        self.sampled += other.sampled;
-        self.bytes += other.bytes;
-        self.bytes_variance += other.bytes_variance;
-        self.blocks += other.blocks;
-        self.blocks_variance += other.blocks_variance;
-    }
-
-    /// Takes away a part: what is left has the rest of the variance too. The sums were made in
-    /// different orders, so nothing may be left as a little less than nothing.
-    fn subtract(&mut self, part: &Self) {
-        let left = |whole: f64, part: f64| {
-            let rest = whole - part;
-            if rest < whole * 1e-12 { 0.0 } else { rest }
-        };
-        self.sampled -= part.sampled;
-        self.bytes = left(self.bytes, part.bytes);
-        self.bytes_variance = left(self.bytes_variance, part.bytes_variance);
-        self.blocks = left(self.blocks, part.blocks);
-        self.blocks_variance = left(self.blocks_variance, part.blocks_variance);
-    }
-
-    fn bytes(&self, sampling: &Sampling) -> Estimate {
-        match self.sampled {
-            0 => sampling.none_seen(),
-            _ => Estimate::new(self.bytes, self.bytes_variance),
-        }
-    }
-
-    fn blocks(&self) -> Estimate {
-        Estimate::new(self.blocks, self.blocks_variance)
+    fn estimate(
+        &self,
+        sampling: &Sampling,
+        source: Source,
+        inside: impl Fn(u64) -> bool,
+    ) -> Amount {
+        self.counts()
+            .filter(|&(length, _)| inside(length))
+            .map(|(length, count)| {
+                sampling
+                    .amount(Estimator::HorvitzThompson, length, source, 1)
+                    .times(count.blocks)
+            })
+            .sum()
     }
 }
 

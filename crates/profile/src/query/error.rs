@@ -1,0 +1,97 @@
+//! Where a query is wrong, and what was expected there.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// A query that cannot be understood.
+///
+/// It prints as the query with the place marked:
+///
+/// ```text
+/// `sise` is not a field
+///   live at peak and sise > 3
+///                    ^^^^ expected a field; did you mean `size`?
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueryError {
+    /// The whole text.
+    pub query: String,
+    /// The first byte of the place.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What should be there.
+    pub expected: String,
+}
+
+impl QueryError {
+    pub(super) fn new(span: Range<usize>, message: &str, expected: &str) -> Self {
+        Self {
+            query: String::new(),
+            start: span.start,
+            end: span.end,
+            message: message.to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+
+    /// The error, with the text it is about.
+    pub(crate) fn of(mut self, query: &str) -> Self {
+        query.clone_into(&mut self.query);
+        self
+    }
+
+    /// The error, for a text of which the query is only a part that starts at `offset`.
+    pub(crate) fn within(mut self, whole: &str, offset: usize) -> Self {
+        self.start += offset;
+        self.end += offset;
+        self.of(whole)
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one_line: String = self
+            .query
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let before = one_line.get(..self.start).unwrap_or("").chars().count();
+        let marked = one_line.get(self.start..self.end).unwrap_or("");
+        let marks = "^".repeat(marked.chars().count().max(1));
+        writeln!(f, "{}", self.message)?;
+        writeln!(f, "  {one_line}")?;
+        write!(f, "  {:before$}{marks} expected {}", "", self.expected)
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+/// The word of a list that was most likely meant.
+pub(super) fn suggestion<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|candidate| (distance(&word.to_lowercase(), candidate), *candidate))
+        .filter(|&(distance, candidate)| distance <= 2 && distance < candidate.len())
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many characters must be changed, left out or put in; Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,336 @@
+//! A query as scans over columns: each clause gives a set of blocks, and sets are joined.
+
+use heapline_trace::Source;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::amount::{Lifetime, TimePoint};
+use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
+use super::pattern::Pattern;
+use super::token::Comparison;
+use crate::estimate::Estimator;
+use crate::selection::{Bits, Selection};
+use crate::store::{Moment, NEVER, NONE, Profile};
+
+/// The blocks or stays that an expression is true of.
+pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Selection {
+    let times = Times { profile, estimator };
+    let scan = |stays| Scan { times, stays }.expr(expr);
+    if expr.mentions_heap() {
+        Selection::stays(scan(Stays::First), scan(Stays::Second))
+    } else {
+        Selection::lives(scan(Stays::Whole))
+    }
+}
+
+/// Turns times into moments of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Times<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) estimator: Estimator,
+}
+
+impl Times<'_> {
+    /// The moment after everything that happened by then.
+    pub(super) fn after(&self, time: &TimePoint) -> Moment {
+        self.moment(time)
+            .unwrap_or_else(|micros| self.profile.after(micros))
+    }
+
+    /// The moment before anything that happened then.
+    pub(super) fn before(&self, time: &TimePoint) -> Moment {
+        self.moment(time)
+            .unwrap_or_else(|micros| self.profile.before(micros))
+    }
+
+    /// A moment, or a time in microseconds.
+    fn moment(&self, time: &TimePoint) -> Result<Moment, u64> {
+        let profile = self.profile;
+        let start = i64::try_from(profile.info.start_time).unwrap_or(i64::MAX);
+        match time {
+            TimePoint::Start => Ok(Moment(0)),
+            TimePoint::Peak => Ok(profile.peak(self.estimator).moment),
+            TimePoint::End => Ok(profile.end()),
+            TimePoint::Micros(micros) => Err(*micros),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a part of a u64"
+            )]
+            TimePoint::Fraction(share) => {
+                Err((profile.micros(profile.end()) as f64 * share).round() as u64)
+            }
+            TimePoint::Date(micros) => {
+                Err(u64::try_from(micros.saturating_sub(start)).unwrap_or(0))
+            }
+            TimePoint::Clock(time) => {
+                // The first time after the start that a clock shows it.
+                let begin = Timestamp::from_microsecond(start)
+                    .unwrap_or(Timestamp::UNIX_EPOCH)
+                    .to_zoned(TimeZone::UTC);
+                let day = 24 * 3600 * 1_000_000_i64;
+                let since_midnight = |time: jiff::civil::Time| {
+                    time.duration_since(jiff::civil::Time::midnight())
+                        .as_micros()
+                };
+                let wait = since_midnight(*time) - since_midnight(begin.time());
+                let wait = wait.rem_euclid(i128::from(day));
+                Err(u64::try_from(wait).unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// Which part of a block's life is asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stays {
+    Whole,
+    /// On the heap that it was allocated on.
+    First,
+    /// On the major heap, after its promotion.
+    Second,
+}
+
+struct Scan<'a> {
+    times: Times<'a>,
+    stays: Stays,
+}
+
+impl<'a> Scan<'a> {
+    fn profile(&self) -> &'a Profile {
+        self.times.profile
+    }
+
+    fn expr(&self, expr: &Expr) -> Bits {
+        match expr {
+            Expr::All(parts) => self.join(parts, Bits::and),
+            Expr::Any(parts) => self.join(parts, Bits::or),
+            Expr::Not(part) => self.expr(part).not().and(&self.exists()),
+            Expr::Clause(clause) => self.clause(clause),
+        }
+    }
+
+    fn join(&self, parts: &[Expr], join: impl Fn(Bits, &Bits) -> Bits) -> Bits {
+        let mut sets = parts.iter().map(|part| self.expr(part));
+        let first = sets.next().unwrap_or_else(|| self.exists());
+        sets.fold(first, |all, set| join(all, &set))
+    }
+
+    /// All blocks that have such a stay.
+    fn exists(&self) -> Bits {
+        self.stays(|_, _| true)
+    }
+
+    fn clause(&self, clause: &Clause) -> Bits {
+        let profile = self.profile();
+        let kinds = &profile.kinds;
+        match clause {
+            Clause::LiveAt(time) => {
+                let Moment(moment) = self.times.after(time);
+                self.stays(|start, end| start < moment && end >= moment)
+            }
+            Clause::LiveIn(span) => {
+                let (from, to) = self.moments(span);
+                self.stays(|start, end| start < to && end >= from)
+            }
+            Clause::Allocated(when) => {
+                let (from, to) = self.events(when);
+                let inverted = matches!(when, When::At(Comparison::NotEqual, _));
+                self.stays(|start, _| (from <= start && start < to) != inverted)
+            }
+            Clause::Collected(when) => {
+                let (from, to) = self.events(when);
+                let inverted = matches!(when, When::At(Comparison::NotEqual, _));
+                self.stays(|_, end| end != NEVER && (from <= end && end < to) != inverted)
+            }
+            Clause::Promoted(when) => {
+                let (from, to) = self.events(when);
+                let inverted = matches!(when, When::At(Comparison::NotEqual, _));
+                let promotion = &profile.blocks.promotion;
+                Bits::from_fn(profile.len(), |block| {
+                    let event = promotion[block];
+                    event != NEVER && (from <= event && event < to) != inverted
+                })
+                .and(&self.exists())
+            }
+            Clause::Size(test) => {
+                let word_bytes = profile.sampling.word_bytes();
+                let test = test.map(|size| size.bytes(word_bytes));
+                self.kinds(|kind| test.holds(&(kinds[kind].length as f64 * word_bytes)))
+            }
+            Clause::Samples(test) => self.kinds(|kind| test.holds(&kinds[kind].samples)),
+            Clause::Domain(test) => self.kinds(|kind| test.holds(&kinds[kind].domain.into())),
+            Clause::Lifetime(test) => self.lifetime(*test),
+            Clause::Heap(heap) => self.heap(*heap),
+            Clause::Inside(part, pattern) => {
+                let frames = self.matching_frames(*part, pattern);
+                let mut nodes = vec![false; profile.tree.len()];
+                for node in profile.tree.nodes() {
+                    let parent = profile.tree.parent[node] as usize;
+                    nodes[node] = nodes[parent] || frames[profile.tree.frame[node] as usize];
+                }
+                self.contexts(|context| {
+                    let site = profile.site_frame(context);
+                    nodes[profile.contexts[context as usize].node as usize]
+                        || (site != NONE && frames[site as usize])
+                })
+            }
+            Clause::Site(part, pattern) => {
+                let frames = self.matching_frames(*part, pattern);
+                self.contexts(|context| {
+                    let site = profile.site_frame(context);
+                    site != NONE && frames[site as usize]
+                })
+            }
+            Clause::Line(test) => self.contexts(|context| {
+                let site = profile.site_frame(context);
+                site != NONE && test.holds(&profile.symbols.frames()[site as usize].line.into())
+            }),
+        }
+    }
+
+    /// Stays of which a condition on their first and last event holds.
+    fn stays(&self, holds: impl Fn(u32, u32) -> bool) -> Bits {
+        let blocks = &self.profile().blocks;
+        let (birth, promotion, death) = (&blocks.birth, &blocks.promotion, &blocks.death);
+        let len = birth.len();
+        match self.stays {
+            Stays::Whole => Bits::from_fn(len, |i| holds(birth[i], death[i])),
+            Stays::First => Bits::from_fn(len, |i| holds(birth[i], promotion[i].min(death[i]))),
+            Stays::Second => Bits::from_fn(len, |i| {
+                promotion[i] != NEVER && holds(promotion[i], death[i])
+            }),
+        }
+    }
+
+    fn kinds(&self, holds: impl Fn(usize) -> bool) -> Bits {
+        let table: Vec<bool> = (0..self.profile().kinds.len()).map(holds).collect();
+        let column = &self.profile().blocks.kind;
+        let set = Bits::from_fn(column.len(), |block| table[column[block] as usize]);
+        self.existing(set)
+    }
+
+    fn contexts(&self, holds: impl Fn(u32) -> bool) -> Bits {
+        let table: Vec<bool> = (0..)
+            .take(self.profile().contexts.len())
+            .map(holds)
+            .collect();
+        let column = &self.profile().blocks.context;
+        let set = Bits::from_fn(column.len(), |block| table[column[block] as usize]);
+        self.existing(set)
+    }
+
+    fn existing(&self, set: Bits) -> Bits {
+        match self.stays {
+            Stays::Second => set.and(&self.exists()),
+            _ => set,
+        }
+    }
+
+    fn heap(&self, heap: Heap) -> Bits {
+        match (self.stays, heap) {
+            (Stays::Second, Heap::Major) => self.exists(),
+            (Stays::Second, _) => Bits::from_fn(self.profile().len(), |_| false),
+            (_, heap) => {
+                let source = match heap {
+                    Heap::Minor => Source::Minor,
+                    Heap::Major => Source::Major,
+                    Heap::External => Source::External,
+                };
+                self.kinds(|kind| self.profile().kinds[kind].source == source)
+            }
+        }
+    }
+
+    fn lifetime(&self, test: Test<Lifetime>) -> Bits {
+        let profile = self.profile();
+        let clock = &profile.clock;
+        let last = clock.len().saturating_sub(1);
+        // Blocks that are alive at the end have lived at least so long.
+        let end_of = |end: u32| (end as usize).min(last);
+        let first = match test {
+            Test::Is(_, lifetime) => Some(lifetime),
+            Test::In(low, high) => low.or(high),
+        };
+        let word_bytes = profile.sampling.word_bytes();
+        let bytes = |lifetime| match lifetime {
+            Lifetime::Bytes(bytes) => bytes,
+            Lifetime::Words(words) => words * word_bytes,
+            Lifetime::Micros(_) => f64::NAN,
+        };
+        match first {
+            None => self.exists(),
+            Some(Lifetime::Micros(_)) => {
+                let test = test.map(|lifetime| match lifetime {
+                    Lifetime::Micros(micros) => micros,
+                    _ => u64::MAX,
+                });
+                self.stays(|start, end| {
+                    test.holds(&(clock.get(end_of(end)) - clock.get(start as usize)))
+                })
+            }
+            Some(_) => {
+                let test = test.map(bytes);
+                let allocated = crate::walk::allocated(profile, self.times.estimator);
+                self.stays(|start, end| {
+                    test.holds(&(allocated[end_of(end)] - allocated[start as usize]))
+                })
+            }
+        }
+    }
+
+    fn matching_frames(&self, part: Part, pattern: &Pattern) -> Vec<bool> {
+        let symbols = &self.profile().symbols;
+        let table: Vec<bool> = match part {
+            Part::Function => symbols
+                .functions()
+                .iter()
+                .map(|function| pattern.matches_function(function))
+                .collect(),
+            Part::File => symbols
+                .files()
+                .iter()
+                .map(|file| pattern.matches_file(file))
+                .collect(),
+            Part::Module => symbols
+                .modules()
+                .iter()
+                .map(|module| pattern.matches(module))
+                .collect(),
+        };
+        symbols
+            .frames()
+            .iter()
+            .map(|frame| match part {
+                Part::Function => table[frame.function as usize],
+                Part::File => table[frame.file as usize],
+                Part::Module => table[symbols.functions()[frame.function as usize].module as usize],
+            })
+            .collect()
+    }
+
+    fn moments(&self, span: &Span) -> (u32, u32) {
+        (
+            self.times.before(&span.from).0,
+            self.times.before(&span.to).0,
+        )
+    }
+
+    /// The first event of a time, and the first one after it.
+    fn events(&self, when: &When) -> (u32, u32) {
+        match when {
+            When::Ever => (0, NEVER),
+            When::In(span) => self.moments(span),
+            When::At(comparison, time) => {
+                let (before, after) = (self.times.before(time).0, self.times.after(time).0);
+                match comparison {
+                    Comparison::Equal | Comparison::NotEqual => (before, after),
+                    Comparison::Less => (0, before),
+                    Comparison::AtMost => (0, after),
+                    Comparison::More => (after, NEVER),
+                    Comparison::AtLeast => (before, NEVER),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The query language: one text that says which blocks are meant, the same everywhere.
+//!
+//! ```text
+//! live at peak and heap = major and size >= 64KiB
+//! inside "Parser.*" and not inside /Stdlib__List/ and lifetime > 2s
+//! allocated in 10s..20s and alive at end and domain = 1
+//! ```
+//!
+//! `docs/query.md` has the grammar and the meaning of each field.
+
+mod amount;
+mod ast;
+mod error;
+mod eval;
+mod parser;
+mod pattern;
+mod token;
+
+pub use amount::{Lifetime, Size, TimePoint};
+pub(crate) use amount::{percentage, size, time_point};
+pub(crate) use ast::{Clause, Expr};
+pub use error::QueryError;
+pub use pattern::Pattern;
+pub use token::Comparison;
+
+use crate::estimate::Estimator;
+use crate::selection::Selection;
+use crate::store::{Moment, Profile};
+
+/// A query that was understood.
+///
+/// ```
+/// use heapline_profile::Query;
+///
+/// let query = Query::parse("live at peak and size >= 64KiB").unwrap();
+/// assert_eq!(query.text(), "live at peak and size >= 64KiB");
+/// let error = Query::parse("sise > 3").unwrap_err();
+/// assert!(error.to_string().contains("did you mean `size`?"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    text: String,
+    /// `None` is true of all blocks.
+    expr: Option<Expr>,
+}
+
+impl Query {
+    /// Understands a text. The empty one is true of all blocks.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let expr = parser::parse(text).map_err(|error| error.of(text))?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            expr,
+        })
+    }
+
+    /// The query as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is true of all blocks.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.expr.is_none()
+    }
+
+    /// What both queries are true of.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self.expr, other.expr) {
+            (Some(a), Some(b)) => Self {
+                text: format!("({}) and ({})", self.text, other.text),
+                expr: Some(Expr::All(vec![a, b])),
+            },
+            (Some(a), None) => Self {
+                text: self.text,
+                expr: Some(a),
+            },
+            (None, expr) => Self {
+                text: other.text,
+                expr,
+            },
+        }
+    }
+
+    /// What is alive at a time.
+    #[must_use]
+    pub fn live_at(time: TimePoint, text: &str) -> Self {
+        Self {
+            text: format!("live at {text}"),
+            expr: Some(Expr::Clause(Clause::LiveAt(time))),
+        }
+    }
+
+    /// The blocks of a profile that it is true of. The estimator decides when the peak is.
+    #[must_use]
+    pub fn select(&self, profile: &Profile, estimator: Estimator) -> Selection {
+        match &self.expr {
+            None => Selection::all(profile),
+            Some(expr) => eval::select(expr, profile, estimator),
+        }
+    }
+}
+
+impl TimePoint {
+    /// Understands `peak`, `end`, `start`, `10s`, `90%` or `@14:30:05`.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        time_point(text.trim()).ok_or_else(|| {
+            QueryError::new(
+                0..text.len(),
+                "this is not a time",
+                "peak, end, start, 10s, 90% or @14:30:05",
+            )
+            .of(text)
+        })
+    }
+
+    /// The moment after everything that happened by then.
+    #[must_use]
+    pub fn moment(&self, profile: &Profile, estimator: Estimator) -> Moment {
+        eval::Times { profile, estimator }.after(self)
+    }
+}
+
+/// A range of times, such as `10s..20s`; its end is not part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    text: String,
+    span: ast::Span,
+}
+
+impl Window {
+    /// Understands `10s..20s`, `..peak` or `90%..`.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let span = parser::parse_span(text).map_err(|error| error.of(text))?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            span,
+        })
+    }
+
+    /// The window as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its first and its last moment.
+    #[must_use]
+    pub fn moments(&self, profile: &Profile, estimator: Estimator) -> (Moment, Moment) {
+        let times = eval::Times { profile, estimator };
+        (times.before(&self.span.from), times.before(&self.span.to))
+    }
+}

@@ -1,0 +1,195 @@
+//! What is looked at: a profile, some of its blocks, and how they are counted.
+
+use heapline_trace::Source;
+
+use crate::estimate::{Amount, Estimator};
+use crate::query::Query;
+use crate::selection::{Selection, Stay};
+use crate::store::{Moment, NEVER, NONE, Profile, ROOT};
+
+/// A profile, the blocks of it that are meant, and the estimator: what every report is about.
+///
+/// ```no_run
+/// # fn f(profile: &heapline_profile::Profile) -> Result<(), heapline_profile::QueryError> {
+/// use heapline_profile::{Estimator, Query, Scope};
+///
+/// let query = Query::parse("live at peak and size >= 64KiB")?;
+/// let scope = Scope::new(profile, &query, Estimator::default());
+/// println!("{} bytes", scope.total().bytes.estimate().value);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scope<'a> {
+    profile: &'a Profile,
+    estimator: Estimator,
+    selection: Selection,
+    /// By kind.
+    weights: Vec<Amount>,
+}
+
+/// A sampled block, with times in microseconds since the start of the trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampledBlock {
+    /// When it was allocated.
+    pub allocated: u64,
+    /// When it was promoted, if it was.
+    pub promoted: Option<u64>,
+    /// When it was collected, if it was.
+    pub collected: Option<u64>,
+    /// Words, without the header.
+    pub length: u64,
+    /// How many of its words, header included, were sampled.
+    pub samples: u64,
+    /// The heap that it was allocated on.
+    pub source: Source,
+    /// The domain that allocated it.
+    pub domain: u16,
+    /// Its stack: see [`Profile::stack`].
+    pub stack: u32,
+    /// What it stands for.
+    pub amount: Amount,
+}
+
+impl<'a> Scope<'a> {
+    /// The blocks that a query is true of.
+    #[must_use]
+    pub fn new(profile: &'a Profile, query: &Query, estimator: Estimator) -> Self {
+        Self {
+            profile,
+            estimator,
+            selection: query.select(profile, estimator),
+            weights: profile.weights(estimator),
+        }
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> &'a Profile {
+        self.profile
+    }
+
+    /// How samples become amounts.
+    #[must_use]
+    pub fn estimator(&self) -> Estimator {
+        self.estimator
+    }
+
+    /// The selected blocks.
+    #[must_use]
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// What the blocks amount to.
+    #[must_use]
+    pub fn total(&self) -> Amount {
+        let mut total = Amount::default();
+        self.for_each(|stay| total += self.weight(stay.block));
+        total
+    }
+
+    /// Those of them that are alive at a moment.
+    #[must_use]
+    pub fn live_at(&self, Moment(moment): Moment) -> Self {
+        self.filter(|stay| stay.start < moment && stay.end >= moment)
+    }
+
+    /// Those of them that were allocated from a moment on and before another one.
+    #[must_use]
+    pub fn allocated_in(&self, (Moment(from), Moment(to)): (Moment, Moment)) -> Self {
+        self.filter(|stay| from <= stay.start && stay.start < to)
+    }
+
+    pub(crate) fn filter(&self, keep: impl Fn(Stay) -> bool) -> Self {
+        Self {
+            selection: self.selection.filter(self.profile, keep),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn with(&self, selection: Selection) -> Self {
+        Self {
+            selection,
+            ..self.clone()
+        }
+    }
+
+    /// What the blocks of each stack amount to; the stack's number is the place. See
+    /// [`Profile::stack`].
+    #[must_use]
+    pub fn by_stack(&self) -> Vec<Amount> {
+        let mut sums = vec![Amount::default(); self.profile.contexts.len()];
+        let context = &self.profile.blocks.context;
+        self.for_each(|stay| sums[context[stay.block] as usize] += self.weight(stay.block));
+        sums
+    }
+
+    /// The blocks one by one, in the order of the trace.
+    pub fn for_each_block(&self, mut f: impl FnMut(&SampledBlock)) {
+        let profile = self.profile;
+        let blocks = &profile.blocks;
+        let time = |event: u32| profile.clock.get(event as usize);
+        let perhaps = |event: u32| (event != NEVER).then(|| time(event));
+        self.for_each(|stay| {
+            let i = stay.block;
+            let kind = profile.kinds[blocks.kind[i] as usize];
+            f(&SampledBlock {
+                allocated: time(blocks.birth[i]),
+                promoted: perhaps(blocks.promotion[i]),
+                collected: perhaps(blocks.death[i]),
+                length: kind.length,
+                samples: kind.samples,
+                source: kind.source,
+                domain: kind.domain,
+                stack: blocks.context[i],
+                amount: self.weight(i),
+            });
+        });
+    }
+
+    #[inline]
+    pub(crate) fn for_each(&self, f: impl FnMut(Stay)) {
+        self.selection.for_each(self.profile, f);
+    }
+
+    /// What a block stands for.
+    #[inline]
+    pub(crate) fn weight(&self, block: usize) -> Amount {
+        self.weights[self.profile.blocks.kind[block] as usize]
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self, block: usize) -> f64 {
+        self.weights[self.profile.blocks.kind[block] as usize]
+            .bytes
+            .value
+    }
+}
+
+impl Profile {
+    /// How many different stacks blocks were allocated with.
+    #[must_use]
+    pub fn stack_count(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// The frames of a stack by number, innermost first; see [`Symbols`](crate::Symbols). The
+    /// first one is where the allocation is. Recursion is collapsed, unless the trace was loaded
+    /// with it: each function is there once, where it was first called, apart from the first one.
+    #[must_use]
+    pub fn stack(&self, stack: u32) -> Vec<u32> {
+        let context = self.contexts[stack as usize];
+        let site = self.site_frame(stack);
+        let mut frames = Vec::new();
+        let mut node = context.node;
+        if site != NONE && (node == ROOT || self.tree.frame[node as usize] != site) {
+            frames.push(site);
+        }
+        while node != ROOT {
+            frames.push(self.tree.frame[node as usize]);
+            node = self.tree.parent[node as usize];
+        }
+        frames
+    }
+}

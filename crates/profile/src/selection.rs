@@ -1,0 +1,210 @@
+//! Which blocks are meant, and which part of their lives.
+
+use crate::store::{NEVER, Profile};
+
+/// A set of blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bits {
+    pub(crate) fn full(len: usize) -> Self {
+        Self::from_fn(len, |_| true)
+    }
+
+    pub(crate) fn from_fn(len: usize, mut is_in: impl FnMut(usize) -> bool) -> Self {
+        let words = (0..len)
+            .step_by(64)
+            .map(|first| {
+                let mut word = 0;
+                for i in first..len.min(first + 64) {
+                    word |= u64::from(is_in(i)) << (i - first);
+                }
+                word
+            })
+            .collect();
+        Self { words, len }
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, i: usize) -> bool {
+        self.words[i / 64] >> (i % 64) & 1 != 0
+    }
+
+    pub(crate) fn and(mut self, other: &Self) -> Self {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+        self
+    }
+
+    pub(crate) fn or(mut self, other: &Self) -> Self {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+        self
+    }
+
+    pub(crate) fn not(mut self) -> Self {
+        for word in &mut self.words {
+            *word = !*word;
+        }
+        if let Some(last) = self.words.last_mut()
+            && !self.len.is_multiple_of(64)
+        {
+            *last &= (1 << (self.len % 64)) - 1;
+        }
+        self
+    }
+
+    /// The members, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    i * 64 + bit
+                })
+            })
+        })
+    }
+}
+
+/// The blocks that a query is true of.
+///
+/// A block that was allocated on the minor heap and promoted has two *stays*: one on each heap. A
+/// query that speaks of heaps is asked of each stay, and selects stays; any other query selects
+/// whole lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Blocks whose first stay was selected, or all of their life.
+    first: Bits,
+    /// Blocks whose stay after promotion was selected; `None` for whole lives.
+    second: Option<Bits>,
+}
+
+/// A selected block and the part of its life that counts: from the event `start` to before `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    pub(crate) block: usize,
+    pub(crate) start: u32,
+    /// [`NEVER`] if it outlives the trace.
+    pub(crate) end: u32,
+}
+
+impl Selection {
+    /// All blocks of a profile.
+    #[must_use]
+    pub fn all(profile: &Profile) -> Self {
+        Self::lives(Bits::full(profile.len()))
+    }
+
+    pub(crate) fn lives(blocks: Bits) -> Self {
+        Self {
+            first: blocks,
+            second: None,
+        }
+    }
+
+    pub(crate) fn stays(first: Bits, second: Bits) -> Self {
+        Self {
+            first,
+            second: Some(second),
+        }
+    }
+
+    /// How many blocks are selected.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.second {
+            None => self.first.iter().count(),
+            Some(second) => self.first.clone().or(second).iter().count(),
+        }
+    }
+
+    /// Whether no block is selected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Only the blocks that `keep` holds for.
+    pub(crate) fn filter(&self, profile: &Profile, keep: impl Fn(Stay) -> bool) -> Self {
+        let mut kept = vec![0_u64; profile.len().div_ceil(64)];
+        self.for_each(profile, |stay| {
+            kept[stay.block / 64] |= u64::from(keep(stay)) << (stay.block % 64);
+        });
+        let kept = Bits {
+            words: kept,
+            len: profile.len(),
+        };
+        Self {
+            first: self.first.clone().and(&kept),
+            second: self.second.clone().map(|second| second.and(&kept)),
+        }
+    }
+
+    /// The blocks that are in both.
+    pub(crate) fn blocks_in_both(&self, other: &Self) -> Self {
+        let blocks = |selection: &Self| match &selection.second {
+            None => selection.first.clone(),
+            Some(second) => selection.first.clone().or(second),
+        };
+        Self::lives(blocks(self).and(&blocks(other)))
+    }
+
+    /// Hands over the selected stays, in the order of the trace.
+    #[inline]
+    pub(crate) fn for_each(&self, profile: &Profile, mut f: impl FnMut(Stay)) {
+        let blocks = &profile.blocks;
+        let Some(second) = &self.second else {
+            for block in self.first.iter() {
+                f(Stay {
+                    block,
+                    start: blocks.birth[block],
+                    end: blocks.death[block],
+                });
+            }
+            return;
+        };
+        for block in self.first.clone().or(second).iter() {
+            let (birth, promotion, death) = (
+                blocks.birth[block],
+                blocks.promotion[block],
+                blocks.death[block],
+            );
+            let start = if self.first.has(block) {
+                birth
+            } else {
+                promotion
+            };
+            let end = if promotion == NEVER || second.has(block) {
+                death
+            } else {
+                promotion
+            };
+            f(Stay { block, start, end });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_sets() {
+        let even = Bits::from_fn(200, |i| i % 2 == 0);
+        let third = Bits::from_fn(200, |i| i % 3 == 0);
+        let both: Vec<usize> = even.clone().and(&third).iter().collect();
+        assert!(both.iter().copied().eq((0..200).step_by(6)));
+        assert_eq!(even.clone().not().iter().count(), 100);
+        assert_eq!(even.or(&third).iter().count(), 134);
+        assert_eq!(Bits::full(0).not().iter().count(), 0);
+        assert_eq!(Bits::full(64).not().iter().count(), 0);
+    }
+}

@@ -1,0 +1,308 @@
+//! From events to columns, in one pass.
+
+use std::io::Read;
+
+use heapline_trace::{Alloc, BlockIndex, Damage, Event, Locations, Mark, Reader, TraceInfo};
+
+use super::clock::Clock;
+use super::kinds::{Kind, KindTable};
+use super::stack_worker::StackWorker;
+use super::{Blocks, NEVER, Profile};
+use crate::estimate::Sampling;
+
+/// How a trace is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    /// Keep every frame of recursive calls. By default a function is in a stack once, where it
+    /// was first called, which makes trees smaller by a factor of 20.
+    pub keep_recursion: bool,
+}
+
+/// Why a trace could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It could not be read.
+    #[error(transparent)]
+    Trace(#[from] heapline_trace::Error),
+    /// It has too many events to number them.
+    #[error(
+        "the trace has more than {} events; `heapline cut` makes smaller ones",
+        NEVER - 1
+    )]
+    TooLong,
+    /// The thread that it takes could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// Builds a [`Profile`] from events.
+#[derive(Debug)]
+pub struct Loader {
+    info: TraceInfo,
+    sampling: Sampling,
+    blocks: Blocks,
+    index: BlockIndex,
+    clock: Clock,
+    kinds: KindTable,
+    stacks: StackWorker,
+    /// Events about blocks that had not been allocated yet: with several domains the trace may
+    /// have the allocation later.
+    early: Vec<Early>,
+    latest: u64,
+    in_order: bool,
+    unmatched: u64,
+    promotions: u64,
+    collections: u64,
+    too_long: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    id: u64,
+    event: u32,
+    change: Change,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Promotion,
+    Death,
+}
+
+impl Loader {
+    /// A loader for a trace that says this of itself.
+    pub fn new(info: TraceInfo, options: LoadOptions) -> Result<Self, LoadError> {
+        Ok(Self {
+            sampling: Sampling::new(info.sample_rate, info.word_bytes()),
+            info,
+            blocks: Blocks::default(),
+            index: BlockIndex::new(),
+            clock: Clock::default(),
+            kinds: KindTable::default(),
+            stacks: StackWorker::start(!options.keep_recursion).map_err(LoadError::Thread)?,
+            early: Vec::new(),
+            latest: 0,
+            in_order: true,
+            unmatched: 0,
+            promotions: 0,
+            collections: 0,
+            too_long: false,
+        })
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn event(&mut self, event: &Event<'_>, locations: &Locations) {
+        let number = match u32::try_from(self.clock.len()) {
+            Ok(number) if number < NEVER - 1 => number,
+            _ => {
+                self.too_long = true;
+                return;
+            }
+        };
+        match event {
+            Event::Alloc(alloc) => self.alloc(alloc, number, locations),
+            Event::Promote(mark) => {
+                self.promotions += 1;
+                self.change(mark, number, Change::Promotion);
+            }
+            Event::Collect(mark) => {
+                self.collections += 1;
+                self.change(mark, number, Change::Death);
+            }
+        }
+    }
+
+    #[inline]
+    fn alloc(&mut self, alloc: &Alloc<'_>, number: u32, locations: &Locations) {
+        self.tick(alloc.time);
+        self.index.push(alloc.id);
+        let kind = self.kinds.number(Kind {
+            length: alloc.length,
+            samples: alloc.samples,
+            source: alloc.source,
+            domain: alloc.domain,
+        });
+        self.stacks.push(alloc.stack, alloc.domain, locations);
+        self.blocks.birth.push(number);
+        self.blocks.promotion.push(NEVER);
+        self.blocks.death.push(NEVER);
+        self.blocks.kind.push(kind);
+    }
+
+    #[inline]
+    fn change(&mut self, mark: &Mark, number: u32, change: Change) {
+        match self.index.find(mark.id) {
+            Some(block) => {
+                // Clocks of domains may disagree a little: nothing dies before it was born.
+                let time = if mark.time < self.latest {
+                    mark.time
+                        .max(self.clock.get(self.blocks.birth[block] as usize))
+                } else {
+                    mark.time
+                };
+                self.tick(time);
+                if !apply(&mut self.blocks, block, number, change) {
+                    self.unmatched += 1;
+                }
+            }
+            None => {
+                self.tick(mark.time);
+                self.early.push(Early {
+                    id: mark.id,
+                    event: number,
+                    change,
+                });
+            }
+        }
+    }
+
+    #[inline]
+    fn tick(&mut self, time: u64) {
+        self.in_order &= time >= self.latest;
+        self.latest = self.latest.max(time);
+        self.clock.push(time);
+    }
+
+    /// The profile, now that all events were taken.
+    pub fn finish(
+        mut self,
+        locations: &Locations,
+        damage: Damage,
+        format_version: u16,
+    ) -> Result<Profile, LoadError> {
+        if self.too_long {
+            return Err(LoadError::TooLong);
+        }
+        self.clock.finish();
+        self.adopt_early();
+        if !self.in_order {
+            sort(&mut self.clock, &mut self.blocks);
+        }
+        let (stacks, symbols) = self.stacks.finish(locations);
+        let blocks = &mut self.blocks;
+        blocks.context = stacks.column;
+        for column in [
+            &mut blocks.birth,
+            &mut blocks.promotion,
+            &mut blocks.death,
+            &mut blocks.kind,
+            &mut blocks.context,
+        ] {
+            column.shrink_to_fit();
+        }
+        Ok(Profile {
+            info: self.info,
+            damage,
+            format_version,
+            sampling: self.sampling,
+            blocks: self.blocks,
+            clock: self.clock,
+            kinds: self.kinds.finish(),
+            contexts: stacks.contexts,
+            tree: stacks.tree,
+            symbols,
+            shortened_stacks: stacks.shortened,
+            unmatched: self.unmatched,
+            promotions: self.promotions,
+            collections: self.collections,
+            peaks: Default::default(),
+        })
+    }
+
+    /// Applies events that came before the allocation of their block.
+    fn adopt_early(&mut self) {
+        for early in std::mem::take(&mut self.early) {
+            let Some(block) = self.index.find(early.id) else {
+                self.unmatched += 1;
+                continue;
+            };
+            if !apply(&mut self.blocks, block, early.event, early.change) {
+                self.unmatched += 1;
+            }
+            // The trace has the allocation later in the file, and perhaps later in time.
+            self.in_order = false;
+        }
+    }
+}
+
+/// Notes a change. False if a damaged trace has it twice, or after the block's death.
+#[inline]
+fn apply(blocks: &mut Blocks, block: usize, event: u32, change: Change) -> bool {
+    let place = match change {
+        Change::Promotion if blocks.death[block] != NEVER => return false,
+        Change::Promotion => &mut blocks.promotion[block],
+        Change::Death => &mut blocks.death[block],
+    };
+    if *place != NEVER {
+        return false;
+    }
+    *place = event;
+    true
+}
+
+/// Puts events in the order of their times; those of the same time stay as they are, unless a
+/// block would be promoted or die before it is born.
+fn sort(clock: &mut Clock, blocks: &mut Blocks) {
+    let mut times: Vec<u64> = (0..clock.len()).map(|event| clock.get(event)).collect();
+    let columns = blocks.promotion.iter_mut().zip(&mut blocks.death);
+    for ((promotion, death), &birth) in columns.zip(&blocks.birth) {
+        let mut earliest = times[birth as usize];
+        for event in [&mut *promotion, &mut *death] {
+            if *event != NEVER {
+                let time = &mut times[*event as usize];
+                *time = earliest.max(*time);
+                earliest = *time;
+            }
+        }
+    }
+    // Births come first among events of the same time that were out of order in the file.
+    let mut order: Vec<u32> = (0..).take(times.len()).collect();
+    order.sort_by_key(|&event| times[event as usize]);
+    let mut rank = vec![0_u32; order.len()];
+    let mut sorted = Clock::default();
+    for (new, &old) in (0..).zip(&order) {
+        rank[old as usize] = new;
+        sorted.push(times[old as usize]);
+    }
+    sorted.finish();
+    *clock = sorted;
+    for column in [&mut blocks.birth, &mut blocks.promotion, &mut blocks.death] {
+        for event in column.iter_mut().filter(|event| **event != NEVER) {
+            *event = rank[*event as usize];
+        }
+    }
+    // Same time, but the wrong way round in the file: trade places.
+    for block in 0..blocks.birth.len() {
+        let birth = &mut blocks.birth[block];
+        for event in [&mut blocks.promotion[block], &mut blocks.death[block]] {
+            if *event < *birth {
+                std::mem::swap(event, birth);
+            }
+        }
+        if blocks.promotion[block] != NEVER && blocks.death[block] < blocks.promotion[block] {
+            let (promotion, death) = (&mut blocks.promotion[block], &mut blocks.death[block]);
+            std::mem::swap(promotion, death);
+        }
+    }
+}
+
+impl Profile {
+    /// Loads what is left of a trace.
+    ///
+    /// ```no_run
+    /// use heapline_profile::{LoadOptions, Profile};
+    /// use heapline_trace::Reader;
+    ///
+    /// let mut reader = Reader::open("trace.ctf", Default::default())?;
+    /// let profile = Profile::load(&mut reader, LoadOptions::default())?;
+    /// println!("{} sampled blocks", profile.len());
+    /// # Ok::<(), heapline_profile::LoadError>(())
+    /// ```
+    pub fn load<R: Read>(reader: &mut Reader<R>, options: LoadOptions) -> Result<Self, LoadError> {
+        let mut loader = Loader::new(reader.info().clone(), options)?;
+        reader.for_each(|event, locations| loader.event(&event, locations))?;
+        let version = reader.version();
+        loader.finish(reader.locations(), reader.damage().clone(), version)
+    }
+}

@@ -1,0 +1,95 @@
+//! OCaml's names as people write them.
+
+/// What stands for a file that is not known.
+pub(crate) const UNKNOWN_FILE: &str = "(unknown file)";
+/// The module of functions whose names do not tell.
+pub(crate) const NO_MODULE: &str = "(no module)";
+
+/// A function's name with the modules that the build system mangled taken apart:
+/// `Stdlib__List.map` is `Stdlib.List.map`.
+///
+/// Only names of modules are mangled, and they begin with a capital letter.
+pub(crate) fn readable(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for (i, part) in raw.split('.').enumerate() {
+        if i > 0 {
+            out.push('.');
+        }
+        if !part.starts_with(|c: char| c.is_ascii_uppercase()) {
+            out.push_str(part);
+            continue;
+        }
+        let mut rest = part;
+        // A leading or trailing `__` belongs to the name: `Foo__` is the alias module of a library.
+        while let Some(at) = rest.find("__").filter(|&at| at > 0 && at + 2 < rest.len()) {
+            out.push_str(&rest[..at]);
+            out.push('.');
+            rest = rest[at..].trim_start_matches('_');
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
+/// The module of a function with a readable name: what comes before the first part that is not
+/// a module; for the names of other languages, what comes before the last `::`.
+pub(crate) fn module(name: &str) -> Option<&str> {
+    let mut end = 0;
+    for part in name.split('.') {
+        if !part.starts_with(|c: char| c.is_ascii_uppercase()) || end + part.len() == name.len() {
+            break;
+        }
+        end += part.len() + 1;
+    }
+    if end > 0 {
+        return Some(&name[..end - 1]);
+    }
+    // Generic arguments have paths of their own.
+    let path = name.split('<').next().unwrap_or(name);
+    path.rsplit_once("::").map(|(module, _)| module)
+}
+
+/// Whether a function has no name of its own, so that others share the one it is given.
+pub(crate) fn is_anonymous(name: &str) -> bool {
+    name.contains("(fun)") || name.contains("{{closure}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mangled_modules_are_taken_apart() {
+        for (raw, expected) in [
+            ("Stdlib__List.map", "Stdlib.List.map"),
+            ("Dune__exe__Main.run", "Dune.exe.Main.run"),
+            ("Foo__.bar", "Foo__.bar"),
+            ("Parser.my__helper", "Parser.my__helper"),
+            ("A__B.Make.f.(fun)", "A.B.Make.f.(fun)"),
+            ("Coq___Lib.f", "Coq.Lib.f"),
+            ("__.f", "__.f"),
+            ("??", "??"),
+            ("", ""),
+        ] {
+            assert_eq!(readable(raw), expected);
+        }
+    }
+
+    #[test]
+    fn modules_are_what_functions_are_in() {
+        for (name, expected) in [
+            ("Stdlib.List.map", Some("Stdlib.List")),
+            ("M.Make.f.(fun)", Some("M.Make")),
+            ("Main.entry", Some("Main")),
+            // A constructor or a module's own initialisation.
+            ("Main", None),
+            ("A.B", Some("A")),
+            ("caml_alloc", None),
+            ("alloc::vec::Vec<T>::push", Some("alloc::vec")),
+            ("??", None),
+            ("", None),
+        ] {
+            assert_eq!(module(name), expected, "{name}");
+        }
+    }
+}
