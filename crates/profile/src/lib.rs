@@ -13,19 +13,27 @@
 pub mod cut;
 mod estimate;
 mod gc_params;
+mod groups;
+mod histogram;
 mod overview;
+mod phases;
 pub mod query;
+pub mod reports;
 mod scope;
 mod selection;
+mod shape;
 mod store;
+mod timeline;
 mod walk;
 
 pub use estimate::{Amount, Estimate, Estimator, Sampling, Sum};
 pub use gc_params::{GcParam, GcParams};
+pub use groups::{GroupBy, Label, View};
 pub use overview::{Activity, EventCounts, Overview, Samples, SizeClass};
 pub use query::{Query, QueryError};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
+pub use shape::GrowthShape;
 pub use store::{
     FrameInfo, Function, Kind, LoadError, LoadOptions, Loader, Moment, Peak, Profile, Symbols,
 };

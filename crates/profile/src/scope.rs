@@ -6,6 +6,7 @@ use crate::estimate::{Amount, Estimator};
 use crate::query::Query;
 use crate::selection::{Selection, Stay};
 use crate::store::{Moment, NEVER, NONE, Profile, ROOT};
+use crate::walk;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
 ///
@@ -89,10 +90,33 @@ impl<'a> Scope<'a> {
         total
     }
 
+    /// When most of them was alive.
+    #[must_use]
+    pub fn peak(&self) -> Moment {
+        walk::peak(self)
+    }
+
     /// Those of them that are alive at a moment.
     #[must_use]
     pub fn live_at(&self, Moment(moment): Moment) -> Self {
         self.filter(|stay| stay.start < moment && stay.end >= moment)
+    }
+
+    /// Those of them that are alive at the peak of the whole program.
+    #[must_use]
+    pub fn at_peak(&self) -> Self {
+        self.live_at(self.profile.peak(self.estimator).moment)
+    }
+
+    /// Those of them that are alive at the end.
+    #[must_use]
+    pub fn at_end(&self) -> Self {
+        self.filter(|stay| stay.end == NEVER)
+    }
+
+    /// Those of them that were promoted.
+    pub(crate) fn promoted(&self) -> Self {
+        self.filter(|stay| self.profile.blocks.promotion[stay.block] != NEVER)
     }
 
     /// Those of them that were allocated from a moment on and before another one.
@@ -151,6 +175,21 @@ impl<'a> Scope<'a> {
     #[inline]
     pub(crate) fn for_each(&self, f: impl FnMut(Stay)) {
         self.selection.for_each(self.profile, f);
+    }
+
+    /// Adds up something over all blocks, on all cores.
+    pub(crate) fn fold<T: Send>(
+        &self,
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, Stay) + Sync,
+        join: impl Fn(&mut T, T),
+    ) -> T {
+        self.selection.fold(self.profile, empty, add, join)
+    }
+
+    /// What each kind of block stands for.
+    pub(crate) fn weights(&self) -> &[Amount] {
+        &self.weights
     }
 
     /// What a block stands for.

@@ -1,5 +1,9 @@
 //! Which blocks are meant, and which part of their lives.
 
+use std::ops::Range;
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use crate::store::{NEVER, Profile};
 
 /// A set of blocks.
@@ -61,16 +65,26 @@ impl Bits {
 
     /// The members, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                (rest != 0).then(|| {
-                    let bit = rest.trailing_zeros() as usize;
-                    rest &= rest - 1;
-                    i * 64 + bit
+        self.iter_in(0..self.words.len())
+    }
+
+    /// The members in some words of 64.
+    fn iter_in(&self, words: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let start = words.start;
+        self.words[words]
+            .iter()
+            .enumerate()
+            .flat_map(move |(i, &word)| {
+                let i = start + i;
+                let mut rest = word;
+                std::iter::from_fn(move || {
+                    (rest != 0).then(|| {
+                        let bit = rest.trailing_zeros() as usize;
+                        rest &= rest - 1;
+                        i * 64 + bit
+                    })
                 })
             })
-        })
     }
 }
 
@@ -159,10 +173,42 @@ impl Selection {
 
     /// Hands over the selected stays, in the order of the trace.
     #[inline]
-    pub(crate) fn for_each(&self, profile: &Profile, mut f: impl FnMut(Stay)) {
+    pub(crate) fn for_each(&self, profile: &Profile, f: impl FnMut(Stay)) {
+        self.for_each_in(0..self.first.words.len(), profile, f);
+    }
+
+    /// Adds up something over all selected stays, on all cores.
+    pub(crate) fn fold<T: Send>(
+        &self,
+        profile: &Profile,
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, Stay) + Sync,
+        join: impl Fn(&mut T, T),
+    ) -> T {
+        let words = self.first.words.len();
+        // Threads do not pay for a few thousand blocks.
+        let parts = rayon::current_num_threads().min(words / 1024).max(1);
+        let bounds = |part: usize| part * words / parts..(part + 1) * words / parts;
+        let mut sums: Vec<T> = (0..parts)
+            .into_par_iter()
+            .map(|part| {
+                let mut sum = empty();
+                self.for_each_in(bounds(part), profile, |stay| add(&mut sum, stay));
+                sum
+            })
+            .collect();
+        let mut total = sums.remove(0);
+        for sum in sums {
+            join(&mut total, sum);
+        }
+        total
+    }
+
+    #[inline]
+    fn for_each_in(&self, words: Range<usize>, profile: &Profile, mut f: impl FnMut(Stay)) {
         let blocks = &profile.blocks;
         let Some(second) = &self.second else {
-            for block in self.first.iter() {
+            for block in self.first.iter_in(words) {
                 f(Stay {
                     block,
                     start: blocks.birth[block],
@@ -171,7 +217,7 @@ impl Selection {
             }
             return;
         };
-        for block in self.first.clone().or(second).iter() {
+        for block in self.first.clone().or(second).iter_in(words) {
             let (birth, promotion, death) = (
                 blocks.birth[block],
                 blocks.promotion[block],

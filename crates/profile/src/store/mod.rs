@@ -21,6 +21,8 @@ pub(crate) use stacks::{CallTree, Context, NONE, ROOT};
 pub use symbols::{FrameInfo, Function, Symbols};
 
 use crate::estimate::{Amount, Estimator, Sampling};
+use crate::query::Query;
+use crate::scope::Scope;
 use crate::walk;
 
 /// The event that never comes: the death of a block that outlives the trace.
@@ -162,7 +164,7 @@ impl Profile {
     #[must_use]
     pub fn peak(&self, estimator: Estimator) -> Peak {
         *self.peaks[estimator as usize].get_or_init(|| {
-            let moment = walk::peak(self, estimator);
+            let moment = walk::peak(&Scope::new(self, &Query::default(), estimator));
             Peak {
                 moment,
                 time: self.seconds(moment),

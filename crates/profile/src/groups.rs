@@ -1,0 +1,460 @@
+//! Blocks in groups: by site, function, file, module, domain, size or age.
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Amount;
+use crate::query::Pattern;
+use crate::scope::Scope;
+use crate::selection::Stay;
+use crate::store::{NEVER, NONE, Profile, ROOT, is_anonymous};
+
+/// What blocks are put together by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupBy {
+    /// The place in the source of the allocation.
+    Site,
+    /// Its address in the program: tells apart the instances of functors and inlined copies.
+    Address,
+    /// The function that allocates.
+    #[default]
+    Function,
+    /// Its file.
+    File,
+    /// Its module.
+    Module,
+    /// The domain.
+    Domain,
+    /// The size, in powers of two.
+    Size,
+    /// How long blocks lived, in powers of ten.
+    Age,
+}
+
+impl GroupBy {
+    /// Whether groups are made of frames, so that a group can also be somewhere in a stack.
+    #[must_use]
+    pub fn is_of_frames(self) -> bool {
+        !matches!(self, Self::Domain | Self::Size | Self::Age)
+    }
+
+    /// One of a thing.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Site => "site",
+            Self::Address => "address",
+            Self::Function => "function",
+            Self::File => "file",
+            Self::Module => "module",
+            Self::Domain => "domain",
+            Self::Size => "size",
+            Self::Age => "age",
+        }
+    }
+}
+
+/// How blocks and stacks are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// What blocks are put together by.
+    pub by: GroupBy,
+    /// Functions to leave out of stacks. Their memory is their callers'.
+    pub hidden: Vec<Pattern>,
+    /// Tell anonymous functions apart by their lines.
+    pub split_anonymous: bool,
+}
+
+/// What a group is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Label {
+    /// The name, such as `Stdlib.List.map`.
+    pub name: String,
+    /// The name as the trace has it, where that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_name: Option<String>,
+    /// The place in the source, such as `list.ml:92:32-39`, or the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+impl Label {
+    pub(crate) fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    fn of_function(profile: &Profile, function: u32) -> Self {
+        let function = &profile.symbols.functions()[function as usize];
+        Self {
+            name: function.name.clone(),
+            raw_name: (function.raw != function.name).then(|| function.raw.clone()),
+            place: None,
+        }
+    }
+
+    fn of_frame(profile: &Profile, frame: u32) -> Self {
+        Self {
+            place: Some(profile.symbols.place(frame)),
+            ..Self::of_function(profile, profile.symbols.frames()[frame as usize].function)
+        }
+    }
+}
+
+/// The groups of a profile, numbered.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    pub(crate) by: GroupBy,
+    pub(crate) labels: Vec<Label>,
+    /// The group of each frame; [`NONE`] if it is hidden. Empty if groups are not of frames.
+    pub(crate) of_frame: Vec<u32>,
+    of_context: Vec<u32>,
+    of_kind: Vec<u32>,
+}
+
+impl Groups {
+    pub(crate) fn new(profile: &Profile, view: &View) -> Self {
+        match view.by {
+            GroupBy::Domain => Self::by_kind(profile, view.by, |profile, kind| {
+                Label::named(format!("domain {}", profile.kinds[kind].domain))
+            }),
+            GroupBy::Size => Self::by_kind(profile, view.by, |profile, kind| {
+                size_class(profile.kinds[kind].length)
+            }),
+            GroupBy::Age => Self {
+                by: view.by,
+                labels: (0..=AGES.len() + 1).map(age_label).collect(),
+                of_frame: Vec::new(),
+                of_context: Vec::new(),
+                of_kind: Vec::new(),
+            },
+            _ => Self::by_frame(profile, view),
+        }
+    }
+
+    fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Profile, usize) -> Label) -> Self {
+        let mut table = Table::default();
+        let of_kind = (0..profile.kinds.len())
+            .map(|kind| table.number(label(profile, kind)))
+            .collect();
+        Self {
+            by,
+            labels: table.labels,
+            of_frame: Vec::new(),
+            of_context: Vec::new(),
+            of_kind,
+        }
+    }
+
+    fn by_frame(profile: &Profile, view: &View) -> Self {
+        let symbols = &profile.symbols;
+        let hidden: Vec<bool> = symbols
+            .functions()
+            .iter()
+            .map(|function| {
+                view.hidden
+                    .iter()
+                    .any(|pattern| pattern.matches_function(function))
+            })
+            .collect();
+        let mut table = Table::default();
+        let of_frame: Vec<u32> = (0..)
+            .zip(symbols.frames())
+            .map(|(frame, info)| {
+                if hidden[info.function as usize] {
+                    return NONE;
+                }
+                let function = &symbols.functions()[info.function as usize];
+                let split = view.split_anonymous && is_anonymous(&function.name);
+                table.number(match view.by {
+                    GroupBy::File => Label::named(&*symbols.files()[info.file as usize]),
+                    GroupBy::Module => Label::named(&*symbols.modules()[function.module as usize]),
+                    GroupBy::Function if split => Label {
+                        place: Some(format!(
+                            "{}:{}",
+                            symbols.files()[info.file as usize],
+                            info.line
+                        )),
+                        ..Label::of_function(profile, info.function)
+                    },
+                    GroupBy::Function => Label::of_function(profile, info.function),
+                    _ => Label::of_frame(profile, frame),
+                })
+            })
+            .collect();
+        let unknown = table.number(Label::named("(unknown)"));
+        let of_context = (0..)
+            .take(profile.contexts.len())
+            .map(|context| match view.by {
+                GroupBy::Address => match profile.contexts[context as usize].site {
+                    NONE => unknown,
+                    site => table.number(address_label(profile, site)),
+                },
+                _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
+            })
+            .collect();
+        Self {
+            by: view.by,
+            labels: table.labels,
+            of_frame,
+            of_context,
+            of_kind: Vec::new(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// The group of a block.
+    #[inline]
+    pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
+        match self.by {
+            GroupBy::Domain | GroupBy::Size => {
+                self.of_kind[profile.blocks.kind[stay.block] as usize]
+            }
+            GroupBy::Age => age_class(profile, stay),
+            _ => self.of_context[profile.blocks.context[stay.block] as usize],
+        }
+    }
+
+    /// What the blocks of each group amount to, that is of those allocated there.
+    pub(crate) fn sums(&self, scope: &Scope<'_>) -> Vec<Amount> {
+        let mut sums = vec![Amount::default(); self.len()];
+        if self.by.is_of_frames() {
+            // Adding up stacks first spares a look at the group of each block.
+            for (context, amount) in scope.by_stack().into_iter().enumerate() {
+                sums[self.of_context[context] as usize] += amount;
+            }
+        } else {
+            scope.for_each(|stay| {
+                sums[self.of(scope.profile(), stay) as usize] += scope.weight(stay.block);
+            });
+        }
+        sums
+    }
+
+    /// The same for all blocks with the group anywhere in their stack, each block counted once;
+    /// `None` if groups are not of frames.
+    pub(crate) fn inclusive_sums(&self, scope: &Scope<'_>) -> Option<Vec<Amount>> {
+        if !self.by.is_of_frames() {
+            return None;
+        }
+        let profile = scope.profile();
+        let by_stack = scope.by_stack();
+        let group = |frame: u32| match frame {
+            NONE => NONE,
+            frame => self.of_frame[frame as usize],
+        };
+        let tree = &profile.tree;
+        let mut below = vec![Amount::default(); tree.len()];
+        for (context, amount) in profile.contexts.iter().zip(&by_stack) {
+            below[context.node as usize] += *amount;
+        }
+        for node in tree.nodes().rev() {
+            let amount = below[node];
+            below[tree.parent[node] as usize] += amount;
+        }
+        let mut sums = vec![Amount::default(); self.len()];
+        // A group counts where it is first met on the way down.
+        Descent::new(profile, |node| group(tree.frame[node]), self.len())
+            .walk(|node, group| sums[group as usize] += below[node]);
+        // The allocation itself may be in a frame that is not in the tree: the function called
+        // itself through other lines.
+        for (context, amount) in (0..)
+            .zip(&by_stack)
+            .filter(|(_, amount)| !amount.is_empty())
+        {
+            let site = group(profile.site_frame(context));
+            let node = profile.contexts[context as usize].node;
+            if site != NONE && !on_way(profile, node, |frame| group(frame) == site) {
+                sums[site as usize] += *amount;
+            }
+        }
+        Some(sums)
+    }
+}
+
+/// Whether a frame on the way from a node to the root fulfils a condition.
+fn on_way(profile: &Profile, mut node: u32, is_it: impl Fn(u32) -> bool) -> bool {
+    while node != ROOT {
+        if is_it(profile.tree.frame[node as usize]) {
+            return true;
+        }
+        node = profile.tree.parent[node as usize];
+    }
+    false
+}
+
+/// A way through the call tree from the root down that knows the groups above.
+struct Descent<G> {
+    group: G,
+    groups: usize,
+    /// The children of each node: those from `starts[node]` to before `starts[node + 1]`.
+    starts: Vec<u32>,
+    children: Vec<u32>,
+}
+
+impl<G: Fn(usize) -> u32> Descent<G> {
+    fn new(profile: &Profile, group: G, groups: usize) -> Self {
+        let tree = &profile.tree;
+        let mut starts = vec![0_u32; tree.len() + 1];
+        for node in tree.nodes() {
+            starts[tree.parent[node] as usize + 1] += 1;
+        }
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut children = vec![0_u32; tree.len().saturating_sub(1)];
+        for (number, node) in (1_u32..).zip(tree.nodes()) {
+            let place = &mut next[tree.parent[node] as usize];
+            children[*place as usize] = number;
+            *place += 1;
+        }
+        Self {
+            group,
+            groups,
+            starts,
+            children,
+        }
+    }
+
+    /// Calls `first` with each node whose group is not further up.
+    fn walk(&self, mut first: impl FnMut(usize, u32)) {
+        let mut depth = vec![0_u32; self.groups];
+        // A node and how many of its children were seen.
+        let mut path = vec![(ROOT as usize, 0_u32)];
+        while let Some((node, seen)) = path.last_mut() {
+            let child = self.starts[*node] + *seen;
+            if child < self.starts[*node + 1] {
+                *seen += 1;
+                let child = self.children[child as usize] as usize;
+                let group = (self.group)(child);
+                if group != NONE {
+                    if depth[group as usize] == 0 {
+                        first(child, group);
+                    }
+                    depth[group as usize] += 1;
+                }
+                path.push((child, 0));
+            } else {
+                let node = *node;
+                path.pop();
+                if node != ROOT as usize {
+                    let group = (self.group)(node);
+                    if group != NONE {
+                        depth[group as usize] -= 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Numbers labels.
+#[derive(Default)]
+struct Table {
+    labels: Vec<Label>,
+    numbers: HashMap<Label, u32>,
+}
+
+impl Table {
+    fn number(&mut self, label: Label) -> u32 {
+        if let Some(&number) = self.numbers.get(&label) {
+            return number;
+        }
+        // There are not more groups than frames, kinds or contexts.
+        let number = u32::try_from(self.labels.len()).unwrap_or(NONE - 1);
+        self.labels.push(label.clone());
+        self.numbers.insert(label, number);
+        number
+    }
+}
+
+/// The group of the innermost frame that is not hidden.
+fn innermost_visible(profile: &Profile, context: u32, of_frame: &[u32]) -> Option<u32> {
+    let site = profile.site_frame(context);
+    if site != NONE && of_frame[site as usize] != NONE {
+        return Some(of_frame[site as usize]);
+    }
+    let mut node = profile.contexts[context as usize].node;
+    // A stack that was cut does not have the allocation itself; what is left is its callers.
+    if site == NONE {
+        return None;
+    }
+    while node != ROOT {
+        let group = of_frame[profile.tree.frame[node as usize] as usize];
+        if group != NONE {
+            return Some(group);
+        }
+        node = profile.tree.parent[node as usize];
+    }
+    None
+}
+
+fn address_label(profile: &Profile, location: u32) -> Label {
+    let frame = profile.symbols.innermost(location);
+    let label = Label::of_frame(profile, frame);
+    Label {
+        place: Some(format!(
+            "{} at {:#x}",
+            label.place.unwrap_or_default(),
+            profile.symbols.code(location)
+        )),
+        ..label
+    }
+}
+
+fn size_class(words: u64) -> Label {
+    Label::named(match words {
+        0 | 1 => format!("{words} words"),
+        _ => {
+            let low = 1_u64 << words.ilog2();
+            match low.checked_mul(2) {
+                Some(next) => format!("{low} - {} words", next - 1),
+                None => format!("{low} words or more"),
+            }
+        }
+    })
+}
+
+/// The upper ends of ages, in microseconds.
+const AGES: [(u64, &str); 9] = [
+    (10, "10 µs"),
+    (100, "100 µs"),
+    (1_000, "1 ms"),
+    (10_000, "10 ms"),
+    (100_000, "100 ms"),
+    (1_000_000, "1 s"),
+    (10_000_000, "10 s"),
+    (100_000_000, "100 s"),
+    (1_000_000_000, "1000 s"),
+];
+
+fn age_label(class: usize) -> Label {
+    Label::named(match class {
+        0 => format!("lived less than {}", AGES[0].1),
+        class if class < AGES.len() => {
+            format!("lived {} to {}", AGES[class - 1].1, AGES[class].1)
+        }
+        class if class == AGES.len() => format!("lived {} or more", AGES[class - 1].1),
+        _ => "alive at the end".to_owned(),
+    })
+}
+
+fn age_class(profile: &Profile, stay: Stay) -> u32 {
+    if stay.end == NEVER {
+        return number(AGES.len() + 1);
+    }
+    let clock = &profile.clock;
+    let age = clock.get(stay.end as usize) - clock.get(stay.start as usize);
+    number(AGES.partition_point(|&(limit, _)| limit <= age))
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(NONE)
+}

@@ -1,0 +1,399 @@
+//! Budgets: a gate for continuous integration.
+
+use serde::Serialize;
+
+use super::diff::{DiffOptions, diff};
+use super::{Figures, largest};
+use crate::estimate::{Amount, Estimate, Estimator, Sum};
+use crate::groups::{GroupBy, Groups, Label, View};
+use crate::query::{Comparison, Query, QueryError, Size, TimePoint, size};
+use crate::scope::Scope;
+use crate::store::Profile;
+
+/// Rows of evidence.
+const EVIDENCE: usize = 5;
+
+/// A limit, such as `allocated where inside "Parser.*" < 1GiB`.
+///
+/// ```
+/// use heapline_profile::reports::Budget;
+///
+/// let budget = Budget::parse("live at peak < 200MiB").unwrap();
+/// assert_eq!(budget.limit(8.0), 200.0 * 1024.0 * 1024.0);
+/// assert!(Budget::parse("live at peak").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budget {
+    text: String,
+    what: What,
+    in_blocks: bool,
+    query: Query,
+    comparison: Comparison,
+    limit: Size,
+}
+
+/// What a budget limits.
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    Allocated,
+    Promoted,
+    /// The most that is alive at any time, of the blocks that the budget is about.
+    Peak,
+    LiveAt(TimePoint),
+}
+
+const EXPECTED: &str = "allocated, promoted, peak or live at TIME, with or without blocks before";
+
+impl Budget {
+    /// Understands `[blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT`.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let (sign_at, comparison) = last_comparison(text).ok_or_else(|| {
+            error(
+                text,
+                text.len()..text.len(),
+                "a budget needs a limit",
+                "< or <= and an amount, as in `< 200MiB`",
+            )
+        })?;
+        let limit_at = sign_at + comparison.sign().len();
+        let limit = size(text[limit_at..].trim()).ok_or_else(|| {
+            error(
+                text,
+                limit_at..text.len(),
+                "this is not an amount",
+                "200MiB, 1GiB, 10Mw or a number",
+            )
+        })?;
+        let subject = &text[..sign_at];
+        let (measure, query) = match find_where(subject) {
+            None => (subject, Query::default()),
+            Some(at) => {
+                let query_at = at + " where ".len();
+                let query = Query::parse(&subject[query_at..])
+                    .map_err(|error| error.within(text, query_at))?;
+                (&subject[..at], query)
+            }
+        };
+        let words: Vec<&str> = measure.split_whitespace().collect();
+        let (in_blocks, words) = match &words[..] {
+            ["blocks", rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let unknown = || {
+            let start = measure.len() - measure.trim_start().len();
+            let end = measure.trim_end().len().max(start);
+            error(text, start..end, "this cannot be limited", EXPECTED)
+        };
+        let what = match words {
+            ["allocated"] => What::Allocated,
+            ["promoted"] => What::Promoted,
+            ["peak"] => What::Peak,
+            ["live" | "alive", "at", time] => {
+                What::LiveAt(TimePoint::parse(time).map_err(|_| unknown())?)
+            }
+            _ => return Err(unknown()),
+        };
+        Ok(Self {
+            text: text.trim().to_owned(),
+            what,
+            in_blocks,
+            query,
+            comparison,
+            limit,
+        })
+    }
+
+    /// Understands a file of budgets: one a line; empty lines and what follows `#` do not count.
+    pub fn parse_file(text: &str) -> Result<Vec<Self>, (usize, QueryError)> {
+        (1..)
+            .zip(text.lines())
+            .map(|(number, line)| (number, without_comment(line)))
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(number, line)| Self::parse(line).map_err(|error| (number, error)))
+            .collect()
+    }
+
+    /// The budget as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The limit in bytes, or in blocks.
+    #[must_use]
+    pub fn limit(&self, word_bytes: f64) -> f64 {
+        match (self.in_blocks, self.limit) {
+            (true, Size::Bytes(n) | Size::Words(n)) => n,
+            (false, size) => size.bytes(word_bytes),
+        }
+    }
+
+    /// Whether a profile keeps to it.
+    #[must_use]
+    pub fn check(&self, profile: &Profile, estimator: Estimator) -> Verdict {
+        let scope = Scope::new(profile, &self.query, estimator);
+        let scope = match &self.what {
+            What::Allocated => scope,
+            What::Promoted => scope.promoted(),
+            What::Peak => scope.live_at(scope.peak()),
+            What::LiveAt(time) => scope.live_at(time.moment(profile, estimator)),
+        };
+        let total = scope.total();
+        let value = if self.in_blocks {
+            total.blocks.estimate()
+        } else {
+            profile.sampling.bytes(&total)
+        };
+        let limit = self.limit(profile.sampling.word_bytes());
+        let outcome = outcome(self.comparison, value, limit);
+        Verdict {
+            budget: self.text.clone(),
+            in_blocks: self.in_blocks,
+            value,
+            limit,
+            outcome,
+            evidence: if outcome == Outcome::Kept {
+                Vec::new()
+            } else {
+                evidence(&scope)
+            },
+        }
+    }
+}
+
+fn error(text: &str, span: std::ops::Range<usize>, message: &str, expected: &str) -> QueryError {
+    QueryError {
+        query: text.to_owned(),
+        start: span.start,
+        end: span.end,
+        message: message.to_owned(),
+        expected: expected.to_owned(),
+    }
+}
+
+/// Where the text is outside of quotes and regular expressions: each character and its place.
+fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut quote = None;
+    text.char_indices().filter(move |&(_, c)| match quote {
+        Some(end) => {
+            if c == end {
+                quote = None;
+            }
+            false
+        }
+        None if matches!(c, '"' | '\'' | '/') => {
+            quote = Some(c);
+            false
+        }
+        None => true,
+    })
+}
+
+fn last_comparison(text: &str) -> Option<(usize, Comparison)> {
+    use Comparison::{AtLeast, AtMost, Less, More};
+    let at = outside_quotes(text)
+        .filter(|&(_, c)| matches!(c, '<' | '>'))
+        .last()?
+        .0;
+    let or_equal = text[at + 1..].starts_with('=');
+    Some((
+        at,
+        match (text[at..].starts_with('<'), or_equal) {
+            (true, false) => Less,
+            (true, true) => AtMost,
+            (false, false) => More,
+            (false, true) => AtLeast,
+        },
+    ))
+}
+
+fn find_where(text: &str) -> Option<usize> {
+    outside_quotes(text)
+        .map(|(at, _)| at)
+        .find(|&at| text[at..].starts_with(" where "))
+}
+
+fn without_comment(line: &str) -> &str {
+    let end = outside_quotes(line)
+        .find(|&(_, c)| c == '#')
+        .map_or(line.len(), |(at, _)| at);
+    &line[..end]
+}
+
+/// Whether a budget was kept, and the reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The budget.
+    pub budget: String,
+    /// Whether it counts blocks rather than bytes.
+    pub in_blocks: bool,
+    /// What there is.
+    pub value: Estimate,
+    /// What there may be.
+    pub limit: f64,
+    /// Whether it was kept.
+    pub outcome: Outcome,
+    /// The functions that take most, if it was not.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Whether a limit was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The whole 95 % interval is within the limit.
+    Kept,
+    /// The whole 95 % interval is beyond the limit.
+    Broken,
+    /// The limit is in the interval: more samples are needed to tell.
+    TooClose,
+}
+
+/// A function that takes a part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What it is called.
+    pub label: Label,
+    /// What it takes.
+    pub figures: Figures,
+    /// How much more that is than before; null if there is no before.
+    pub change: Option<Estimate>,
+}
+
+fn outcome(comparison: Comparison, value: Estimate, limit: f64) -> Outcome {
+    match (
+        comparison.holds(&value.low, &limit),
+        comparison.holds(&value.high, &limit),
+    ) {
+        (true, true) => Outcome::Kept,
+        (false, false) => Outcome::Broken,
+        _ => Outcome::TooClose,
+    }
+}
+
+fn evidence(scope: &Scope<'_>) -> Vec<Evidence> {
+    let groups = Groups::new(scope.profile(), &by_function());
+    let sums = groups.sums(scope);
+    let keys: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
+    largest(&keys, EVIDENCE)
+        .into_iter()
+        .map(|group| Evidence {
+            label: groups.labels[group].clone(),
+            figures: Figures::new(&sums[group]),
+            change: None,
+        })
+        .collect()
+}
+
+fn by_function() -> View {
+    View {
+        by: GroupBy::Function,
+        ..View::default()
+    }
+}
+
+/// Compares a profile to an earlier one: what was allocated, what was alive at the peak, and what
+/// was alive at the end may not be more than before by more than a share of it.
+#[must_use]
+pub fn check_against(
+    base: &Profile,
+    profile: &Profile,
+    tolerance: f64,
+    estimator: Estimator,
+) -> Vec<Verdict> {
+    let all = |profile| Scope::new(profile, &Query::default(), estimator);
+    let (before, after) = (all(base), all(profile));
+    [
+        ("allocated", before.clone(), after.clone()),
+        ("live at peak", before.at_peak(), after.at_peak()),
+        ("live at end", before.at_end(), after.at_end()),
+    ]
+    .into_iter()
+    .map(|(name, before, after)| no_more(name, &before, &after, tolerance))
+    .collect()
+}
+
+fn no_more(name: &str, before: &Scope<'_>, after: &Scope<'_>, tolerance: f64) -> Verdict {
+    let (old, new): (Amount, Amount) = (before.total(), after.total());
+    let allowed = old.bytes.scaled(1.0 + tolerance);
+    // What is too much has the errors of both sides.
+    let excess = new.bytes.change(allowed, Sum::default()).estimate();
+    let outcome = outcome(Comparison::AtMost, excess, 0.0);
+    let evidence = if outcome == Outcome::Kept {
+        Vec::new()
+    } else {
+        let options = DiffOptions {
+            view: by_function(),
+            rows: usize::MAX,
+            scale: 1.0,
+        };
+        diff(before, after, &options)
+            .rows
+            .into_iter()
+            .filter(|row| row.change.bytes.value > 0.0)
+            .take(EVIDENCE)
+            .map(|row| Evidence {
+                label: row.label,
+                figures: row.change.after,
+                change: Some(row.change.bytes),
+            })
+            .collect()
+    };
+    Verdict {
+        budget: format!("{name} at most {:.0} % more than before", 100.0 * tolerance),
+        in_blocks: false,
+        value: after.profile().sampling().bytes(&new),
+        limit: allowed.value,
+        outcome,
+        evidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_understood() {
+        let budget = Budget::parse("allocated where inside \"a < b\" and size > 3 < 1GiB").unwrap();
+        assert_eq!(budget.query.text(), "inside \"a < b\" and size > 3");
+        assert_eq!(budget.limit, Size::Bytes(1_073_741_824.0));
+        let budget = Budget::parse("blocks live at 90% <= 10").unwrap();
+        assert!(budget.in_blocks);
+        assert_eq!(budget.comparison, Comparison::AtMost);
+    }
+
+    #[test]
+    fn errors_point_at_the_place() {
+        let text = "allocated where sise > 3 < 1GiB";
+        let error = Budget::parse(text).unwrap_err();
+        assert_eq!(&text[error.start..error.end], "sise");
+        let text = "leaked < 3";
+        let error = Budget::parse(text).unwrap_err();
+        assert_eq!(&text[error.start..error.end], "leaked");
+        for text in ["", "<", "peak < lots", "peak", "live at < 3", "< 3 <"] {
+            assert!(Budget::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_have_comments() {
+        let file = "# limits\npeak < 1GiB # for now\n\nallocated where inside \"#\" < 1GiB\n";
+        assert_eq!(Budget::parse_file(file).unwrap().len(), 2);
+        assert_eq!(Budget::parse_file("peak < 1\npeek < 1").unwrap_err().0, 2);
+    }
+
+    #[test]
+    fn what_is_uncertain_is_said_to_be() {
+        let value = Estimate {
+            value: 10.0,
+            error: 2.0,
+            low: 8.0,
+            high: 12.0,
+        };
+        assert_eq!(outcome(Comparison::Less, value, 13.0), Outcome::Kept);
+        assert_eq!(outcome(Comparison::Less, value, 11.0), Outcome::TooClose);
+        assert_eq!(outcome(Comparison::Less, value, 7.0), Outcome::Broken);
+        assert_eq!(outcome(Comparison::AtLeast, value, 7.0), Outcome::Kept);
+    }
+}

@@ -1,0 +1,326 @@
+//! Where memory is allocated: a flat table.
+
+use heapline_trace::Source;
+use serde::{Deserialize, Serialize};
+
+use super::{Figures, Subject, largest};
+use crate::estimate::{Amount, Estimate, Sum};
+use crate::groups::{GroupBy, Groups, Label, View};
+use crate::histogram::Survival;
+use crate::scope::Scope;
+use crate::store::{Moment, NEVER, NONE};
+use crate::timeline::Timeline;
+
+/// What the rows are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SortBy {
+    /// Bytes allocated there.
+    #[default]
+    Allocated,
+    /// Bytes allocated there or by what it calls.
+    Inclusive,
+    /// Bytes alive at the peak.
+    Peak,
+    /// Bytes alive at the end.
+    End,
+    /// Blocks allocated there.
+    Blocks,
+}
+
+/// How the table is made.
+#[derive(Clone, Debug)]
+pub struct HotspotOptions {
+    /// What a row is.
+    pub view: View,
+    /// The order.
+    pub sort: SortBy,
+    /// How many rows at most.
+    pub rows: usize,
+    /// Points of the growth of each row.
+    pub points: usize,
+}
+
+impl Default for HotspotOptions {
+    fn default() -> Self {
+        Self {
+            view: View::default(),
+            sort: SortBy::default(),
+            rows: 20,
+            points: 16,
+        }
+    }
+}
+
+/// A flat table of where memory is allocated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hotspots {
+    /// What it is about.
+    pub subject: Subject,
+    /// What a row is.
+    pub by: GroupBy,
+    /// The order of the rows.
+    pub sort: SortBy,
+    /// Seconds from the start to the peak of the whole program.
+    pub peak_time: f64,
+    /// All rows together, those not shown included.
+    pub total: Totals,
+    /// The rows.
+    pub rows: Vec<Hotspot>,
+    /// Rows that are not shown.
+    pub hidden_rows: usize,
+    /// What those amount to.
+    pub hidden: Totals,
+}
+
+/// The figures that add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Allocated.
+    pub allocated: Figures,
+    /// Alive at the peak of the whole program.
+    pub live_at_peak: Figures,
+    /// Alive at the end.
+    pub live_at_end: Figures,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hotspot {
+    /// What it is called.
+    pub label: Label,
+    /// What was allocated there.
+    #[serde(flatten)]
+    pub own: Totals,
+    /// What was allocated there or by what it calls; null if rows are not places.
+    pub inclusive: Option<Figures>,
+    /// Mean bytes of a block, header included.
+    pub mean_size: f64,
+    /// How long blocks lived, in seconds.
+    pub lifetime: Quantiles,
+    /// Bytes promoted in percent of those allocated on the minor heap, or null.
+    pub promoted_percent: Option<f64>,
+    /// Live bytes at equal distances of time, the last one at the end.
+    pub growth: Vec<f64>,
+    /// Whether it has too few samples to be told from noise.
+    pub is_noise: bool,
+}
+
+/// The spread of a distribution; null where it was not reached before the trace ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// The median.
+    pub p50: Option<f64>,
+    /// Nine of ten are not above.
+    pub p90: Option<f64>,
+    /// 99 of 100 are not above.
+    pub p99: Option<f64>,
+}
+
+impl Quantiles {
+    pub(crate) fn of(survival: &Survival, unit: f64) -> Self {
+        let at = |share| survival.quantile(share).map(|age| age as f64 / unit);
+        Self {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+        }
+    }
+}
+
+/// What is summed for each group.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    allocated: Amount,
+    peak: Amount,
+    end: Amount,
+    minor: f64,
+    promoted: f64,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.allocated += other.allocated;
+        self.peak += other.peak;
+        self.end += other.end;
+        self.minor += other.minor;
+        self.promoted += other.promoted;
+    }
+
+    fn totals(&self) -> Totals {
+        Totals {
+            allocated: Figures::new(&self.allocated),
+            live_at_peak: Figures::new(&self.peak),
+            live_at_end: Figures::new(&self.end),
+        }
+    }
+}
+
+/// The table for the blocks in scope.
+#[must_use]
+pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
+    let profile = scope.profile();
+    let groups = Groups::new(profile, &options.view);
+    let (peak, inclusive) = rayon::join(
+        || profile.peak(scope.estimator()),
+        || groups.inclusive_sums(scope),
+    );
+    let by_group = sums(scope, &groups, peak.moment);
+
+    let keys: Vec<f64> = (0..groups.len())
+        .map(|group| {
+            let sums = &by_group[group];
+            match options.sort {
+                SortBy::Allocated => sums.allocated.bytes.value,
+                SortBy::Inclusive => {
+                    inclusive
+                        .as_ref()
+                        .map_or(sums.allocated, |inclusive| inclusive[group])
+                        .bytes
+                        .value
+                }
+                SortBy::Peak => sums.peak.bytes.value,
+                SortBy::End => sums.end.bytes.value,
+                SortBy::Blocks => sums.allocated.blocks.value,
+            }
+        })
+        .collect();
+    let order = largest(&keys, usize::MAX);
+    let shown = &order[..order.len().min(options.rows)];
+    let details = details(scope, &groups, shown, options.points);
+
+    let mut total = Sums::default();
+    for sums in &by_group {
+        total.add(sums);
+    }
+    let mut hidden = Sums::default();
+    for &group in &order[shown.len()..] {
+        hidden.add(&by_group[group]);
+    }
+    let rows = shown
+        .iter()
+        .zip(details)
+        .map(|(&group, (survival, growth))| {
+            let sums = &by_group[group];
+            let bytes: Sum = sums.allocated.bytes;
+            Hotspot {
+                label: groups.labels[group].clone(),
+                own: sums.totals(),
+                inclusive: inclusive
+                    .as_ref()
+                    .map(|inclusive| Figures::new(&inclusive[group])),
+                mean_size: if sums.allocated.is_empty() {
+                    0.0
+                } else {
+                    bytes.value / sums.allocated.blocks.value
+                },
+                lifetime: Quantiles::of(&survival, 1e6),
+                promoted_percent: (sums.minor > 0.0).then(|| 100.0 * sums.promoted / sums.minor),
+                growth,
+                is_noise: is_noise(scope, bytes.estimate()),
+            }
+        })
+        .collect();
+    let mut total = total.totals();
+    if scope.selection().is_empty() {
+        total.allocated.bytes = profile.sampling.none_seen();
+    }
+    Hotspots {
+        subject: Subject::new(scope),
+        by: options.view.by,
+        sort: options.sort,
+        peak_time: peak.time,
+        total,
+        rows,
+        hidden_rows: order.len() - shown.len(),
+        hidden: hidden.totals(),
+    }
+}
+
+fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
+    !scope.profile().sampling.is_exact() && bytes.is_noise()
+}
+
+/// The sums of each group.
+fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> Vec<Sums> {
+    let profile = scope.profile();
+    scope.fold(
+        || vec![Sums::default(); groups.len()],
+        |by_group, stay| {
+            let sums = &mut by_group[groups.of(profile, stay) as usize];
+            let weight = scope.weight(stay.block);
+            sums.allocated += weight;
+            if stay.start < peak && stay.end >= peak {
+                sums.peak += weight;
+            }
+            if stay.end == NEVER {
+                sums.end += weight;
+            }
+            let kind = profile.blocks.kind[stay.block] as usize;
+            if profile.kinds[kind].source == Source::Minor {
+                sums.minor += weight.bytes.value;
+                if profile.blocks.promotion[stay.block] != NEVER {
+                    sums.promoted += weight.bytes.value;
+                }
+            }
+        },
+        |all, part| {
+            for (sums, part) in all.iter_mut().zip(&part) {
+                sums.add(part);
+            }
+        },
+    )
+}
+
+/// The lifetimes and the growth of some groups.
+fn details(
+    scope: &Scope<'_>,
+    groups: &Groups,
+    shown: &[usize],
+    points: usize,
+) -> Vec<(Survival, Vec<f64>)> {
+    let profile = scope.profile();
+    let mut row_of = vec![NONE; groups.len()];
+    for (row, &group) in (0..).zip(shown) {
+        row_of[group] = row;
+    }
+    let timeline = Timeline::new(profile, points);
+    let clock = &profile.clock;
+    let last = clock.len().saturating_sub(1);
+    let mut rows = scope.fold(
+        || vec![(Survival::default(), vec![0.0; points]); shown.len()],
+        |rows, stay| {
+            let row = row_of[groups.of(profile, stay) as usize];
+            if row == NONE {
+                return;
+            }
+            let (survival, growth) = &mut rows[row as usize];
+            let weight = scope.weight(stay.block);
+            let died = stay.end != NEVER;
+            let end = clock.get((stay.end as usize).min(last));
+            let age = end - clock.get(stay.start as usize);
+            survival.add(age, died, weight.blocks.value);
+            growth[timeline.slot(stay.start)] += weight.bytes.value;
+            if died {
+                growth[timeline.slot(stay.end)] -= weight.bytes.value;
+            }
+        },
+        |rows, part| {
+            for ((survival, growth), (more, growth_too)) in rows.iter_mut().zip(part) {
+                survival.merge(&more);
+                for (point, more) in growth.iter_mut().zip(growth_too) {
+                    *point += more;
+                }
+            }
+        },
+    );
+    for (_, growth) in &mut rows {
+        let mut live = 0.0_f64;
+        for point in growth {
+            live += *point;
+            // Rounding errors must not leave a little less than nothing.
+            *point = if live < 1e-6 { 0.0 } else { live };
+        }
+    }
+    rows
+}

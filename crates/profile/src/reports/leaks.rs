@@ -1,0 +1,219 @@
+//! What grows and never dies.
+
+use serde::Serialize;
+
+use super::{Figures, Subject, largest};
+use crate::estimate::{Amount, Estimate};
+use crate::groups::{GroupBy, Groups, Label, View};
+use crate::scope::Scope;
+use crate::shape::{GrowthShape, shape};
+use crate::store::NEVER;
+use crate::timeline::Timeline;
+
+/// How leaks are looked for.
+#[derive(Clone, Debug)]
+pub struct LeakOptions {
+    /// What is put together.
+    pub view: View,
+    /// How old memory must be to count, as a share of the run.
+    pub tail: f64,
+    /// How many rows at most.
+    pub rows: usize,
+    /// Points of the growth of each row.
+    pub points: usize,
+}
+
+impl Default for LeakOptions {
+    fn default() -> Self {
+        Self {
+            view: View {
+                by: GroupBy::Site,
+                ..View::default()
+            },
+            tail: 0.1,
+            rows: 10,
+            points: 48,
+        }
+    }
+}
+
+/// What grows and never dies.
+///
+/// Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive
+/// then. A leak is a group with more old memory at the end of the run than at half of it, by more
+/// than the error of the difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Leaks {
+    /// What it is about.
+    pub subject: Subject,
+    /// What a row is.
+    pub by: GroupBy,
+    /// The share of the run that memory must be older than.
+    pub tail: f64,
+    /// The same in seconds.
+    pub min_age: f64,
+    /// Old memory at the end.
+    pub retained: Figures,
+    /// How much more that is than at half of the run.
+    pub growth: Estimate,
+    /// Groups that grow, those that grow most first.
+    pub rows: Vec<Leak>,
+    /// Groups that grow and are not shown.
+    pub hidden_rows: usize,
+    /// Groups that keep old memory but are not known to grow.
+    pub steady_groups: usize,
+    /// What those keep.
+    pub steady: Figures,
+}
+
+/// A group that grows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Leak {
+    /// What it is called.
+    pub label: Label,
+    /// Its old memory at the end.
+    pub retained: Figures,
+    /// How many bytes more that is than at half of the run.
+    pub growth: Estimate,
+    /// The same per second.
+    pub growth_per_second: f64,
+    /// How it grew.
+    pub shape: GrowthShape,
+    /// Live bytes at equal distances of time, the last one at the end.
+    pub live: Vec<f64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    retained: Amount,
+    /// Old at the end, not at half.
+    gained: Amount,
+    /// Old at half, not at the end.
+    lost: Amount,
+}
+
+impl Sums {
+    fn growth(&self) -> Estimate {
+        self.gained
+            .bytes
+            .change(self.lost.bytes, crate::Sum::default())
+            .estimate()
+    }
+}
+
+/// The leaks among the blocks in scope.
+#[must_use]
+pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
+    let profile = scope.profile();
+    let groups = Groups::new(profile, &options.view);
+    let end = profile.micros(profile.end());
+    let tail = options.tail.clamp(0.0, 0.5);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a u64"
+    )]
+    let min_age = (end as f64 * tail).round() as u64;
+    let half = profile.after(end / 2);
+    let old_at_half = profile.after((end / 2).saturating_sub(min_age));
+    let old_at_end = profile.after(end.saturating_sub(min_age));
+
+    let mut by_group = vec![Sums::default(); groups.len()];
+    scope.for_each(|stay| {
+        let then = stay.start < old_at_half.0 && stay.end >= half.0;
+        let now = stay.start < old_at_end.0 && stay.end == NEVER;
+        if !then && !now {
+            return;
+        }
+        let sums = &mut by_group[groups.of(profile, stay) as usize];
+        let weight = scope.weight(stay.block);
+        if now {
+            sums.retained += weight;
+        }
+        match (then, now) {
+            (false, true) => sums.gained += weight,
+            (true, false) => sums.lost += weight,
+            _ => {}
+        }
+    });
+
+    let mut total = Sums::default();
+    let (mut steady, mut steady_groups) = (Amount::default(), 0);
+    let mut growth = vec![0.0; groups.len()];
+    for (group, sums) in by_group.iter().enumerate() {
+        total.retained += sums.retained;
+        total.gained += sums.gained;
+        total.lost += sums.lost;
+        if sums.growth().low > 0.0 {
+            growth[group] = sums.growth().value;
+        } else if !sums.retained.is_empty() {
+            steady += sums.retained;
+            steady_groups += 1;
+        }
+    }
+    let order = largest(&growth, usize::MAX);
+    let shown = &order[..order.len().min(options.rows)];
+    let curves = curves(scope, &groups, shown, options.points.max(8));
+    let duration = profile.duration();
+    let rows = shown
+        .iter()
+        .zip(curves)
+        .map(|(&group, live)| {
+            let sums = &by_group[group];
+            let growth = sums.growth();
+            Leak {
+                label: groups.labels[group].clone(),
+                retained: Figures::new(&sums.retained),
+                growth,
+                growth_per_second: if duration > 0.0 {
+                    growth.value / (duration / 2.0)
+                } else {
+                    0.0
+                },
+                shape: shape(&live, sums.retained.samples),
+                live,
+            }
+        })
+        .collect();
+    Leaks {
+        subject: Subject::new(scope),
+        by: options.view.by,
+        tail,
+        min_age: min_age as f64 / 1e6,
+        retained: Figures::of_total(scope, &total.retained),
+        growth: total.growth(),
+        rows,
+        hidden_rows: order.len() - shown.len(),
+        steady_groups,
+        steady: Figures::new(&steady),
+    }
+}
+
+/// Live bytes of some groups over time.
+fn curves(scope: &Scope<'_>, groups: &Groups, shown: &[usize], points: usize) -> Vec<Vec<f64>> {
+    let profile = scope.profile();
+    let mut row_of = vec![usize::MAX; groups.len()];
+    for (row, &group) in shown.iter().enumerate() {
+        row_of[group] = row;
+    }
+    let parts = Timeline::new(profile, points);
+    let mut curves = vec![vec![0.0; points]; shown.len()];
+    scope.for_each(|stay| {
+        let row = row_of[groups.of(profile, stay) as usize];
+        if let Some(curve) = curves.get_mut(row) {
+            let weight = scope.bytes(stay.block);
+            curve[parts.slot(stay.start)] += weight;
+            if stay.end != NEVER {
+                curve[parts.slot(stay.end)] -= weight;
+            }
+        }
+    });
+    for curve in &mut curves {
+        let mut live = 0.0_f64;
+        for point in curve {
+            live += *point;
+            *point = live.max(0.0);
+        }
+    }
+    curves
+}

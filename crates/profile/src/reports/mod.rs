@@ -1,0 +1,103 @@
+//! The reports: plain data, computed here and drawn elsewhere.
+//!
+//! Each starts from a [`Scope`](crate::Scope), which says what is looked at, and can be
+//! serialised; `docs/json.md` describes the fields.
+
+mod alloc_stats;
+mod check;
+mod diff;
+mod hotspots;
+mod leaks;
+mod series;
+mod stats;
+mod summary;
+mod tree;
+
+pub use crate::histogram::SurvivalPoint;
+pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
+pub use check::{Budget, Evidence, Outcome, Verdict, check_against};
+pub use diff::{
+    Change, Diff, DiffOptions, DiffRow, FileChange, Normalise, compare_files, diff, scale,
+};
+pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
+pub use leaks::{Leak, LeakOptions, Leaks, leaks};
+pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
+pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
+pub use summary::{Ranked, Ranking, RankingKind, Summary, summary};
+pub use tree::{Direction, NodeKind, Tree, TreeNode, TreeOptions, tree};
+
+use serde::Serialize;
+
+use crate::estimate::{Amount, Estimate, Estimator};
+use crate::scope::Scope;
+
+/// What a set of blocks amounts to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// Bytes, headers included.
+    pub bytes: Estimate,
+    /// Blocks.
+    pub blocks: Estimate,
+    /// Samples.
+    pub samples: u64,
+}
+
+impl Figures {
+    pub(crate) fn new(amount: &Amount) -> Self {
+        Self {
+            bytes: amount.bytes.estimate(),
+            blocks: amount.blocks.estimate(),
+            samples: amount.samples,
+        }
+    }
+
+    /// The figures of a whole, where nothing seen does not mean that nothing was there.
+    pub(crate) fn of_total(scope: &Scope<'_>, amount: &Amount) -> Self {
+        Self {
+            bytes: scope.profile().sampling.bytes(amount),
+            ..Self::new(amount)
+        }
+    }
+}
+
+/// What a report is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Subject {
+    /// The program.
+    pub program: String,
+    /// Seconds that were recorded.
+    pub duration: f64,
+    /// How samples became amounts.
+    pub estimator: Estimator,
+    /// Whether every block was recorded, so that nothing is estimated.
+    pub is_exact: bool,
+    /// Bytes of a word.
+    pub word_bytes: f64,
+    /// Bytes that one sample stands for, on average.
+    pub bytes_per_sample: f64,
+    /// Sampled blocks that the report is about.
+    pub sampled_blocks: usize,
+}
+
+impl Subject {
+    pub(crate) fn new(scope: &Scope<'_>) -> Self {
+        let profile = scope.profile();
+        Self {
+            program: profile.info.executable_name.clone(),
+            duration: profile.duration(),
+            estimator: scope.estimator(),
+            is_exact: profile.sampling.is_exact(),
+            word_bytes: profile.sampling.word_bytes(),
+            bytes_per_sample: profile.sampling.bytes_per_sample(),
+            sampled_blocks: scope.selection().len(),
+        }
+    }
+}
+
+/// The places of the largest values, in descending order; those of the same value as they come.
+pub(crate) fn largest(values: &[f64], n: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..values.len()).filter(|&i| values[i] != 0.0).collect();
+    places.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    places.truncate(n);
+    places
+}

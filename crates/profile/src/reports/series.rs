@@ -1,0 +1,395 @@
+//! Memory over time.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Subject, largest};
+use crate::groups::{Groups, Label, View};
+use crate::scope::Scope;
+use crate::store::{NEVER, NONE};
+use crate::timeline::{self, Timeline};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Bytes that are alive.
+    #[default]
+    LiveBytes,
+    /// Blocks that are alive.
+    LiveBlocks,
+    /// Words that are alive, headers included.
+    LiveWords,
+    /// Words allocated since the start.
+    AllocatedWords,
+    /// Bytes allocated since the start.
+    AllocatedBytes,
+    /// Bytes allocated per second.
+    AllocationRate,
+    /// Bytes promoted since the start.
+    PromotedBytes,
+    /// Bytes promoted per second.
+    PromotionRate,
+}
+
+impl Measure {
+    fn is_live(self) -> bool {
+        matches!(self, Self::LiveBytes | Self::LiveBlocks | Self::LiveWords)
+    }
+
+    fn is_rate(self) -> bool {
+        matches!(self, Self::AllocationRate | Self::PromotionRate)
+    }
+
+    fn is_promotion(self) -> bool {
+        matches!(self, Self::PromotedBytes | Self::PromotionRate)
+    }
+}
+
+/// How the series are made.
+#[derive(Clone, Debug)]
+pub struct SeriesOptions {
+    /// What is measured.
+    pub measure: Measure,
+    /// How many points of time, at equal distances.
+    pub points: usize,
+    /// Groups to be shown apart, and how many of them; the rest is put together.
+    pub groups: Option<(View, usize)>,
+}
+
+impl Default for SeriesOptions {
+    fn default() -> Self {
+        Self {
+            measure: Measure::default(),
+            points: 100,
+            groups: None,
+        }
+    }
+}
+
+/// Memory over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// What it is about.
+    pub subject: Subject,
+    /// What is measured.
+    pub measure: Measure,
+    /// Seconds since the start, of each point.
+    pub times: Vec<f64>,
+    /// All blocks in scope.
+    pub total: Line,
+    /// 1.96 standard errors of the total at each point; empty for measures that are not of live
+    /// memory.
+    pub error: Vec<f64>,
+    /// The largest groups, and the rest as the last one, if there is a rest.
+    pub groups: Vec<GroupLine>,
+}
+
+/// One line. Between a point and the one before it the value was never below `low` nor above
+/// `high`, and was both: no peak is lost, however few points there are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Line {
+    /// The value at each point.
+    pub values: Vec<f64>,
+    /// The least value since the point before.
+    pub low: Vec<f64>,
+    /// The largest value since the point before.
+    pub high: Vec<f64>,
+}
+
+/// A line of a group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupLine {
+    /// What it is called.
+    pub label: Label,
+    /// Whether it is all groups that are not shown apart.
+    pub is_other: bool,
+    /// The line.
+    #[serde(flatten)]
+    pub line: Line,
+}
+
+/// The series of the blocks in scope.
+#[must_use]
+pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
+    let profile = scope.profile();
+    let points = options.points.clamp(1, 100_000);
+    let end = profile.micros(profile.end());
+    let times: Vec<f64> = (1..=points)
+        .map(|point| timeline::time(end, point, points) as f64 / 1e6)
+        .collect();
+    let rows = Rows::new(scope, options);
+    let parts = Timeline::new(profile, points);
+    let (lines, error) = if options.measure.is_live() {
+        live(scope, options.measure, &rows, &parts, points)
+    } else {
+        (
+            cumulative(scope, options.measure, &rows, &parts, &times),
+            Vec::new(),
+        )
+    };
+    let mut lines = lines.into_iter();
+    let total = lines.next().unwrap_or_default();
+    Series {
+        subject: Subject::new(scope),
+        measure: options.measure,
+        times,
+        total,
+        error,
+        groups: rows
+            .labels
+            .into_iter()
+            .zip(lines)
+            .enumerate()
+            .map(|(row, (label, line))| GroupLine {
+                label,
+                is_other: Some(row) == rows.other,
+                line,
+            })
+            .collect(),
+    }
+}
+
+/// The groups that get a line of their own.
+struct Rows {
+    groups: Option<Groups>,
+    row_of_group: Vec<u32>,
+    labels: Vec<Label>,
+    /// Which of them is the rest.
+    other: Option<usize>,
+}
+
+impl Rows {
+    fn new(scope: &Scope<'_>, options: &SeriesOptions) -> Self {
+        let Some((view, top)) = &options.groups else {
+            return Self {
+                groups: None,
+                row_of_group: Vec::new(),
+                labels: Vec::new(),
+                other: None,
+            };
+        };
+        let groups = Groups::new(scope.profile(), view);
+        let top = (*top).min(65_000);
+        let sizes = sizes(scope, options.measure, &groups);
+        let order = largest(&sizes, usize::MAX);
+        let mut row_of_group = vec![NONE; groups.len()];
+        let mut labels = Vec::new();
+        for (row, &group) in (0..).zip(order.iter().take(top)) {
+            row_of_group[group] = row;
+            labels.push(groups.labels[group].clone());
+        }
+        let rest = order.len().saturating_sub(top);
+        let other = (rest > 0).then(|| {
+            labels.push(Label::named(format!("other ({rest})")));
+            labels.len() - 1
+        });
+        if let Some(other) = other {
+            for row in &mut row_of_group {
+                *row = (*row).min(u32::try_from(other).unwrap_or(NONE));
+            }
+        }
+        Self {
+            groups: Some(groups),
+            row_of_group,
+            labels,
+            other,
+        }
+    }
+}
+
+/// What decides which groups are the largest: how much was alive at most, or in all.
+fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<f64> {
+    let profile = scope.profile();
+    if !measure.is_live() {
+        return groups
+            .sums(scope)
+            .iter()
+            .map(|amount| amount.bytes.value)
+            .collect();
+    }
+    // The largest value at a few points in time tells well enough.
+    const POINTS: usize = 32;
+    let parts = Timeline::new(profile, POINTS);
+    let mut changes = vec![0.0; groups.len() * POINTS];
+    scope.for_each(|stay| {
+        let row = groups.of(profile, stay) as usize * POINTS;
+        let weight = scope.bytes(stay.block);
+        changes[row + parts.slot(stay.start)] += weight;
+        if stay.end != NEVER {
+            changes[row + parts.slot(stay.end)] -= weight;
+        }
+    });
+    changes
+        .chunks(POINTS)
+        .map(|changes| {
+            let mut live = 0.0;
+            changes.iter().fold(0.0, |most: f64, change| {
+                live += change;
+                most.max(live)
+            })
+        })
+        .collect()
+}
+
+/// Lines of live memory: the total, then the rows. Also the errors of the total.
+fn live(
+    scope: &Scope<'_>,
+    measure: Measure,
+    rows: &Rows,
+    parts: &Timeline,
+    points: usize,
+) -> (Vec<Line>, Vec<f64>) {
+    let profile = scope.profile();
+    let word_bytes = profile.sampling.word_bytes();
+    let weight = |block: usize| {
+        let amount = scope.weight(block);
+        match measure {
+            Measure::LiveBlocks => (amount.blocks.value, amount.blocks.variance),
+            Measure::LiveWords => (
+                amount.bytes.value / word_bytes,
+                amount.bytes.variance / (word_bytes * word_bytes),
+            ),
+            _ => (amount.bytes.value, amount.bytes.variance),
+        }
+    };
+    // Which block each event is about, or none.
+    let mut events = vec![NONE; profile.clock.len()];
+    scope.for_each(|stay| {
+        // Blocks are fewer than events, and those are numbered by `u32`.
+        let block = u32::try_from(stay.block).unwrap_or(NONE);
+        events[stay.start as usize] = block;
+        if stay.end != NEVER {
+            events[stay.end as usize] = block;
+        }
+    });
+    let mut alive = vec![false; profile.len()];
+    let mut lines = vec![Line::default(); rows.labels.len() + 1];
+    let mut now = vec![Extent::default(); lines.len()];
+    let mut variance = 0.0_f64;
+    let mut error = Vec::with_capacity(points);
+    let mut event = 0;
+    for part in 0..points {
+        for extent in &mut now {
+            extent.begin();
+        }
+        let end = (parts.end(part).0 as usize).min(events.len());
+        for &block in &events[event.min(end)..end] {
+            if block == NONE {
+                continue;
+            }
+            let block = block as usize;
+            let (mut change, mut variance_change) = weight(block);
+            if alive[block] {
+                (change, variance_change) = (-change, -variance_change);
+            }
+            alive[block] = !alive[block];
+            variance += variance_change;
+            now[0].add(change);
+            if let Some(groups) = &rows.groups {
+                // The group of an age needs the whole stay; all others look at the block only.
+                let stay = crate::selection::Stay {
+                    block,
+                    start: profile.blocks.birth[block],
+                    end: profile.blocks.death[block],
+                };
+                let row = rows.row_of_group[groups.of(profile, stay) as usize];
+                if row != NONE {
+                    now[row as usize + 1].add(change);
+                }
+            }
+        }
+        event = end;
+        for (line, extent) in lines.iter_mut().zip(&now) {
+            extent.put(line);
+        }
+        error.push(1.96 * variance.max(0.0).sqrt());
+    }
+    (lines, error)
+}
+
+/// A value and how far it went.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Extent {
+    fn begin(&mut self) {
+        (self.low, self.high) = (self.value, self.value);
+    }
+
+    #[inline]
+    fn add(&mut self, change: f64) {
+        self.value += change;
+        self.low = self.low.min(self.value);
+        self.high = self.high.max(self.value);
+    }
+
+    fn put(&self, line: &mut Line) {
+        // Rounding errors must not leave a little less than nothing.
+        let clean = |value: f64| if value < 1e-6 { 0.0 } else { value };
+        line.values.push(clean(self.value));
+        line.low.push(clean(self.low));
+        line.high.push(clean(self.high));
+    }
+}
+
+/// Lines of what was allocated or promoted so far, or per second.
+fn cumulative(
+    scope: &Scope<'_>,
+    measure: Measure,
+    rows: &Rows,
+    parts: &Timeline,
+    times: &[f64],
+) -> Vec<Line> {
+    let profile = scope.profile();
+    let mut sums = vec![vec![0.0; times.len()]; rows.labels.len() + 1];
+    scope.for_each(|stay| {
+        let event = if measure.is_promotion() {
+            profile.blocks.promotion[stay.block]
+        } else {
+            stay.start
+        };
+        if event == NEVER {
+            return;
+        }
+        let part = parts.slot(event);
+        let weight = scope.bytes(stay.block);
+        sums[0][part] += weight;
+        if let Some(groups) = &rows.groups {
+            let row = rows.row_of_group[groups.of(profile, stay) as usize];
+            if row != NONE {
+                sums[row as usize + 1][part] += weight;
+            }
+        }
+    });
+    let scale = if measure == Measure::AllocatedWords {
+        1.0 / profile.sampling.word_bytes()
+    } else {
+        1.0
+    };
+    sums.into_iter()
+        .map(|sums| {
+            let (mut total, mut last) = (0.0, 0.0);
+            let mut line = Line::default();
+            for (sum, &time) in sums.iter().zip(times) {
+                let seconds = time - last;
+                last = time;
+                let before = total;
+                total += sum * scale;
+                let (value, low) = if measure.is_rate() {
+                    let rate = if seconds > 0.0 { sum / seconds } else { 0.0 };
+                    (rate, rate)
+                } else {
+                    (total, before)
+                };
+                line.values.push(value);
+                line.low.push(low);
+                line.high.push(value);
+            }
+            line
+        })
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! The page to read first.
+
+use serde::Serialize;
+
+use super::{Figures, Subject, largest};
+use crate::estimate::{Amount, Estimate};
+use crate::groups::{GroupBy, Groups, Label, View};
+use crate::scope::Scope;
+use crate::store::NEVER;
+
+/// A block is short-lived if it dies within this share of the run.
+const SHORT: f64 = 0.01;
+
+/// Totals, the peak, and the five lists that matter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// What it is about.
+    pub subject: Subject,
+    /// What the lists are of.
+    pub by: GroupBy,
+    /// Everything that was allocated.
+    pub allocated: Figures,
+    /// What was promoted from the minor to the major heap.
+    pub promoted: Figures,
+    /// What was collected.
+    pub collected: Figures,
+    /// What was alive at the end.
+    pub live_at_end: Figures,
+    /// What was alive when most was.
+    pub live_at_peak: Figures,
+    /// Seconds from the start to the peak of the whole program.
+    pub peak_time: f64,
+    /// Bytes allocated per second; null if no time has passed.
+    pub allocation_rate: Option<Estimate>,
+    /// Bytes promoted per second; null if no time has passed.
+    pub promotion_rate: Option<Estimate>,
+    /// Seconds that a block lives less than to be called short-lived: 1 % of the run.
+    pub short: f64,
+    /// The lists: alive at the peak, alive at the end, most allocated, most blocks, most
+    /// short-lived.
+    pub lists: Vec<Ranking>,
+}
+
+/// A ranked list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranking {
+    /// What it ranks.
+    pub kind: RankingKind,
+    /// All groups together.
+    pub total: Figures,
+    /// The largest groups.
+    pub rows: Vec<Ranked>,
+    /// Groups that are not shown.
+    pub hidden_rows: usize,
+}
+
+/// What a list ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankingKind {
+    /// Bytes alive at the peak.
+    LiveAtPeak,
+    /// Bytes alive at the end.
+    LiveAtEnd,
+    /// Bytes allocated.
+    Allocated,
+    /// Blocks allocated.
+    Blocks,
+    /// Bytes of blocks that soon died.
+    ShortLived,
+}
+
+/// A row of a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    /// What it is called.
+    pub label: Label,
+    /// What it amounts to.
+    pub figures: Figures,
+    /// In percent of all groups.
+    pub percent: f64,
+}
+
+/// The summary of the blocks in scope, with lists of so many rows.
+#[must_use]
+pub fn summary(scope: &Scope<'_>, view: &View, rows: usize) -> Summary {
+    let profile = scope.profile();
+    let groups = Groups::new(profile, view);
+    let peak = profile.peak(scope.estimator());
+    let duration = profile.duration();
+    let short = duration * SHORT;
+
+    let (at_peak, at_end) = (scope.at_peak(), scope.at_end());
+    let clock = &profile.clock;
+    let short_lived = scope.filter(|stay| {
+        stay.end != NEVER && {
+            let age = clock.get(stay.end as usize) - clock.get(stay.start as usize);
+            (age as f64) / 1e6 < short
+        }
+    });
+    let promoted = scope.promoted().total();
+    let collected = scope.total() - at_end.total();
+    let lists = [
+        (RankingKind::LiveAtPeak, &at_peak),
+        (RankingKind::LiveAtEnd, &at_end),
+        (RankingKind::Allocated, scope),
+        (RankingKind::Blocks, scope),
+        (RankingKind::ShortLived, &short_lived),
+    ]
+    .into_iter()
+    .map(|(kind, scope)| ranking(kind, scope, &groups, rows))
+    .collect();
+    let allocated = Figures::of_total(scope, &scope.total());
+    let promoted = Figures::of_total(scope, &promoted);
+    let rate = |estimate: Estimate| (duration > 0.0).then(|| estimate.per(duration));
+    Summary {
+        subject: Subject::new(scope),
+        by: view.by,
+        allocated,
+        promoted,
+        collected: Figures::of_total(scope, &collected),
+        live_at_end: Figures::of_total(scope, &at_end.total()),
+        live_at_peak: Figures::of_total(scope, &at_peak.total()),
+        peak_time: peak.time,
+        allocation_rate: rate(allocated.bytes),
+        promotion_rate: rate(promoted.bytes),
+        short,
+        lists,
+    }
+}
+
+fn ranking(kind: RankingKind, scope: &Scope<'_>, groups: &Groups, rows: usize) -> Ranking {
+    let sums = groups.sums(scope);
+    let key = |amount: &Amount| match kind {
+        RankingKind::Blocks => amount.blocks.value,
+        _ => amount.bytes.value,
+    };
+    let keys: Vec<f64> = sums.iter().map(key).collect();
+    let total: Amount = sums.iter().copied().sum();
+    let order = largest(&keys, usize::MAX);
+    Ranking {
+        kind,
+        total: Figures::of_total(scope, &total),
+        rows: order
+            .iter()
+            .take(rows)
+            .map(|&group| Ranked {
+                label: groups.labels[group].clone(),
+                figures: Figures::new(&sums[group]),
+                percent: 100.0 * keys[group] / key(&total),
+            })
+            .collect(),
+        hidden_rows: order.len().saturating_sub(rows),
+    }
+}
