@@ -4,10 +4,12 @@
 //! what they return.
 
 mod commands;
+mod draw;
 mod error;
 mod input;
 mod output;
 mod progress;
+mod question;
 mod unfinished;
 mod units;
 
@@ -20,7 +22,7 @@ use error::is_broken_pipe;
 
 fn main() -> ExitCode {
     match Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

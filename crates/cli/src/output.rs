@@ -134,7 +134,7 @@ pub(crate) fn to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
 pub(crate) fn to_stdout_styled(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout();
     stdout
-        .write_all(text.as_bytes())
+        .write_all(crate::draw::shown(text).as_bytes())
         .and_then(|()| stdout.flush())
         .context("cannot write to standard output")
 }

@@ -1,6 +1,6 @@
 //! Amounts as people read them.
 
-use heapline_profile::Estimate;
+use heapline_profile::{Estimate, Label};
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -30,6 +30,79 @@ pub(crate) fn estimated_count(estimate: Estimate) -> String {
         grouped(estimate.value)
     } else {
         format!("{} ± {}", grouped(estimate.value), grouped(estimate.error))
+    }
+}
+
+/// The same in short, such as `12.3 k ± 0.4 k`.
+pub(crate) fn estimated_count_short(estimate: Estimate) -> String {
+    if estimate.error == 0.0 {
+        count_short(estimate.value)
+    } else {
+        format!(
+            "{} ± {}",
+            count_short(estimate.value),
+            count_short(estimate.error)
+        )
+    }
+}
+
+/// A number of things in short, such as `12.3 k`.
+pub(crate) fn count_short(n: f64) -> String {
+    const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
+    let mut scale = 1.0;
+    let mut unit = 0;
+    while n.abs() / scale >= 999.5 && unit + 1 < UNITS.len() {
+        scale *= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        return format!("{n:.0}");
+    }
+    format!("{}{}", significant(n / scale), UNITS[unit])
+}
+
+/// The same with its sign.
+pub(crate) fn signed_count_short(n: f64) -> String {
+    if n > 0.0 {
+        format!("+{}", count_short(n))
+    } else {
+        count_short(n)
+    }
+}
+
+/// A change of memory with its sign and error, such as `+1.2 ± 0.3 MiB`.
+pub(crate) fn estimated_change(estimate: Estimate) -> String {
+    let (scale, unit) = scale(estimate.value.abs().max(estimate.error));
+    let amount = with_error(estimate.value / scale, estimate.error / scale);
+    let sign = if estimate.value > 0.0 { "+" } else { "" };
+    format!("{sign}{amount} {unit}")
+}
+
+/// What a group is called, and where it is.
+pub(crate) fn label(label: &Label) -> String {
+    match &label.place {
+        Some(place) => format!("{} ({place})", label.name),
+        None => label.name.clone(),
+    }
+}
+
+/// How long half of something lasts: longer than the whole run, if that is not known.
+pub(crate) fn duration_or_longer(known: Option<f64>, run: f64) -> String {
+    match known {
+        Some(known) => seconds(known),
+        None => format!("> {}", seconds(run)),
+    }
+}
+
+/// Reads a share such as `1%` or `0.01`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text.trim(), 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if (0.0..=scale).contains(&number) => Ok(number / scale),
+        _ => Err("a share is from 0% to 100%".to_owned()),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Phases of a run: where the level of a series changes.
 
+/// A single large block is not a phase.
+const SHORTEST: usize = 4;
+
 /// The ends of phases: places where the mean of `values` changes, and the end.
 ///
 /// Of all ways to cut the series into pieces that are constant but for noise, the one with the
@@ -25,7 +28,8 @@ pub(crate) fn phases(values: &[f64]) -> Vec<usize> {
     // The best way to cut the first i values, and where its last piece begins.
     let mut best = vec![(0.0, 0); n + 1];
     for to in 1..=n {
-        best[to] = (0..to)
+        let starts = std::iter::once(0).chain(SHORTEST..(to + 1).saturating_sub(SHORTEST));
+        best[to] = starts
             .map(|from| (best[from].0 + cost(from, to) + penalty, from))
             .min_by(|a, b| a.0.total_cmp(&b.0))
             .unwrap_or_default();
@@ -72,6 +76,19 @@ mod tests {
             })
             .collect();
         assert_eq!(phases(&values), [40, 90, 128]);
+    }
+
+    #[test]
+    fn one_large_value_is_not_a_phase() {
+        for at in [0, 1, 60, 126, 127] {
+            let mut values = vec![5.0; 128];
+            values[at] = 1000.0;
+            let shortest = phases(&values)
+                .iter()
+                .scan(0, |last, &end| Some(end - std::mem::replace(last, end)))
+                .min();
+            assert!(shortest >= Some(SHORTEST), "{at}: {shortest:?}");
+        }
     }
 
     #[test]

@@ -2,11 +2,9 @@
 
 #![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
-use heapline_profile::{Estimate, Overview, Sampling};
+use heapline_profile::{Estimate, Overview};
 use heapline_testkit::fixtures;
 use heapline_trace::{Block, Options, Reader, Source, TraceInfo, Writer};
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 fn overview(bytes: &[u8]) -> Overview {
     Overview::read(&mut Reader::new(bytes, Options::new().stacks(false)).unwrap()).unwrap()

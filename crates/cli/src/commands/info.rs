@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use heapline_export::identify;
 use heapline_profile::{Estimate, GcParams, Overview};
@@ -11,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use crate::draw::{BAD, FAINT, Page};
 use crate::input::{Input, warn_of_left_out};
 use crate::output::{to_stdout, to_stdout_styled};
 use crate::units::{bytes, count, estimated_bytes, estimated_count, percent, rate, seconds};
@@ -44,7 +44,7 @@ enum Format {
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct WithFile<'a> {
     file: String,
     file_size: Option<u64>,
     #[serde(flatten)]
@@ -62,7 +62,7 @@ impl Args {
         let file = self.input.trace.display().to_string();
         let file_size = self.input.file_size();
         if self.json {
-            let json = Json {
+            let json = WithFile {
                 file,
                 file_size,
                 overview: &overview,
@@ -82,11 +82,6 @@ impl Args {
         }
     }
 }
-
-const TITLE: Style = Style::new().bold();
-const LABEL: Style = AnsiColor::Cyan.on_default();
-const FAINT: Style = Style::new().dimmed();
-const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// The report for people.
 pub(super) fn text(overview: &Overview, file: &str, file_size: Option<u64>) -> String {
@@ -156,7 +151,7 @@ pub(super) fn text(overview: &Overview, file: &str, file_size: Option<u64>) -> S
     gc_params(&mut page, &overview.gc_params);
     page.title("Damage");
     damage(&mut page, &overview.damage);
-    page.text
+    page.finish()
 }
 
 fn memory(page: &mut Page, overview: &Overview) {
@@ -349,46 +344,5 @@ fn date(microseconds: u64) -> String {
             .strftime("%Y-%m-%d %H:%M:%S UTC")
             .to_string(),
         None => format!("{microseconds} µs after 1970-01-01"),
-    }
-}
-
-/// Text with titles and labelled rows.
-#[derive(Default)]
-struct Page {
-    text: String,
-}
-
-impl Page {
-    const LABEL_WIDTH: usize = 16;
-
-    fn title(&mut self, title: &str) {
-        let gap = if self.text.is_empty() { "" } else { "\n" };
-        self.put(format_args!("{gap}{TITLE}{title}{TITLE:#}\n"));
-    }
-
-    fn row(&mut self, label: &str, value: std::fmt::Arguments<'_>) {
-        let width = Self::LABEL_WIDTH;
-        self.put(format_args!("  {LABEL}{label:<width$}{LABEL:#} "));
-        self.put_trimmed(value);
-    }
-
-    fn line(&mut self, value: std::fmt::Arguments<'_>) {
-        self.put(format_args!("  "));
-        self.put_trimmed(value);
-    }
-
-    fn note(&mut self, note: &str) {
-        self.put(format_args!("  {FAINT}{note}{FAINT:#}\n"));
-    }
-
-    fn put_trimmed(&mut self, value: std::fmt::Arguments<'_>) {
-        self.put(value);
-        self.text.truncate(self.text.trim_end_matches(' ').len());
-        self.text.push('\n');
-    }
-
-    fn put(&mut self, value: std::fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
-        let _ = self.text.write_fmt(value);
     }
 }

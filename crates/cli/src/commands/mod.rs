@@ -1,11 +1,22 @@
 //! The commands, one file each.
 
+mod alloc_stats;
+mod check;
 mod completions;
 mod cut;
 mod demo;
+mod diff;
 mod dump;
+mod hotspots;
 mod info;
+mod leaks;
 mod man;
+mod series;
+mod stats;
+mod summary;
+mod tree;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -18,16 +29,28 @@ use clap::{Parser, Subcommand};
     name = "heapline",
     version,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 done, 2 error.\n\
+    after_help = "Exit codes: 0 done, 1 a check failed, 2 error.\n\
                   `heapline COMMAND --help` has examples. `heapline demo` needs no trace of your own."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// Draw with plain characters only
+    #[arg(long, global = true)]
+    ascii: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Summary(summary::Args),
+    Hotspots(hotspots::Args),
+    Tree(tree::Args),
+    Series(series::Args),
+    Stats(stats::Args),
+    Leaks(leaks::Args),
+    Diff(diff::Args),
+    Check(check::Args),
     Info(info::Args),
     Dump(dump::Args),
     Cut(cut::Args),
@@ -37,14 +60,25 @@ enum Command {
 }
 
 impl Cli {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    /// Runs the command; the exit code is 1 if a check failed.
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        crate::draw::use_ascii(self.ascii);
         match self.command {
+            Command::Summary(args) => args.run(),
+            Command::Hotspots(args) => args.run(),
+            Command::Tree(args) => args.run(),
+            Command::Series(args) => args.run(),
+            Command::Stats(args) => args.run(),
+            Command::Leaks(args) => args.run(),
+            Command::Diff(args) => args.run(),
+            Command::Check(args) => return args.run(),
             Command::Info(args) => args.run(),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),
             Command::Demo(args) => args.run(),
             Command::Completions(args) => args.run(),
             Command::Man(args) => args.run(),
-        }
+        }?;
+        Ok(ExitCode::SUCCESS)
     }
 }

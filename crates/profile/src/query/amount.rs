@@ -160,12 +160,6 @@ pub(crate) fn lifetime(text: &str) -> Option<Lifetime> {
     })
 }
 
-/// `5%`, as a fraction.
-pub(crate) fn percentage(text: &str) -> Option<f64> {
-    let (number, unit) = number_and_unit(text)?;
-    (unit == "%").then_some(number / 100.0)
-}
-
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let (number, unit) = split_number(text)?;
     Some((number, unit.trim_start()))

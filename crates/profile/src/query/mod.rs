@@ -17,7 +17,7 @@ mod pattern;
 mod token;
 
 pub use amount::{Lifetime, Size, TimePoint};
-pub(crate) use amount::{percentage, size, time_point};
+pub(crate) use amount::{size, time_point};
 pub(crate) use ast::{Clause, Expr};
 pub use error::QueryError;
 pub use pattern::Pattern;

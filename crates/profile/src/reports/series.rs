@@ -199,6 +199,8 @@ impl Rows {
 
 /// What decides which groups are the largest: how much was alive at most, or in all.
 fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<f64> {
+    // The largest value at a few points in time tells well enough.
+    const POINTS: usize = 32;
     let profile = scope.profile();
     if !measure.is_live() {
         return groups
@@ -207,8 +209,6 @@ fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<f64> {
             .map(|amount| amount.bytes.value)
             .collect();
     }
-    // The largest value at a few points in time tells well enough.
-    const POINTS: usize = 32;
     let parts = Timeline::new(profile, POINTS);
     let mut changes = vec![0.0; groups.len() * POINTS];
     scope.for_each(|stay| {

@@ -131,11 +131,11 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
         (nodes, Vec::new(), None)
     } else {
         let focus = Focus::find(profile, &frames.groups, &options.focus);
-        let (callees, starts, inside) = frames.around(&focus, &by_stack, shape);
+        let around = frames.around(&focus, &by_stack, shape);
         (
-            callees,
-            frames.bottom_up(starts, shape),
-            Some(Figures::new(&inside)),
+            around.callees,
+            frames.bottom_up(around.callers, shape),
+            Some(Figures::new(&around.inside)),
         )
     };
     Tree {
@@ -179,6 +179,15 @@ struct Climber {
     /// The group that it comes from.
     from: u32,
     amount: Amount,
+}
+
+/// What is around a focus.
+struct Around {
+    callees: Vec<TreeNode>,
+    /// Where its callers start.
+    callers: Vec<(Option<u32>, Climber)>,
+    /// What was allocated inside it.
+    inside: Amount,
 }
 
 impl<'a> Frames<'a> {
@@ -384,13 +393,8 @@ impl<'a> Frames<'a> {
         None
     }
 
-    /// What a focus calls, where its callers start, and what was allocated inside it.
-    fn around(
-        &self,
-        focus: &Focus,
-        by_stack: &[Amount],
-        shape: Shape,
-    ) -> (Vec<TreeNode>, Vec<(Option<u32>, Climber)>, Amount) {
+    /// What is around a focus.
+    fn around(&self, focus: &Focus, by_stack: &[Amount], shape: Shape) -> Around {
         let mut drawn = Drawing::default();
         let mut place = self.draw(&mut drawn, by_stack, |node, caller| {
             // The focus itself is where its tree starts.
@@ -420,7 +424,7 @@ impl<'a> Frames<'a> {
         }
         let mut starts: Vec<(u32, Amount)> = starts.into_iter().collect();
         starts.sort_by_key(|(node, _)| *node);
-        let starts = starts
+        let callers = starts
             .into_iter()
             .map(|(node, amount)| {
                 let climber = Climber {
@@ -431,7 +435,11 @@ impl<'a> Frames<'a> {
                 (None, climber)
             })
             .collect();
-        (drawn.finish(self, shape), starts, inside)
+        Around {
+            callees: drawn.finish(self, shape),
+            callers,
+            inside,
+        }
     }
 }
 
@@ -463,18 +471,18 @@ impl Focus {
         let mut end = vec![NONE; tree.len()];
         let mut start = vec![NONE; tree.len()];
         // Bit i: the last i + 1 visible functions match the first i + 1 patterns.
-        let mut matched = vec![0_u64; tree.len()];
+        let mut progress = vec![0_u64; tree.len()];
         for node in tree.nodes() {
             let parent = tree.parent[node] as usize;
             let frame = tree.frame[node] as usize;
             end[node] = end[parent];
             if groups.of_frame[frame] == NONE {
-                matched[node] = matched[parent];
+                progress[node] = progress[parent];
                 continue;
             }
             let function = symbols.frames()[frame].function as usize;
-            matched[node] = (matched[parent] << 1 | 1) & matches[function];
-            if end[node] == NONE && matched[node] & done != 0 {
+            progress[node] = (progress[parent] << 1 | 1) & matches[function];
+            if end[node] == NONE && progress[node] & done != 0 {
                 end[node] = u32::try_from(node).unwrap_or(NONE);
                 start[node] = above(profile, groups, node, patterns.len());
             }

@@ -51,8 +51,6 @@ pub struct Loader {
     latest: u64,
     in_order: bool,
     unmatched: u64,
-    promotions: u64,
-    collections: u64,
     too_long: bool,
 }
 
@@ -84,8 +82,6 @@ impl Loader {
             latest: 0,
             in_order: true,
             unmatched: 0,
-            promotions: 0,
-            collections: 0,
             too_long: false,
         })
     }
@@ -102,14 +98,8 @@ impl Loader {
         };
         match event {
             Event::Alloc(alloc) => self.alloc(alloc, number, locations),
-            Event::Promote(mark) => {
-                self.promotions += 1;
-                self.change(mark, number, Change::Promotion);
-            }
-            Event::Collect(mark) => {
-                self.collections += 1;
-                self.change(mark, number, Change::Death);
-            }
+            Event::Promote(mark) => self.change(mark, number, Change::Promotion),
+            Event::Collect(mark) => self.change(mark, number, Change::Death),
         }
     }
 
@@ -165,12 +155,7 @@ impl Loader {
     }
 
     /// The profile, now that all events were taken.
-    pub fn finish(
-        mut self,
-        locations: &Locations,
-        damage: Damage,
-        format_version: u16,
-    ) -> Result<Profile, LoadError> {
+    pub fn finish(mut self, locations: &Locations, damage: Damage) -> Result<Profile, LoadError> {
         if self.too_long {
             return Err(LoadError::TooLong);
         }
@@ -194,7 +179,6 @@ impl Loader {
         Ok(Profile {
             info: self.info,
             damage,
-            format_version,
             sampling: self.sampling,
             blocks: self.blocks,
             clock: self.clock,
@@ -204,8 +188,6 @@ impl Loader {
             symbols,
             shortened_stacks: stacks.shortened,
             unmatched: self.unmatched,
-            promotions: self.promotions,
-            collections: self.collections,
             peaks: Default::default(),
         })
     }
@@ -302,7 +284,6 @@ impl Profile {
     pub fn load<R: Read>(reader: &mut Reader<R>, options: LoadOptions) -> Result<Self, LoadError> {
         let mut loader = Loader::new(reader.info().clone(), options)?;
         reader.for_each(|event, locations| loader.event(&event, locations))?;
-        let version = reader.version();
-        loader.finish(reader.locations(), reader.damage().clone(), version)
+        loader.finish(reader.locations(), reader.damage().clone())
     }
 }

@@ -42,7 +42,6 @@ pub struct Moment(pub(crate) u32);
 pub struct Profile {
     pub(crate) info: TraceInfo,
     pub(crate) damage: Damage,
-    pub(crate) format_version: u16,
     pub(crate) sampling: Sampling,
     pub(crate) blocks: Blocks,
     pub(crate) clock: Clock,
@@ -54,8 +53,6 @@ pub struct Profile {
     pub(crate) shortened_stacks: u64,
     /// Promotions and collections of blocks that the trace does not have.
     pub(crate) unmatched: u64,
-    pub(crate) promotions: u64,
-    pub(crate) collections: u64,
     pub(crate) peaks: [OnceLock<Peak>; 2],
 }
 
@@ -105,6 +102,18 @@ impl Profile {
     #[must_use]
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
+    }
+
+    /// Stacks of which only the outer part was kept, because there were too many different ones.
+    #[must_use]
+    pub fn shortened_stacks(&self) -> u64 {
+        self.shortened_stacks
+    }
+
+    /// Promotions and collections of blocks that the trace does not have.
+    #[must_use]
+    pub fn unmatched_events(&self) -> u64 {
+        self.unmatched
     }
 
     /// How many blocks were sampled.

@@ -136,14 +136,17 @@ pub(crate) struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// Learns the frames of a location, outermost first; `None` if they are known already.
+    /// Learns the frames of a location, outermost first; `None` if they are known already. There
+    /// are none if the program itself knows nothing of the location: it is a frame of the runtime.
     #[inline]
     pub(crate) fn meet(&mut self, id: LocationId, locations: &Locations) -> Option<&[u32]> {
         match self.symbols.locations.get(id.index()) {
             Some(location) if location.len > 0 => None,
             _ => {
                 self.add(id, locations);
-                Some(self.symbols.location(number(id.index() + 1)))
+                let is_nameless = locations.is_defined(id) && locations.frames(id).len() == 0;
+                let frames = self.symbols.location(number(id.index() + 1));
+                Some(if is_nameless { &[] } else { frames })
             }
         }
     }

@@ -1,0 +1,179 @@
+//! `heapline check`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use heapline_profile::reports::{self, Budget, Outcome, Verdict};
+use serde::Serialize;
+
+use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table, WARN};
+use crate::input::Input;
+use crate::question::{Filter, Json};
+use crate::units::{
+    bytes, count_short, estimated_bytes, estimated_change, estimated_count_short, label, share,
+};
+
+/// Check that a trace keeps to budgets; exit with 1 if it does not
+///
+/// A budget is broken if the whole 95 % interval of the estimate is beyond it. If the limit is
+/// inside the interval, it is too close to call: that is said, and passes, unless --sure is given.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline check trace.ctf --budget 'live at peak < 200MiB'
+  heapline check trace.ctf --budget 'allocated where inside \"Parser.*\" < 1GiB'
+  heapline check trace.ctf --budgets limits.txt --sure
+  heapline check trace.ctf --against base.ctf --tolerance 5%
+
+A budget is: [blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// A budget; may be given several times
+    #[arg(long, value_name = "BUDGET")]
+    budget: Vec<String>,
+
+    /// A file of budgets, one a line; what follows # does not count
+    #[arg(long, value_name = "FILE")]
+    budgets: Option<PathBuf>,
+
+    /// Another trace: allocated, live at peak and live at end may not be more than there
+    #[arg(long, value_name = "TRACE")]
+    against: Option<PathBuf>,
+
+    /// How much more than in the other trace is allowed
+    #[arg(long, default_value = "0%", value_name = "SHARE", value_parser = share, requires = "against")]
+    tolerance: f64,
+
+    /// Fail also if it is too close to call
+    #[arg(long)]
+    sure: bool,
+
+    #[command(flatten)]
+    estimate: Estimate,
+
+    #[command(flatten)]
+    json: Json,
+}
+
+/// Only the estimator of a filter makes sense here.
+#[derive(clap::Args, Clone, Debug)]
+struct Estimate {
+    /// What a sampled block stands for
+    #[arg(long, value_enum, default_value_t = crate::question::EstimatorName::HorvitzThompson)]
+    estimator: crate::question::EstimatorName,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    passed: bool,
+    verdicts: Vec<Verdict>,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let budgets = self.all_budgets()?;
+        if budgets.is_empty() && self.against.is_none() {
+            anyhow::bail!(
+                "there is nothing to check; give --budget, --budgets or --against, \
+                 as in --budget 'live at peak < 200MiB'"
+            );
+        }
+        let filter = Filter::with_estimator(self.estimate.estimator);
+        let profile = filter.load(&self.input)?;
+        let mut verdicts: Vec<Verdict> = budgets
+            .iter()
+            .map(|budget| budget.check(&profile, filter.estimator()))
+            .collect();
+        if let Some(base) = &self.against {
+            let base = filter.load(&Input {
+                trace: base.clone(),
+                strict: self.input.strict,
+            })?;
+            verdicts.extend(reports::check_against(
+                &base,
+                &profile,
+                self.tolerance,
+                filter.estimator(),
+            ));
+        }
+        let passed = verdicts.iter().all(|verdict| match verdict.outcome {
+            Outcome::Kept => true,
+            Outcome::TooClose => !self.sure,
+            Outcome::Broken => false,
+        });
+        let report = Checked { passed, verdicts };
+        self.json.print(&report, text)?;
+        Ok(ExitCode::from(u8::from(!passed)))
+    }
+
+    fn all_budgets(&self) -> anyhow::Result<Vec<Budget>> {
+        let mut budgets = Vec::new();
+        for text in &self.budget {
+            budgets.push(Budget::parse(text).context("cannot understand --budget")?);
+        }
+        if let Some(path) = &self.budgets {
+            let name = path.display();
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+            let more = Budget::parse_file(&text).map_err(|(line, error)| {
+                anyhow::Error::new(error).context(format!("{name}:{line}"))
+            })?;
+            budgets.extend(more);
+        }
+        Ok(budgets)
+    }
+}
+
+fn text(report: &Checked) -> String {
+    let mut page = Page::default();
+    for verdict in &report.verdicts {
+        let (word, style) = match verdict.outcome {
+            Outcome::Kept => ("kept     ", GOOD),
+            Outcome::Broken => ("BROKEN   ", BAD),
+            Outcome::TooClose => ("too close", WARN),
+        };
+        let (value, limit) = if verdict.in_blocks {
+            (
+                estimated_count_short(verdict.value),
+                count_short(verdict.limit),
+            )
+        } else {
+            (estimated_bytes(verdict.value), bytes(verdict.limit))
+        };
+        page.block(&format!("{style}{word}{style:#}  {}\n", verdict.budget));
+        page.block(&format!(
+            "           {value}, the limit is {limit}   {FAINT}95 % between {} and {}{FAINT:#}\n",
+            plain(verdict, verdict.value.low),
+            plain(verdict, verdict.value.high)
+        ));
+        if !verdict.evidence.is_empty() {
+            let mut table = Table::new(
+                &[("", Align::Right), ("", Align::Right), ("", Align::Left)],
+                2,
+            );
+            for row in &verdict.evidence {
+                let change = row.change.map_or_else(String::new, estimated_change);
+                table.row(vec![
+                    (estimated_bytes(row.figures.bytes), FAINT),
+                    (change, FAINT),
+                    (label(&row.label), FAINT),
+                ]);
+            }
+            for line in table.finish().lines() {
+                page.block(&format!("         {line}\n"));
+            }
+        }
+    }
+    page.finish()
+}
+
+fn plain(verdict: &Verdict, value: f64) -> String {
+    if verdict.in_blocks {
+        count_short(value.max(0.0))
+    } else {
+        bytes(value.max(0.0))
+    }
+}

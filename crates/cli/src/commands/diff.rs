@@ -1,0 +1,343 @@
+//! `heapline diff`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use anstyle::Style;
+use anyhow::Context;
+use clap::ValueEnum;
+use heapline_profile::query::Window;
+use heapline_profile::reports::{self, Diff, DiffOptions, FileChange, Normalise};
+use heapline_profile::{Profile, Scope};
+use serde::Serialize;
+
+use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table};
+use crate::input::Input;
+use crate::question::{By, Filter, Json, Look};
+use crate::units::{bytes, count, estimated_bytes, estimated_change, label, signed_count_short};
+
+/// Show what changed between two traces, or two parts of one, and whether it is real
+///
+/// A change is real if sampling alone does not explain it. What two runs do differently by chance
+/// is not known to Heapline.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline diff before.ctf after.ctf
+  heapline diff before.ctf after.ctf --of peak --by site
+  heapline diff before.ctf after.ctf --per allocated
+  heapline diff trace.ctf --window 0s..10s --window 10s..20s
+  heapline diff trace.ctf --window ..50% --window 50%.. --of end
+  heapline diff before.ctf after.ctf --compat prof-spacetime")]
+pub(crate) struct Args {
+    /// The trace before: a .ctf file, plain or compressed (.gz, .zst), or - for standard input
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+
+    /// The trace after
+    #[arg(value_name = "AFTER", required_unless_present = "windows")]
+    after: Option<PathBuf>,
+
+    /// Two parts of one trace instead: 0s..10s, ..peak, 50%..; give it twice
+    #[arg(long = "window", value_name = "FROM..TO", conflicts_with = "after")]
+    windows: Vec<String>,
+
+    /// What is compared
+    #[arg(long, value_enum, default_value_t = Of::Allocated)]
+    of: Of,
+
+    /// What a row is
+    #[arg(long, value_enum, default_value_t = By::Function)]
+    by: By,
+
+    /// Scale what is after, to the same time or to the same words allocated in all
+    #[arg(long, value_enum, conflicts_with = "windows")]
+    per: Option<Per>,
+
+    /// How many rows at most
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    rows: usize,
+
+    /// Only changes that are real
+    #[arg(long)]
+    only_real: bool,
+
+    /// The table of another program
+    #[arg(long, value_enum, conflicts_with_all = ["windows", "per", "of", "by"])]
+    compat: Option<Compat>,
+
+    /// Refuse damaged traces instead of showing what is intact
+    #[arg(long)]
+    strict: bool,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
+    look: Look,
+
+    #[command(flatten)]
+    json: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// What was allocated
+    Allocated,
+    /// What was alive at the peak; of a window, at its beginning
+    Peak,
+    /// What was alive at the end
+    End,
+}
+
+impl Of {
+    /// The part of a whole trace that is compared.
+    fn part(self, scope: Scope<'_>) -> Scope<'_> {
+        match self {
+            Self::Allocated => scope,
+            Self::Peak => scope.at_peak(),
+            Self::End => scope.at_end(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Per {
+    /// The same time
+    Time,
+    /// The same words allocated
+    Allocated,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Compat {
+    /// `prof_spacetime` compare: words and blocks alive at the end, and words allocated, per file
+    ProfSpacetime,
+}
+
+/// The names of the two sides, for a reader who has only the JSON.
+#[derive(Serialize)]
+struct Named {
+    before_name: String,
+    after_name: String,
+    #[serde(flatten)]
+    diff: Diff,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.filter.query()?;
+        let before = self.load(&self.before)?;
+        match &self.after {
+            Some(after) => {
+                let profile = self.load(after)?;
+                self.traces(&before, &profile, after)
+            }
+            None => self.windows(&before),
+        }
+    }
+
+    fn load(&self, path: &std::path::Path) -> anyhow::Result<Profile> {
+        let input = Input {
+            trace: path.to_owned(),
+            strict: self.strict,
+        };
+        self.filter.load(&input)
+    }
+
+    fn traces(
+        &self,
+        before: &Profile,
+        after: &Profile,
+        path: &std::path::Path,
+    ) -> anyhow::Result<()> {
+        let (before, after) = (self.filter.scope(before)?, self.filter.scope(after)?);
+        if self.compat.is_some() {
+            let rows = reports::compare_files(&before, &after);
+            return self.json.print(&rows, |rows| compare(rows));
+        }
+        let scale = match self.per {
+            None => 1.0,
+            Some(Per::Time) => reports::scale(&before, &after, Normalise::Time),
+            Some(Per::Allocated) => reports::scale(&before, &after, Normalise::Allocated),
+        };
+        let names = [
+            self.before.display().to_string(),
+            path.display().to_string(),
+        ];
+        let (before, after) = (self.of.part(before), self.of.part(after));
+        self.print(&before, &after, scale, names)
+    }
+
+    fn windows(&self, profile: &Profile) -> anyhow::Result<()> {
+        let [before, after] = &self.windows[..] else {
+            anyhow::bail!(
+                "two windows are needed to compare; --window was given {} times",
+                self.windows.len()
+            );
+        };
+        let window = |text: &str| Window::parse(text).context("cannot understand --window");
+        let (before, after) = (window(before)?, window(after)?);
+        let scope = self.filter.scope(profile)?;
+        let side = |window: &Window| {
+            let (from, to) = window.moments(profile, scope.estimator());
+            match self.of {
+                Of::Allocated => scope.allocated_in((from, to)),
+                Of::Peak => scope.live_at(from),
+                Of::End => scope.live_at(to),
+            }
+        };
+        let names = [before.text().to_owned(), after.text().to_owned()];
+        self.print(&side(&before), &side(&after), 1.0, names)
+    }
+
+    fn print(
+        &self,
+        before: &Scope<'_>,
+        after: &Scope<'_>,
+        scale: f64,
+        [before_name, after_name]: [String; 2],
+    ) -> anyhow::Result<()> {
+        let options = DiffOptions {
+            view: self.look.view(self.by)?,
+            rows: if self.only_real {
+                usize::MAX
+            } else {
+                self.rows
+            },
+            scale,
+        };
+        let mut diff = reports::diff(before, after, &options);
+        if self.only_real {
+            let all = diff.rows.len();
+            diff.rows.retain(|row| row.change.is_real);
+            diff.rows.truncate(self.rows);
+            diff.hidden_rows = all - diff.rows.len();
+        }
+        let report = Named {
+            before_name,
+            after_name,
+            diff,
+        };
+        self.json.print(&report, |report| self.text(report))
+    }
+
+    fn text(&self, report: &Named) -> String {
+        let mut page = Page::default();
+        let diff = &report.diff;
+        let what = match self.of {
+            Of::Allocated => "Allocated",
+            Of::Peak if self.windows.is_empty() => "Alive at the peak",
+            Of::Peak => "Alive at the beginning",
+            Of::End => "Alive at the end",
+        };
+        page.title(what);
+        page.row(
+            "before",
+            format_args!(
+                "{}   {FAINT}{}{FAINT:#}",
+                estimated_bytes(diff.total.before.bytes),
+                report.before_name
+            ),
+        );
+        page.row(
+            "after",
+            format_args!(
+                "{}   {FAINT}{}{FAINT:#}",
+                estimated_bytes(diff.total.after.bytes),
+                report.after_name
+            ),
+        );
+        let percent = diff
+            .total
+            .percent
+            .map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
+        let real = if diff.total.is_real {
+            "real"
+        } else {
+            "not more than chance"
+        };
+        page.row(
+            "change",
+            format_args!("{}{percent}, {real}", estimated_change(diff.total.bytes)),
+        );
+        if (diff.scale - 1.0).abs() > 1e-9 {
+            page.note(&format!(
+                "What is after is scaled by {:.4} to be comparable.",
+                diff.scale
+            ));
+        }
+        page.title(&format!(
+            "Changes by {}, after minus before",
+            diff.by.name()
+        ));
+        if diff.rows.is_empty() {
+            page.note("There are none.");
+            return page.finish();
+        }
+        let mut table = Table::new(
+            &[
+                ("change", Align::Right),
+                ("%", Align::Right),
+                ("before", Align::Right),
+                ("after", Align::Right),
+                ("blocks", Align::Right),
+                ("", Align::Left),
+                (diff.by.name(), Align::Left),
+            ],
+            6,
+        );
+        for row in &diff.rows {
+            let change = &row.change;
+            let style = match change.is_real {
+                false => FAINT,
+                true if change.bytes.value > 0.0 => BAD,
+                true => GOOD,
+            };
+            let plain = if change.is_real { Style::new() } else { FAINT };
+            table.row(vec![
+                (estimated_change(change.bytes), style),
+                (
+                    change
+                        .percent
+                        .map_or_else(|| "new".to_owned(), |percent| format!("{percent:+.1}")),
+                    plain,
+                ),
+                (bytes(change.before.bytes.value), plain),
+                (bytes(change.after.bytes.value), plain),
+                (signed_count_short(change.blocks.value), plain),
+                (if change.is_real { "●" } else { "○" }.to_owned(), style),
+                (label(&row.label), plain),
+            ]);
+        }
+        page.block(&table.finish());
+        if diff.hidden_rows > 0 {
+            page.note(&format!(
+                "{} more rows; --rows shows them.",
+                count(diff.hidden_rows as u64)
+            ));
+        }
+        page.note(&format!(
+            "● real, ○ perhaps chance: {} real changes, of which one in twenty is not, on average.",
+            count(diff.real_changes as u64)
+        ));
+        page.finish()
+    }
+}
+
+/// As `prof_spacetime compare` prints it.
+fn compare(rows: &[FileChange]) -> String {
+    let mut out = format!(
+        "{:<40} {:>14} {:>14} {:>14}\n",
+        "File", "Words", "Allocations", "Blocks"
+    );
+    for row in rows {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            out,
+            "{:<40} {:>+14.0} {:>+14.0} {:>+14.0}",
+            row.file, row.words.value, row.allocations.value, row.blocks.value
+        );
+    }
+    out
+}

@@ -1,0 +1,236 @@
+//! `heapline series`.
+
+use std::fmt::Write;
+
+use clap::ValueEnum;
+use heapline_profile::reports::{self, Measure, Series, SeriesOptions};
+
+use crate::draw::{Align, FAINT, Page, Table, area, chart_points, sparkline};
+use crate::question::{By, Json, Look, Question};
+use crate::units::{bytes, count_short, label, seconds};
+
+/// Show memory over time
+///
+/// The curve has the largest value of each interval, so that no peak is lost.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline series trace.ctf
+  heapline series trace.ctf --by module --top 8
+  heapline series trace.ctf --measure allocation-rate --where 'heap = major'
+  heapline series trace.ctf --points 1000 --csv > memory.csv")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    question: Question,
+
+    /// What is measured
+    #[arg(long, value_enum, default_value_t = MeasureName::LiveBytes)]
+    measure: MeasureName,
+
+    /// Also the largest groups, each apart, and the rest
+    #[arg(long, value_enum)]
+    by: Option<By>,
+
+    /// How many groups
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    top: usize,
+
+    /// Points of time; as many as fit, if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    points: Option<u32>,
+
+    /// Print a table of all values as CSV
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+
+    #[command(flatten)]
+    look: Look,
+
+    #[command(flatten)]
+    json: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MeasureName {
+    /// Bytes that are alive
+    LiveBytes,
+    /// Blocks that are alive
+    LiveBlocks,
+    /// Words that are alive
+    LiveWords,
+    /// Words allocated since the start
+    AllocatedWords,
+    /// Bytes allocated since the start
+    AllocatedBytes,
+    /// Bytes allocated per second
+    AllocationRate,
+    /// Bytes promoted since the start
+    PromotedBytes,
+    /// Bytes promoted per second
+    PromotionRate,
+}
+
+impl MeasureName {
+    fn measure(self) -> Measure {
+        match self {
+            Self::LiveBytes => Measure::LiveBytes,
+            Self::LiveBlocks => Measure::LiveBlocks,
+            Self::LiveWords => Measure::LiveWords,
+            Self::AllocatedWords => Measure::AllocatedWords,
+            Self::AllocatedBytes => Measure::AllocatedBytes,
+            Self::AllocationRate => Measure::AllocationRate,
+            Self::PromotedBytes => Measure::PromotedBytes,
+            Self::PromotionRate => Measure::PromotionRate,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::LiveBytes => "Live bytes",
+            Self::LiveBlocks => "Live blocks",
+            Self::LiveWords => "Live words",
+            Self::AllocatedWords => "Words allocated since the start",
+            Self::AllocatedBytes => "Bytes allocated since the start",
+            Self::AllocationRate => "Bytes allocated per second",
+            Self::PromotedBytes => "Bytes promoted since the start",
+            Self::PromotionRate => "Bytes promoted per second",
+        }
+    }
+
+    fn format(self, value: f64) -> String {
+        match self {
+            Self::LiveBlocks | Self::LiveWords | Self::AllocatedWords => count_short(value),
+            Self::AllocationRate | Self::PromotionRate => format!("{}/s", bytes(value)),
+            _ => bytes(value),
+        }
+    }
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let groups = match self.by {
+            Some(by) => Some((self.look.view(by)?, self.top)),
+            None => None,
+        };
+        let points = match self.points {
+            Some(points) => points as usize,
+            None if self.json.json || self.csv => 100,
+            None => chart_points(),
+        };
+        let profile = self.question.load()?;
+        let scope = self.question.scope(&profile)?;
+        let report = reports::series(
+            &scope,
+            &SeriesOptions {
+                measure: self.measure.measure(),
+                points,
+                groups,
+            },
+        );
+        if self.csv {
+            return crate::output::to_stdout(csv(&report).as_bytes());
+        }
+        self.json.print(&report, |report| self.text(report))
+    }
+
+    fn text(&self, report: &Series) -> String {
+        const HEIGHT: usize = 12;
+        let mut page = Page::default();
+        page.title(self.measure.title());
+        if report.subject.sampled_blocks == 0 {
+            page.note("No block was sampled, or none that the query selects.");
+            return page.finish();
+        }
+        // A screen has room for so many points; each shows the highest of those that it stands for.
+        let fold = report.times.len().div_ceil(chart_points());
+        let high = folded(&report.total.high, fold);
+        page.block(&area(&high, report.subject.duration, HEIGHT, |value| {
+            self.measure.format(value)
+        }));
+        let highest = largest(&report.total.high);
+        let last = report.total.values.last().copied().unwrap_or(0.0);
+        let at = report
+            .total
+            .high
+            .iter()
+            .position(|&value| value >= highest)
+            .map_or(0.0, |i| report.times[i]);
+        page.line(format_args!(
+            "highest {} by {}, at the end {}",
+            self.measure.format(highest),
+            seconds(at),
+            self.measure.format(last)
+        ));
+        if report.groups.is_empty() {
+            page.next(&[(
+                self.question.command("series", " --by function"),
+                "the same, split by who allocates",
+            )]);
+            return page.finish();
+        }
+        page.gap();
+        page.block(&self.groups(report));
+        page.finish()
+    }
+
+    fn groups(&self, report: &Series) -> String {
+        let mut table = Table::new(
+            &[
+                ("highest", Align::Right),
+                ("at end", Align::Right),
+                ("over time", Align::Left),
+                ("", Align::Left),
+            ],
+            3,
+        );
+        for group in &report.groups {
+            let style = if group.is_other {
+                FAINT
+            } else {
+                anstyle::Style::new()
+            };
+            let curve = folded(&group.line.high, report.times.len().div_ceil(32));
+            let last = group.line.values.last().copied().unwrap_or(0.0);
+            table.row(vec![
+                (self.measure.format(largest(&group.line.high)), style),
+                (self.measure.format(last), style),
+                (sparkline(&curve), style),
+                (label(&group.label), style),
+            ]);
+        }
+        table.finish()
+    }
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+/// The largest of each so many values.
+fn folded(values: &[f64], n: usize) -> Vec<f64> {
+    values.chunks(n.max(1)).map(largest).collect()
+}
+
+fn csv(report: &Series) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let mut out = String::from("seconds,total,low,high");
+    for group in &report.groups {
+        out.push(',');
+        out.push_str(&quoted(&label(&group.label)));
+    }
+    out.push('\n');
+    for (i, time) in report.times.iter().enumerate() {
+        let total = &report.total;
+        // Writing to a string does not fail.
+        let _ = write!(
+            out,
+            "{time},{},{},{}",
+            total.values[i], total.low[i], total.high[i]
+        );
+        for group in &report.groups {
+            let _ = write!(out, ",{}", group.line.values[i]);
+        }
+        out.push('\n');
+    }
+    out
+}

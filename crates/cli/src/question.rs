@@ -1,0 +1,253 @@
+//! What all reports are asked with: the trace, the query, the estimator, and how to look at it.
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use heapline_profile::query::{Pattern, TimePoint};
+use heapline_profile::{Estimator, GroupBy, LoadError, LoadOptions, Profile, Query, Scope, View};
+use heapline_trace::Options;
+
+use crate::input::Input;
+
+/// Which blocks are meant, and how they are counted.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Question {
+    #[command(flatten)]
+    pub(crate) input: Input,
+
+    #[command(flatten)]
+    pub(crate) filter: Filter,
+}
+
+/// The part of a question that is not the trace.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Filter {
+    /// Only these blocks, such as 'inside "Parser.*" and size >= 64KiB'; docs/query.md has the
+    /// language. Given several times, all must hold
+    #[arg(long = "where", short = 'w', value_name = "QUERY")]
+    queries: Vec<String>,
+
+    /// Only what is alive at a time: peak, end, 10s, 90%; short for --where 'live at TIME'
+    #[arg(long, value_name = "TIME")]
+    live: Option<String>,
+
+    /// What a sampled block stands for
+    #[arg(long, value_enum, default_value_t = EstimatorName::HorvitzThompson, hide_possible_values = false)]
+    estimator: EstimatorName,
+
+    /// Keep every frame of recursive calls, not only the first of each function (slower)
+    #[arg(long)]
+    keep_recursion: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EstimatorName {
+    /// Its size over the probability that it is seen: the most precise
+    HorvitzThompson,
+    /// Its samples over the rate: the numbers of memtrace's tools and viewer
+    Count,
+}
+
+impl Filter {
+    /// No filter at all.
+    pub(crate) fn with_estimator(estimator: EstimatorName) -> Self {
+        Self {
+            queries: Vec::new(),
+            live: None,
+            estimator,
+            keep_recursion: false,
+        }
+    }
+
+    pub(crate) fn estimator(&self) -> Estimator {
+        match self.estimator {
+            EstimatorName::HorvitzThompson => Estimator::HorvitzThompson,
+            EstimatorName::Count => Estimator::Count,
+        }
+    }
+
+    /// The query that all arguments together make.
+    pub(crate) fn query(&self) -> anyhow::Result<Query> {
+        let mut query = Query::default();
+        for text in &self.queries {
+            let one = Query::parse(text).context("cannot understand --where")?;
+            query = query.and(one);
+        }
+        if let Some(live) = &self.live {
+            let time = TimePoint::parse(live).context("cannot understand --live")?;
+            query = query.and(Query::live_at(time, live));
+        }
+        Ok(query)
+    }
+
+    /// Loads a trace.
+    pub(crate) fn load(&self, input: &Input) -> anyhow::Result<Profile> {
+        let mut reader = input.open(Options::new())?;
+        let options = LoadOptions {
+            keep_recursion: self.keep_recursion,
+        };
+        let profile = Profile::load(&mut reader, options).map_err(|error| match error {
+            LoadError::Trace(error) => input.error(error),
+            other => anyhow::Error::new(other).context(input.name()),
+        })?;
+        input.warn_of(profile.damage());
+        if profile.shortened_stacks() > 0 {
+            crate::error::warn(&format!(
+                "{} has too many different stacks; only the outer part of some was kept",
+                input.name()
+            ));
+        }
+        Ok(profile)
+    }
+
+    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
+        Ok(Scope::new(profile, &self.query()?, self.estimator()))
+    }
+
+    /// The arguments again, for a command to type next.
+    pub(crate) fn as_typed(&self) -> String {
+        let mut text = String::new();
+        for query in &self.queries {
+            text += " --where ";
+            text += &quoted(query);
+        }
+        if let Some(live) = &self.live {
+            text += " --live ";
+            text += &quoted(live);
+        }
+        if self.estimator == EstimatorName::Count {
+            text += " --estimator count";
+        }
+        text
+    }
+}
+
+impl Question {
+    pub(crate) fn load(&self) -> anyhow::Result<Profile> {
+        // A query that cannot be understood should not take a minute to be refused.
+        self.filter.query()?;
+        self.filter.load(&self.input)
+    }
+
+    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
+        self.filter.scope(profile)
+    }
+
+    /// A command on the same trace.
+    pub(crate) fn command(&self, name: &str, arguments: &str) -> String {
+        let trace = quoted(&self.input.trace.display().to_string());
+        format!(
+            "heapline {name} {trace}{}{arguments}",
+            self.filter.as_typed()
+        )
+    }
+}
+
+/// Text as a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./%+:,=@".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// How stacks and groups are looked at.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Look {
+    /// Leave functions out of stacks; their memory is their callers'. A name with * and ?, or
+    /// /REGEX/
+    #[arg(long, value_name = "PATTERN")]
+    hide: Vec<String>,
+
+    /// Tell anonymous functions apart by their lines
+    #[arg(long)]
+    split_anonymous: bool,
+}
+
+impl Look {
+    pub(crate) fn view(&self, by: By) -> anyhow::Result<View> {
+        Ok(View {
+            by: by.group(),
+            hidden: self
+                .hide
+                .iter()
+                .map(|text| pattern(text).context("cannot understand --hide"))
+                .collect::<anyhow::Result<_>>()?,
+            split_anonymous: self.split_anonymous,
+        })
+    }
+}
+
+/// `Parser.*` or `/regex/`.
+pub(crate) fn pattern(text: &str) -> anyhow::Result<Pattern> {
+    let regex = text
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix("/i").or(rest.strip_suffix('/')));
+    match regex {
+        Some(regex) => Pattern::regex(regex, text.ends_with('i'))
+            .with_context(|| format!("{text} is not a regular expression")),
+        None => Ok(Pattern::glob(text)),
+    }
+}
+
+/// What blocks are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// The place of the allocation in the source
+    Site,
+    /// Its address: tells instances of functors and inlined copies apart
+    Address,
+    /// The function that allocates
+    Function,
+    /// Its file
+    File,
+    /// Its module
+    Module,
+    /// The domain
+    Domain,
+    /// The size of blocks, in powers of two
+    Size,
+    /// How long blocks lived, in powers of ten
+    Age,
+}
+
+impl By {
+    pub(crate) fn group(self) -> GroupBy {
+        match self {
+            Self::Site => GroupBy::Site,
+            Self::Address => GroupBy::Address,
+            Self::Function => GroupBy::Function,
+            Self::File => GroupBy::File,
+            Self::Module => GroupBy::Module,
+            Self::Domain => GroupBy::Domain,
+            Self::Size => GroupBy::Size,
+            Self::Age => GroupBy::Age,
+        }
+    }
+}
+
+/// Whether people or programs read the answer.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Json {
+    /// Print JSON; docs/json.md describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Json {
+    /// Prints a report as JSON, or as the page that `draw` makes of it.
+    pub(crate) fn print<T: serde::Serialize>(
+        self,
+        report: &T,
+        draw: impl FnOnce(&T) -> String,
+    ) -> anyhow::Result<()> {
+        if self.json {
+            let mut text = serde_json::to_vec_pretty(report)?;
+            text.push(b'\n');
+            crate::output::to_stdout(&text)
+        } else {
+            crate::output::to_stdout_styled(&draw(report))
+        }
+    }
+}
