@@ -253,17 +253,23 @@ impl StackTable {
     fn call(&mut self, from: u32, location: u32) -> usize {
         let key = u64::from(from) << 32 | u64::from(location);
         let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The top bits, as many as the table has.
-        let slot = usize::try_from(hash >> (64 - Self::CALLS.ilog2())).unwrap_or(0);
-        let call = &self.calls[slot % Self::CALLS];
-        if call.from != from || call.location != location {
-            self.calls[slot] = Call {
-                from,
-                location,
-                to: self.step(from, location),
-                context: NONE,
-            };
+        // The top bits, as many as the table has. Two neighbours share a cache line and a place.
+        let slot = usize::try_from(hash >> (64 - Self::CALLS.ilog2())).unwrap_or(0) % Self::CALLS;
+        let is_it = |call: &Call| call.from == from && call.location == location;
+        if is_it(&self.calls[slot]) {
+            return slot;
         }
+        let other = slot ^ 1;
+        if is_it(&self.calls[other]) {
+            return other;
+        }
+        self.calls[other] = self.calls[slot];
+        self.calls[slot] = Call {
+            from,
+            location,
+            to: self.step(from, location),
+            context: NONE,
+        };
         slot
     }
 
