@@ -6,5 +6,6 @@
 
 pub mod dump;
 mod identify;
+mod text;
 
 pub use identify::identify;
