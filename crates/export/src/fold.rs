@@ -1,0 +1,260 @@
+//! Stacks of function names, put together in a tree.
+//!
+//! A profile tells stacks apart by the lines of their calls. Flame graphs do not, and a tree of
+//! names is what they and folded stacks are made from, without ever having all stacks in memory.
+
+use std::ops::ControlFlow;
+
+use hashbrown::HashMap;
+use heapline_profile::{Amount, Profile, Symbols};
+
+use crate::names;
+
+/// What stacks end with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leaf {
+    /// The function that allocates.
+    #[default]
+    Function,
+    /// The place in it as a frame of its own: `list.ml:92`.
+    Site,
+}
+
+/// Stacks of names with `N` numbers of bytes each.
+pub(crate) struct Tree<const N: usize> {
+    pub(crate) names: Vec<Name>,
+    /// The root first; callers come before what they call.
+    nodes: Vec<Node<N>>,
+    /// The nodes below each node one after another, in the order of their names.
+    children: Vec<u32>,
+    /// Where in `children` those of each node start; one more for the end.
+    starts: Vec<u32>,
+}
+
+/// Something that can be in a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: String,
+    /// The number of the file that it is in.
+    pub(crate) file: Option<u32>,
+    /// 0 if unknown.
+    pub(crate) line: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Node<const N: usize> {
+    parent: u32,
+    name: u32,
+    /// What is allocated in this very function.
+    bytes: [f64; N],
+}
+
+const ROOT: u32 = 0;
+const NO_NAME: u32 = u32::MAX;
+
+impl<const N: usize> Tree<N> {
+    /// The tree of those stacks that amount to something, with what they amount to by number.
+    pub(crate) fn new(profile: &Profile, leaf: Leaf, amounts: &[Vec<Amount>; N]) -> Self {
+        let mut names = Names::new(profile.symbols(), leaf);
+        let mut nodes = vec![Node {
+            parent: ROOT,
+            name: NO_NAME,
+            bytes: [0.0; N],
+        }];
+        let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut path = Vec::new();
+        for stack in (0..).take(profile.stack_count()) {
+            let amounts = amounts.each_ref().map(|of| of[stack as usize]);
+            if amounts.iter().all(Amount::is_empty) {
+                continue;
+            }
+            names.path(&profile.stack(stack), &mut path);
+            let mut node = ROOT;
+            for &name in &path {
+                node = *numbers.entry((node, name)).or_insert_with(|| {
+                    nodes.push(Node {
+                        parent: node,
+                        name,
+                        bytes: [0.0; N],
+                    });
+                    // The profile's tree is numbered by `u32`, and this one is not larger.
+                    u32::try_from(nodes.len() - 1).unwrap_or(ROOT)
+                });
+            }
+            let node = &mut nodes[node as usize];
+            for (sum, amount) in node.bytes.iter_mut().zip(amounts) {
+                *sum += amount.bytes.value;
+            }
+        }
+        let mut tree = Self {
+            names: names.list,
+            nodes,
+            children: Vec::new(),
+            starts: Vec::new(),
+        };
+        tree.order(|_| true);
+        tree
+    }
+
+    /// What is allocated in each function and below it.
+    fn totals(&self) -> Vec<[f64; N]> {
+        let mut totals: Vec<[f64; N]> = self.nodes.iter().map(|node| node.bytes).collect();
+        for i in (1..totals.len()).rev() {
+            let below = totals[i];
+            let above = &mut totals[self.nodes[i].parent as usize];
+            for (sum, bytes) in above.iter_mut().zip(below) {
+                *sum += bytes;
+            }
+        }
+        totals
+    }
+
+    /// Adds what amounts to less than a share of everything to its callers, and what is deeper
+    /// than so many frames.
+    pub(crate) fn prune(&mut self, share: f64, depth: usize) {
+        let totals = self.totals();
+        let least = totals[ROOT as usize].map(|total| total * share);
+        let mut depths = vec![0_usize; totals.len()];
+        let mut kept = vec![true; totals.len()];
+        for i in 1..totals.len() {
+            let parent = self.nodes[i].parent as usize;
+            depths[i] = depths[parent].saturating_add(1);
+            let small = totals[i]
+                .iter()
+                .zip(least)
+                .all(|(total, least)| *total < least);
+            kept[i] = kept[parent] && !small && depths[i] <= depth;
+            if !kept[i] && kept[parent] {
+                for (sum, bytes) in self.nodes[parent].bytes.iter_mut().zip(totals[i]) {
+                    *sum += bytes;
+                }
+            }
+            if !kept[i] {
+                self.nodes[i].bytes = [0.0; N];
+            }
+        }
+        self.order(|node| kept[node]);
+    }
+
+    /// Puts the children of each node in order.
+    fn order(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut by_name: Vec<u32> = (0..).take(self.names.len()).collect();
+        by_name.sort_by(|&a, &b| {
+            let text = |name: u32| &self.names[name as usize].text;
+            text(a).cmp(text(b))
+        });
+        let mut rank = vec![0_u32; by_name.len()];
+        for (place, &name) in (0..).zip(&by_name) {
+            rank[name as usize] = place;
+        }
+        let mut children: Vec<u32> = (1..)
+            .take(self.nodes.len().saturating_sub(1))
+            .filter(|&node| keep(node as usize))
+            .collect();
+        children.sort_unstable_by_key(|&node| {
+            let Node { parent, name, .. } = self.nodes[node as usize];
+            (parent, rank[name as usize])
+        });
+        self.starts = vec![0; self.nodes.len() + 1];
+        for &node in &children {
+            self.starts[self.nodes[node as usize].parent as usize + 1] += 1;
+        }
+        for i in 1..self.starts.len() {
+            self.starts[i] += self.starts[i - 1];
+        }
+        self.children = children;
+    }
+
+    /// Visits the stacks that amount to something, as numbers of names, outermost first. Callers
+    /// come before what they call, and all that is below one function comes in one piece.
+    pub(crate) fn visit<B>(
+        &self,
+        mut f: impl FnMut(&[u32], &[f64; N]) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut path: Vec<u32> = Vec::new();
+        // Not recursive: stacks can be deeper than ours.
+        let mut waiting = vec![(ROOT, 0)];
+        while let Some((node, depth)) = waiting.pop() {
+            let Node { name, bytes, .. } = &self.nodes[node as usize];
+            path.truncate(depth);
+            if node != ROOT {
+                path.push(*name);
+            }
+            if bytes.iter().any(|bytes| *bytes > 0.0) {
+                f(&path, bytes)?;
+            }
+            let range =
+                self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize;
+            let below = path.len();
+            waiting.extend(self.children[range].iter().rev().map(|&node| (node, below)));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives names their numbers.
+struct Names<'a> {
+    symbols: &'a Symbols,
+    leaf: Leaf,
+    list: Vec<Name>,
+    numbers: HashMap<String, u32>,
+    /// By number of the function.
+    functions: Vec<u32>,
+    /// By number of the frame.
+    sites: Vec<u32>,
+}
+
+impl<'a> Names<'a> {
+    fn new(symbols: &'a Symbols, leaf: Leaf) -> Self {
+        Self {
+            symbols,
+            leaf,
+            list: Vec::new(),
+            numbers: HashMap::new(),
+            functions: vec![NO_NAME; symbols.functions().len()],
+            sites: vec![NO_NAME; symbols.frames().len()],
+        }
+    }
+
+    /// The names of a stack, outermost first.
+    fn path(&mut self, stack: &[u32], path: &mut Vec<u32>) {
+        path.clear();
+        path.extend(stack.iter().rev().map(|&frame| self.function(frame)));
+        match stack.first() {
+            None => path.push(self.number(names::UNKNOWN, None, 0)),
+            Some(&frame) if self.leaf == Leaf::Site => path.push(self.site(frame)),
+            Some(_) => (),
+        }
+    }
+
+    fn function(&mut self, frame: u32) -> u32 {
+        let number = self.symbols.frames()[frame as usize].function as usize;
+        if self.functions[number] == NO_NAME {
+            let function = &self.symbols.functions()[number];
+            self.functions[number] =
+                self.number(names::or_unknown(&function.name), Some(function.file), 0);
+        }
+        self.functions[number]
+    }
+
+    fn site(&mut self, frame: u32) -> u32 {
+        if self.sites[frame as usize] == NO_NAME {
+            let info = self.symbols.frames()[frame as usize];
+            let text = names::site(self.symbols, info);
+            self.sites[frame as usize] = self.number(&text, Some(info.file), info.line);
+        }
+        self.sites[frame as usize]
+    }
+
+    fn number(&mut self, text: &str, file: Option<u32>, line: u32) -> u32 {
+        let list = &mut self.list;
+        *self.numbers.entry_ref(text).or_insert_with(|| {
+            list.push(Name {
+                text: text.to_owned(),
+                file,
+                line,
+            });
+            u32::try_from(list.len() - 1).unwrap_or(NO_NAME)
+        })
+    }
+}
