@@ -8,6 +8,7 @@
 //!
 //! Of a profile, that is of a [`Scope`](heapline_profile::Scope):
 //!
+//! - [`pprof()`]: for `go tool pprof` and whatever else reads its format.
 //! - [`collapsed()`]: one line a stack, as flame graph programs take them.
 //! - [`svg()`]: a flame graph as a picture.
 //! - [`speedscope()`]: for <https://www.speedscope.app>.
@@ -20,6 +21,7 @@ pub mod dump;
 mod fold;
 mod identify;
 mod names;
+pub mod pprof;
 mod provenance;
 mod speedscope;
 mod svg;
@@ -28,5 +30,6 @@ mod text;
 pub use collapsed::collapsed;
 pub use fold::Leaf;
 pub use identify::identify;
+pub use pprof::pprof;
 pub use speedscope::speedscope;
 pub use svg::{SvgOptions, svg};
