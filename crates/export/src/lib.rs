@@ -12,12 +12,14 @@
 //! - [`collapsed()`]: one line a stack, as flame graph programs take them.
 //! - [`svg()`]: a flame graph as a picture.
 //! - [`speedscope()`]: for <https://www.speedscope.app>.
+//! - [`firefox()`]: for <https://profiler.firefox.com>, with times.
 //!
 //! All of them are made of estimates, are the same for the same trace, and are written as they
 //! are made wherever the format allows that.
 
 mod collapsed;
 pub mod dump;
+mod firefox;
 mod fold;
 mod identify;
 mod names;
@@ -28,6 +30,7 @@ mod svg;
 mod text;
 
 pub use collapsed::collapsed;
+pub use firefox::firefox;
 pub use fold::Leaf;
 pub use identify::identify;
 pub use pprof::pprof;
