@@ -13,16 +13,20 @@
 //! - [`svg()`]: a flame graph as a picture.
 //! - [`speedscope()`]: for <https://www.speedscope.app>.
 //! - [`firefox()`]: for <https://profiler.firefox.com>, with times.
+//! - [`parquet`]: tables of sampled blocks and their stacks.
+//! - [`csv()`]: the table of blocks as text.
 //!
 //! All of them are made of estimates, are the same for the same trace, and are written as they
 //! are made wherever the format allows that.
 
 mod collapsed;
+mod csv;
 pub mod dump;
 mod firefox;
 mod fold;
 mod identify;
 mod names;
+pub mod parquet;
 pub mod pprof;
 mod provenance;
 mod speedscope;
@@ -30,6 +34,7 @@ mod svg;
 mod text;
 
 pub use collapsed::collapsed;
+pub use csv::csv;
 pub use firefox::firefox;
 pub use fold::Leaf;
 pub use identify::identify;
