@@ -13,14 +13,15 @@ use hashbrown::HashMap;
 use heapline_profile::Scope;
 
 use crate::fold::Leaf;
-use crate::names::{UNKNOWN, or_unknown, signed, site};
+use crate::names::{UNKNOWN, or_unknown, program, signed, site};
 use crate::provenance;
 
 /// Blocks that are shown one by one. Of more than that, those with the same stack that come and go
 /// in the same slots of time are put together: a browser would not take them all.
-const MOST_BLOCKS: usize = 200_000;
+const MOST_GROUPS: usize = 500_000;
 
-/// Into how many slots the time is divided then, and for the curve of live memory.
+/// Into how many slots the time is divided for the curve of live memory. For blocks, slots get
+/// longer until there are not too many groups of them.
 const SLOTS: u64 = 2000;
 
 /// Blocks with the same stack that come and go at the same time.
@@ -40,19 +41,18 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
     let info = source.info();
     let start = info.start_time as f64 / 1000.0;
     let mut profile = Profile::new(
-        &info.executable_name,
+        program(info),
         ReferenceTimestamp::from_millis_since_unix_epoch(start),
         SamplingInterval::from_millis(1),
     );
     // There is nothing that it could look up.
     profile.set_symbolicated(true);
     let pid = u32::try_from(info.pid).unwrap_or(u32::MAX);
-    let process = profile.add_process(&info.executable_name, pid, timestamp(0));
+    let process = profile.add_process(program(info), pid, timestamp(0));
     let thread = profile.add_thread(process, pid, timestamp(0), true);
     let end = timestamp(source.micros(source.end()));
     profile.set_process_end_time(process, end);
     profile.set_thread_end_time(thread, end);
-    profile.set_thread_name(thread, "OCaml heap");
     profile.add_initial_visible_thread(thread);
     profile.add_initial_selected_thread(thread);
 
@@ -71,14 +71,31 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
 
 /// What is shown, in the order of the trace.
 fn groups(scope: &Scope<'_>) -> Vec<Group> {
-    let slot = if scope.selection().len() > MOST_BLOCKS {
-        slot(scope)
-    } else {
-        1
-    };
+    let profile = scope.profile();
+    let end = profile.micros(profile.end());
+    let mut slot = 1;
+    loop {
+        // All of the run in one slot: there is nothing left to put together.
+        let most = if slot > end { usize::MAX } else { MOST_GROUPS };
+        if let Some(groups) = groups_by(scope, slot, most) {
+            return groups;
+        }
+        slot = if slot == 1 {
+            self::slot(scope).max(2)
+        } else {
+            slot.saturating_mul(2)
+        };
+    }
+}
+
+/// Blocks by stack and slots of so many microseconds, unless there are too many groups.
+fn groups_by(scope: &Scope<'_>, slot: u64, most: usize) -> Option<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places = HashMap::new();
     scope.for_each_block(|block| {
+        if groups.len() > most {
+            return;
+        }
         let allocated = block.allocated / slot * slot;
         let collected = block.collected.map(|time| time / slot * slot);
         let place = *places
@@ -97,7 +114,7 @@ fn groups(scope: &Scope<'_>) -> Vec<Group> {
         group.bytes += block.amount.bytes.value;
         group.blocks = group.blocks.saturating_add(1);
     });
-    groups
+    (groups.len() <= most).then_some(groups)
 }
 
 /// Microseconds of a slot.

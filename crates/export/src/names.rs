@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use heapline_profile::{FrameInfo, Symbols};
+use heapline_trace::TraceInfo;
 
 /// What stands for a name that is not known, and for a stack without frames.
 pub(crate) const UNKNOWN: &str = "(unknown)";
@@ -14,6 +15,12 @@ pub(crate) fn or_unknown(name: &str) -> &str {
     } else {
         name
     }
+}
+
+/// The program that was traced, without its folders.
+pub(crate) fn program(info: &TraceInfo) -> &str {
+    let name = &info.executable_name;
+    or_unknown(name.rsplit_once('/').map_or(name, |(_, name)| name))
 }
 
 /// The place of an allocation: `list.ml:92`.

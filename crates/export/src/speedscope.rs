@@ -8,7 +8,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
 use crate::fold::{Leaf, Tree};
-use crate::names::whole;
+use crate::names::{program, whole};
 use crate::provenance::PROGRAM;
 
 /// What was allocated, what was alive at the peak, at the end, and at a moment of choice.
@@ -45,7 +45,7 @@ pub fn speedscope(
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
         exporter: PROGRAM,
-        name: &profile.info().executable_name,
+        name: program(profile.info()),
         active_profile_index: 0,
         shared: Shared {
             frames: Frames {

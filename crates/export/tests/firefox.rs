@@ -106,7 +106,7 @@ fn what_is_not_collected_is_alive_at_the_end() {
 #[test]
 fn many_blocks_are_put_together_without_losing_any() {
     let program = Program {
-        allocations: 250_000,
+        allocations: 600_000,
         locations: 20,
         depth: 2,
         ..Program::default()
@@ -116,7 +116,7 @@ fn many_blocks_are_put_together_without_losing_any() {
     let file = export(&scope, Leaf::Function);
     check("many", &scope, &file);
     let rows = &file["threads"][0]["nativeAllocations"]["length"];
-    assert!(rows.as_u64().unwrap() < 400_000, "{rows}");
+    assert!(rows.as_u64().unwrap() <= 1_000_000, "{rows}");
 }
 
 #[test]
