@@ -4,17 +4,16 @@
 //! together by whoever reads it. So samples are written one by one, and their stacks are never
 //! in memory all at once.
 
+mod pieces;
 pub mod proto;
 
 use std::io::{self, BufWriter, Write};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use hashbrown::HashMap;
 use heapline_profile::{Moment, Profile, SampledBlock, Scope};
 use heapline_trace::Source;
-use prost::Message;
 
+use self::pieces::{Sink, Strings};
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};
 use crate::provenance;
 
@@ -45,21 +44,12 @@ struct Key {
 /// size of the blocks with their headers, rounded up to a power of two. Amounts are rounded
 /// estimates, as a comment in the profile says. The output is compressed with gzip.
 pub fn pprof(scope: &Scope<'_>, live: Moment, out: &mut impl Write) -> io::Result<()> {
-    let mut sink = Sink {
-        out: GzEncoder::new(BufWriter::new(out), Compression::default()),
-        bytes: Vec::new(),
-    };
+    let mut sink = Sink::new(BufWriter::new(out));
     let mut strings = Strings::default();
     sink.put(&header(scope, &mut strings))?;
     let used = samples(scope, live, &mut strings, &mut sink)?;
     places(scope.profile(), &used, &mut strings, &mut sink)?;
-    for string in strings.list {
-        sink.put(&proto::Profile {
-            string_table: vec![string],
-            ..Default::default()
-        })?;
-    }
-    sink.out.finish()?.flush()
+    sink.finish(strings)
 }
 
 fn header(scope: &Scope<'_>, strings: &mut Strings) -> proto::Profile {
@@ -233,73 +223,4 @@ fn places(
         })?;
     }
     Ok(())
-}
-
-/// A message on its way out, in pieces.
-struct Sink<W: Write> {
-    out: GzEncoder<W>,
-    bytes: Vec<u8>,
-}
-
-impl<W: Write> Sink<W> {
-    fn put(&mut self, piece: &proto::Profile) -> io::Result<()> {
-        self.bytes.clear();
-        piece.encode(&mut self.bytes)?;
-        self.out.write_all(&self.bytes)
-    }
-
-    /// Writes a sample, and gives it back.
-    fn sample(&mut self, sample: &mut proto::Sample) -> io::Result<()> {
-        let mut piece = proto::Profile {
-            sample: vec![std::mem::take(sample)],
-            ..Default::default()
-        };
-        self.put(&piece)?;
-        *sample = piece.sample.pop().unwrap_or_default();
-        Ok(())
-    }
-
-    fn location(&mut self, frame: usize, line: proto::Line) -> io::Result<()> {
-        self.put(&proto::Profile {
-            location: vec![proto::Location {
-                id: frame as u64 + 1,
-                mapping_id: PROGRAM,
-                line: vec![line],
-            }],
-            ..Default::default()
-        })
-    }
-
-    fn function(&mut self, function: proto::Function) -> io::Result<()> {
-        self.put(&proto::Profile {
-            function: vec![function],
-            ..Default::default()
-        })
-    }
-}
-
-/// Gives strings their numbers.
-struct Strings {
-    list: Vec<String>,
-    numbers: HashMap<String, i64>,
-}
-
-impl Default for Strings {
-    fn default() -> Self {
-        Self {
-            // The format wants the empty string first.
-            list: vec![String::new()],
-            numbers: HashMap::from([(String::new(), 0)]),
-        }
-    }
-}
-
-impl Strings {
-    fn number(&mut self, string: &str) -> i64 {
-        let list = &mut self.list;
-        *self.numbers.entry_ref(string).or_insert_with(|| {
-            list.push(string.to_owned());
-            saturated(list.len() as u64 - 1)
-        })
-    }
 }
