@@ -258,3 +258,77 @@ impl<'a> Names<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree of nodes given as (parent, name, bytes).
+    fn tree(nodes: &[(u32, &str, f64)]) -> Tree<1> {
+        let name = |text: &str| Name {
+            text: text.to_owned(),
+            file: None,
+            line: 0,
+        };
+        let mut tree = Tree {
+            names: nodes.iter().map(|(_, text, _)| name(text)).collect(),
+            nodes: vec![Node {
+                parent: ROOT,
+                name: NO_NAME,
+                bytes: [0.0],
+            }],
+            children: Vec::new(),
+            starts: Vec::new(),
+        };
+        for (name, &(parent, _, bytes)) in (0..).zip(nodes) {
+            tree.nodes.push(Node {
+                parent,
+                name,
+                bytes: [bytes],
+            });
+        }
+        tree.order(|_| true);
+        tree
+    }
+
+    fn stacks(tree: &Tree<1>) -> Vec<(String, f64)> {
+        let mut stacks = Vec::new();
+        let ControlFlow::Continue(()) = tree.visit(|path, [bytes]| {
+            let names = path.iter().map(|&name| &*tree.names[name as usize].text);
+            stacks.push((names.collect::<Vec<_>>().join(";"), *bytes));
+            ControlFlow::<std::convert::Infallible>::Continue(())
+        });
+        stacks
+    }
+
+    #[test]
+    fn stacks_come_in_the_order_of_their_names() {
+        let tree = tree(&[(0, "z", 1.0), (0, "a", 2.0), (1, "c", 3.0), (1, "b", 4.0)]);
+        let expected = [("a", 2.0), ("z", 1.0), ("z;b", 4.0), ("z;c", 3.0)];
+        assert_eq!(stacks(&tree), expected.map(|(s, n)| (s.to_owned(), n)));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_with_its_callers_once() {
+        let mut tree = tree(&[
+            (0, "main", 80.0),
+            (1, "small", 2.0),
+            (2, "tiny", 1.0),
+            (1, "deep", 7.0),
+            (4, "deeper", 10.0),
+        ]);
+        let stack = |text: &str, bytes| (text.to_owned(), bytes);
+        tree.prune(0.05, 9);
+        let expected = [
+            stack("main", 83.0),
+            stack("main;deep", 7.0),
+            stack("main;deep;deeper", 10.0),
+        ];
+        assert_eq!(stacks(&tree), expected);
+        tree.prune(0.05, 2);
+        let expected = [stack("main", 83.0), stack("main;deep", 17.0)];
+        assert_eq!(stacks(&tree), expected);
+        tree.prune(2.0, 2);
+        assert_eq!(stacks(&tree), [stack("", 100.0)]);
+    }
+}
