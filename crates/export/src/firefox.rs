@@ -56,7 +56,7 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
     profile.add_initial_visible_thread(thread);
     profile.add_initial_selected_thread(thread);
 
-    let groups = groups(scope);
+    let groups = groups(scope, MOST_GROUPS);
     add_blocks(&mut profile, thread, scope, leaf, &groups);
     let sentence = provenance::sentence(scope);
     let counter = profile.add_counter(process, "malloc", "Memory", &sentence);
@@ -69,14 +69,14 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
     out.flush()
 }
 
-/// What is shown, in the order of the trace.
-fn groups(scope: &Scope<'_>) -> Vec<Group> {
+/// What is shown, in the order of the trace: so many groups, if time can be made coarse enough.
+fn groups(scope: &Scope<'_>, most: usize) -> Vec<Group> {
     let profile = scope.profile();
     let end = profile.micros(profile.end());
     let mut slot = 1;
     loop {
         // All of the run in one slot: there is nothing left to put together.
-        let most = if slot > end { usize::MAX } else { MOST_GROUPS };
+        let most = if slot > end { usize::MAX } else { most };
         if let Some(groups) = groups_by(scope, slot, most) {
             return groups;
         }
@@ -237,4 +237,37 @@ impl<'a> Stacks<'a> {
 /// A time in microseconds.
 fn timestamp(micros: u64) -> Timestamp {
     Timestamp::from_nanos_since_reference(micros.saturating_mul(1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use heapline_profile::{Estimator, LoadOptions, Query};
+    use heapline_testkit::generate::Program;
+    use heapline_trace::{Options, Reader};
+
+    use super::*;
+
+    #[test]
+    fn time_is_no_coarser_than_it_has_to_be() {
+        let program = Program {
+            allocations: 2000,
+            locations: 4,
+            depth: 1,
+            ..Program::default()
+        };
+        let trace = program.trace();
+        let mut reader = Reader::new(&trace[..], Options::new()).unwrap();
+        let profile = heapline_profile::Profile::load(&mut reader, LoadOptions::default()).unwrap();
+        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        let mut last = usize::MAX;
+        for most in [5000, 1000, 200, 1] {
+            let groups = groups(&scope, most);
+            let blocks: u32 = groups.iter().map(|group| group.blocks).sum();
+            assert_eq!(blocks, 2000);
+            assert!(groups.len() <= most || most == 1, "{}", groups.len());
+            assert!(groups.len() > most / 10);
+            assert!(groups.len() < last);
+            last = groups.len();
+        }
+    }
 }

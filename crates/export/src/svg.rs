@@ -76,7 +76,12 @@ fn lines(tree: &mut Tree<1>) -> String {
         lines.clear();
         let mut left = MOST_BYTES;
         let fits = visit_folded(tree, |stack, [bytes]| {
+            let start = lines.len();
             lines.extend(stack);
+            if lines.len() == start {
+                // Too small all of them, from the outermost function on.
+                lines.push_str("(other)");
+            }
             let bytes = whole(*bytes).min(left);
             left -= bytes;
             lines.push(' ');

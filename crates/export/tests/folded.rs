@@ -4,9 +4,11 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Full, about, functions, load, odd, profiles, whole};
+use common::{Full, about, functions, load, odd, parse, profiles, whole};
 use heapline_export::{Leaf, SvgOptions, collapsed, speedscope, svg};
 use heapline_profile::{Profile, Scope};
+use heapline_testkit::generate;
+use heapline_trace::{Block, Source, Writer};
 use serde_json::Value;
 
 fn lines(scope: &Scope<'_>, leaf: Leaf) -> Vec<(String, u64)> {
@@ -145,9 +147,9 @@ fn flame_graphs_leave_out_what_nobody_can_see() {
     let text = picture(&scope, &SvgOptions::default());
     let frames = text.matches("<title>").count();
     assert!(frames > 100);
-    // One huge stack, and the others disappear.
+    // One huge stack of two functions, and the others are one frame.
     let huge = picture(&whole(&odd()), &SvgOptions::default());
-    assert_eq!(huge.matches("<title>").count(), 3, "{huge}");
+    assert_eq!(huge.matches("<title>").count(), 4, "{huge}");
 }
 
 #[test]
@@ -222,4 +224,22 @@ fn a_full_disk_is_reported() {
     assert!(collapsed(&scope, Leaf::Function, &mut Full).is_err());
     assert!(speedscope(&scope, None, Leaf::Function, &mut Full).is_err());
     assert!(svg(&scope, &SvgOptions::default(), &mut Full).is_err());
+}
+
+#[test]
+fn flame_graphs_count_even_a_program_of_small_parts() {
+    let mut writer = Writer::new(Vec::new(), &generate::info()).unwrap();
+    let block = Block {
+        length: 1,
+        samples: 1,
+        source: Source::Minor,
+    };
+    for id in 0..20_000 {
+        writer.alloc(0, id, id, block, &[id], |_, _| ()).unwrap();
+    }
+    let profile = parse(&writer.finish().unwrap());
+    let text = picture(&whole(&profile), &SvgOptions::default());
+    let other = text.split("<title>(other) (").nth(1).unwrap();
+    assert!(other.starts_with("160,080,"), "{other}");
+    assert!(other.contains(" bytes, 100.00%)</title>"), "{other}");
 }
