@@ -18,7 +18,7 @@ use crate::provenance;
 
 /// Blocks that are shown one by one. Of more than that, those with the same stack that come and go
 /// in the same slots of time are put together: a browser would not take them all.
-const MOST_GROUPS: usize = 500_000;
+const MOST_GROUPS: usize = 2_000_000;
 
 /// Into how many slots the time is divided for the curve of live memory. For blocks, slots get
 /// longer until there are not too many groups of them.
@@ -30,7 +30,6 @@ struct Group {
     collected: Option<u64>,
     stack: u32,
     bytes: f64,
-    blocks: u32,
 }
 
 /// Writes a profile for the Firefox Profiler: every sampled block where it is allocated, and where
@@ -58,12 +57,13 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
 
     let groups = groups(scope, MOST_GROUPS);
     add_blocks(&mut profile, thread, scope, leaf, &groups);
+    drop(groups);
     let sentence = provenance::sentence(scope);
     let counter = profile.add_counter(process, "malloc", "Memory", &sentence);
-    for (time, bytes, blocks) in curve(scope, &groups) {
+    profile.add_counter_sample(counter, timestamp(0), 0.0, 0);
+    for (time, bytes, blocks) in curve(scope) {
         profile.add_counter_sample(counter, timestamp(time), bytes, blocks);
     }
-    drop(groups);
     let mut out = BufWriter::new(out);
     serde_json::to_writer(&mut out, &profile)?;
     out.flush()
@@ -106,13 +106,10 @@ fn groups_by(scope: &Scope<'_>, slot: u64, most: usize) -> Option<Vec<Group>> {
                     collected,
                     stack: block.stack,
                     bytes: 0.0,
-                    blocks: 0,
                 });
                 groups.len() - 1
             });
-        let group = &mut groups[place];
-        group.bytes += block.amount.bytes.value;
-        group.blocks = group.blocks.saturating_add(1);
+        groups[place].bytes += block.amount.bytes.value;
     });
     (groups.len() <= most).then_some(groups)
 }
@@ -156,27 +153,27 @@ fn add_blocks(
 
 /// How live memory changes in each slot of time in which it does: bytes, and how many blocks come
 /// and go.
-fn curve(scope: &Scope<'_>, groups: &[Group]) -> Vec<(u64, f64, u32)> {
+fn curve(scope: &Scope<'_>) -> Vec<(u64, f64, u32)> {
     let slot = slot(scope);
     let mut changes: HashMap<u64, (f64, u32)> = HashMap::new();
-    let mut change = |time: u64, bytes: f64, blocks: u32| {
+    let mut change = |time: u64, bytes: f64| {
         let sums = changes.entry(time / slot).or_default();
         sums.0 += bytes;
-        sums.1 = sums.1.saturating_add(blocks);
+        sums.1 = sums.1.saturating_add(1);
     };
-    for group in groups {
-        change(group.allocated, group.bytes, group.blocks);
-        if let Some(time) = group.collected {
-            change(time, -group.bytes, group.blocks);
+    scope.for_each_block(|block| {
+        let bytes = block.amount.bytes.value;
+        change(block.allocated, bytes);
+        if let Some(time) = block.collected {
+            change(time, -bytes);
         }
-    }
+    });
     let mut curve: Vec<_> = changes
         .into_iter()
         // The end of the slot: only then all of it has happened.
         .map(|(n, (bytes, blocks))| (n.saturating_add(1).saturating_mul(slot), bytes, blocks))
         .collect();
     curve.sort_unstable_by_key(|(time, ..)| *time);
-    curve.insert(0, (0, 0.0, 0));
     curve
 }
 
@@ -262,8 +259,8 @@ mod tests {
         let mut last = usize::MAX;
         for most in [5000, 1000, 200, 1] {
             let groups = groups(&scope, most);
-            let blocks: u32 = groups.iter().map(|group| group.blocks).sum();
-            assert_eq!(blocks, 2000);
+            let bytes: f64 = groups.iter().map(|group| group.bytes).sum();
+            assert!((bytes / scope.total().bytes.value - 1.0).abs() < 1e-9);
             assert!(groups.len() <= most || most == 1, "{}", groups.len());
             assert!(groups.len() > most / 10);
             assert!(groups.len() < last);

@@ -4,10 +4,9 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Full, about, functions, load, odd, parse, profiles, whole};
+use common::{Full, about, functions, load, odd, profiles, whole};
 use heapline_export::{Leaf, firefox};
 use heapline_profile::Scope;
-use heapline_testkit::generate::Program;
 use serde_json::Value;
 
 fn export(scope: &Scope<'_>, leaf: Leaf) -> Value {
@@ -101,26 +100,6 @@ fn what_is_not_collected_is_alive_at_the_end() {
         let scope = whole(&profile);
         check(name, &scope, &export(&scope, Leaf::Function));
     }
-}
-
-#[test]
-fn many_blocks_are_put_together_without_losing_any() {
-    let program = Program {
-        allocations: 600_000,
-        locations: 20,
-        depth: 2,
-        ..Program::default()
-    };
-    let profile = parse(&program.trace());
-    let scope = whole(&profile);
-    let file = export(&scope, Leaf::Function);
-    check("many", &scope, &file);
-    let table = &file["threads"][0]["nativeAllocations"];
-    let mut times = numbers(table, "time");
-    assert!(times.len() <= 1_000_000, "{}", times.len());
-    // Coarse, but not too coarse.
-    times.dedup();
-    assert!(times.len() > 100, "{}", times.len());
 }
 
 #[test]
