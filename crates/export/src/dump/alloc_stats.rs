@@ -2,7 +2,7 @@
 
 use heapline_trace::{Event, Locations, Source};
 
-use super::text::Out;
+use crate::text::Out;
 
 pub(super) struct Lines;
 

@@ -3,7 +3,8 @@
 use heapline_trace::{Event, LocationId, Locations, TraceInfo};
 
 use super::memtrace::put_frame;
-use super::text::{Out, StackText, put_number};
+use super::stack_text::StackText;
+use crate::text::{Out, put_number, put_quoted_name};
 
 #[derive(Default)]
 pub(super) struct Lines {
@@ -47,8 +48,7 @@ impl super::Lines for Lines {
     }
 }
 
-/// Frames separated by semicolons, quotes doubled. Names are made valid text without line ends
-/// and semicolons; where that matters, the other formats have them as they are.
+/// Frames separated by semicolons.
 fn render(id: LocationId, locations: &Locations, frame_text: &mut Vec<u8>, out: &mut Vec<u8>) {
     let frames = locations.frames(id);
     if frames.len() == 0 {
@@ -59,12 +59,6 @@ fn render(id: LocationId, locations: &Locations, frame_text: &mut Vec<u8>, out: 
         out.push(b';');
         frame_text.clear();
         put_frame(frame_text, &frame);
-        for character in String::from_utf8_lossy(frame_text).chars() {
-            match character {
-                '"' => out.extend_from_slice(b"\"\""),
-                ';' | '\n' | '\r' => out.push(b'_'),
-                _ => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
+        put_quoted_name(out, &String::from_utf8_lossy(frame_text));
     }
 }

@@ -3,7 +3,8 @@
 use heapline_trace::{Event, LocationId, Locations, TraceInfo};
 use serde_json::json;
 
-use super::text::{Out, StackText, put_number};
+use super::stack_text::StackText;
+use crate::text::{Out, put_number};
 
 #[derive(Default)]
 pub(super) struct Lines {

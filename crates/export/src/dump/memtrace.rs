@@ -2,7 +2,8 @@
 
 use heapline_trace::{Event, LocationId, Locations, Source};
 
-use super::text::{Out, StackText, put_number};
+use super::stack_text::StackText;
+use crate::text::{Out, put_number};
 
 #[derive(Default)]
 pub(super) struct Lines {

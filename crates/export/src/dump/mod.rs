@@ -8,12 +8,13 @@ mod alloc_stats;
 mod csv;
 mod json_lines;
 mod memtrace;
-mod text;
+mod stack_text;
 
 use std::io::{self, Read, Write};
 
 use heapline_trace::{Error, Event, Locations, Reader, TraceInfo};
-use text::Out;
+
+use crate::text::Out;
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

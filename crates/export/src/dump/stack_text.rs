@@ -1,12 +1,9 @@
-//! Numbers and stacks as text, fast.
-
-use std::io::{self, Write};
+//! Stacks of a trace as text, fast.
 
 use hashbrown::HashMap;
 use heapline_trace::{LocationId, Locations, Stack};
 
-/// How much text is collected before it is written.
-const CHUNK: usize = 256 << 10;
+use crate::text::Out;
 
 /// The longest text of a stack that is remembered. Longer ones are made anew each time: a trace of
 /// some kilobytes can hold stacks whose text has gigabytes.
@@ -14,83 +11,6 @@ const LONGEST: usize = 1 << 20;
 
 /// Domains whose last stack is remembered.
 const MAX_DOMAINS: usize = 16;
-
-/// Text on its way out, collected so that it is written in large pieces.
-pub(super) struct Out<'a> {
-    text: Vec<u8>,
-    sink: &'a mut dyn Write,
-    result: io::Result<()>,
-}
-
-impl<'a> Out<'a> {
-    pub(super) fn new(sink: &'a mut dyn Write) -> Self {
-        Self {
-            text: Vec::with_capacity(2 * CHUNK),
-            sink,
-            result: Ok(()),
-        }
-    }
-
-    /// Appends bytes.
-    #[inline]
-    pub(super) fn put(&mut self, bytes: &[u8]) {
-        self.text.extend_from_slice(bytes);
-        if self.text.len() >= CHUNK {
-            self.write();
-        }
-    }
-
-    /// Appends a number.
-    #[inline]
-    pub(super) fn number(&mut self, n: u64) {
-        put_number(&mut self.text, n);
-    }
-
-    /// Appends a number as C's `%010d` has it.
-    #[inline]
-    pub(super) fn padded(&mut self, n: u64) {
-        put_padded(&mut self.text, n);
-    }
-
-    /// Whether all that was written could be.
-    pub(super) fn check(&mut self) -> io::Result<()> {
-        std::mem::replace(&mut self.result, Ok(()))
-    }
-
-    /// Writes what is left.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.write();
-        self.result?;
-        self.sink.flush()
-    }
-
-    fn write(&mut self) {
-        if self.result.is_ok() {
-            self.result = self.sink.write_all(&self.text);
-        }
-        self.text.clear();
-    }
-}
-
-/// Appends a number.
-#[inline]
-pub(super) fn put_number(out: &mut Vec<u8>, n: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
-}
-
-fn put_padded(out: &mut Vec<u8>, n: u64) {
-    const WIDTH: usize = 10;
-    let n = n.cast_signed();
-    let mut buffer = itoa::Buffer::new();
-    let digits = buffer.format(n.unsigned_abs());
-    let sign = usize::from(n < 0);
-    let zeros = WIDTH.saturating_sub(digits.len() + sign);
-    if sign > 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&b"0000000000"[..zeros]);
-    out.extend_from_slice(digits.as_bytes());
-}
 
 /// Stacks as text.
 ///
@@ -179,23 +99,5 @@ impl LocationTexts {
         render(id, &mut self.texts);
         self.spans[id.index()] = Some((start, self.texts.len()));
         &self.texts[start..]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn padded_as_c_pads() {
-        let padded = |n: i64| {
-            let mut out = Vec::new();
-            put_padded(&mut out, n.cast_unsigned());
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(padded(0), "0000000000");
-        assert_eq!(padded(42), "0000000042");
-        assert_eq!(padded(12_345_678_901), "12345678901");
-        assert_eq!(padded(-7), "-000000007");
     }
 }

@@ -1,0 +1,89 @@
+//! The table of sampled blocks as comma-separated values.
+
+use std::io::{self, Write};
+
+use heapline_profile::{Scope, Symbols};
+
+use crate::parquet::BLOCK_COLUMNS;
+use crate::text::{Out, put_quoted_name};
+
+/// Writes one row for each sampled block, with the columns of [`parquet::blocks`] and its stack:
+/// frames `function@file:line:start-end` separated by semicolons, outermost caller first.
+///
+/// [`parquet::blocks`]: crate::parquet::blocks
+pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
+    let profile = scope.profile();
+    let texts = Texts::new(profile.symbols());
+    let mut out = Out::new(out);
+    out.put(BLOCK_COLUMNS.join(",").as_bytes());
+    out.put(b",stack\n");
+    scope.for_each_block(|block| {
+        out.number(block.allocated);
+        for time in [block.promoted, block.collected] {
+            out.put(b",");
+            if let Some(time) = time {
+                out.number(time);
+            }
+        }
+        for number in [block.length, block.samples] {
+            out.put(b",");
+            out.number(number);
+        }
+        out.put(b",");
+        out.put(block.source.name().as_bytes());
+        for number in [u64::from(block.domain), u64::from(block.stack)] {
+            out.put(b",");
+            out.number(number);
+        }
+        for amount in [block.amount.bytes.value, block.amount.blocks.value] {
+            out.put(b",");
+            out.put(amount.to_string().as_bytes());
+        }
+        out.put(b",\"");
+        for (i, frame) in profile.stack(block.stack).into_iter().rev().enumerate() {
+            if i > 0 {
+                out.put(b";");
+            }
+            texts.put(frame, &mut out);
+        }
+        out.put(b"\"\n");
+    });
+    out.finish()
+}
+
+/// Names as text that can be in a quoted field. There are fewer of them than frames, whose text
+/// is put together from them.
+struct Texts<'a> {
+    symbols: &'a Symbols,
+    functions: Vec<Vec<u8>>,
+    files: Vec<Vec<u8>>,
+}
+
+impl<'a> Texts<'a> {
+    fn new(symbols: &'a Symbols) -> Self {
+        let text = |name: &str| {
+            let mut text = Vec::new();
+            put_quoted_name(&mut text, name);
+            text
+        };
+        let functions = symbols.functions().iter();
+        Self {
+            symbols,
+            functions: functions.map(|function| text(&function.name)).collect(),
+            files: symbols.files().iter().map(|file| text(file)).collect(),
+        }
+    }
+
+    fn put(&self, frame: u32, out: &mut Out<'_>) {
+        let info = self.symbols.frames()[frame as usize];
+        out.put(&self.functions[info.function as usize]);
+        out.put(b"@");
+        out.put(&self.files[info.file as usize]);
+        out.put(b":");
+        out.number(u64::from(info.line));
+        out.put(b":");
+        out.number(u64::from(info.start_char));
+        out.put(b"-");
+        out.number(u64::from(info.end_char));
+    }
+}

@@ -1,0 +1,270 @@
+//! A profile for the Firefox Profiler: the one format that has times.
+//!
+//! All domains are one thread there. Blocks may be collected by another domain than the one that
+//! allocated them, and what is alive is only known of threads by themselves.
+
+use std::io::{self, BufWriter, Write};
+
+use fxprof_processed_profile::{
+    CategoryHandle, CategoryPairHandle, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp,
+    SamplingInterval, StackHandle, ThreadHandle, Timestamp,
+};
+use hashbrown::HashMap;
+use heapline_profile::Scope;
+
+use crate::fold::Leaf;
+use crate::names::{UNKNOWN, or_unknown, program, signed, site};
+use crate::provenance;
+
+/// Blocks that are shown one by one. Of more than that, those with the same stack that come and go
+/// in the same slots of time are put together: a browser would not take them all.
+const MOST_GROUPS: usize = 2_000_000;
+
+/// Into how many slots the time is divided for the curve of live memory. For blocks, slots get
+/// longer until there are not too many groups of them.
+const SLOTS: u64 = 2000;
+
+/// Blocks with the same stack that come and go at the same time.
+struct Group {
+    allocated: u64,
+    collected: Option<u64>,
+    stack: u32,
+    bytes: f64,
+}
+
+/// Writes a profile for the Firefox Profiler: every sampled block where it is allocated, and where
+/// it is collected with the stack of its allocation, so that the profiler can tell what is alive;
+/// and live memory as a curve.
+pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Result<()> {
+    let source = scope.profile();
+    let info = source.info();
+    let start = info.start_time as f64 / 1000.0;
+    let mut profile = Profile::new(
+        program(info),
+        ReferenceTimestamp::from_millis_since_unix_epoch(start),
+        SamplingInterval::from_millis(1),
+    );
+    // There is nothing that it could look up.
+    profile.set_symbolicated(true);
+    let pid = u32::try_from(info.pid).unwrap_or(u32::MAX);
+    let process = profile.add_process(program(info), pid, timestamp(0));
+    let thread = profile.add_thread(process, pid, timestamp(0), true);
+    let end = timestamp(source.micros(source.end()));
+    profile.set_process_end_time(process, end);
+    profile.set_thread_end_time(thread, end);
+    profile.add_initial_visible_thread(thread);
+    profile.add_initial_selected_thread(thread);
+
+    let groups = groups(scope, MOST_GROUPS);
+    add_blocks(&mut profile, thread, scope, leaf, &groups);
+    drop(groups);
+    let sentence = provenance::sentence(scope);
+    let counter = profile.add_counter(process, "malloc", "Memory", &sentence);
+    profile.add_counter_sample(counter, timestamp(0), 0.0, 0);
+    for (time, bytes, blocks) in curve(scope) {
+        profile.add_counter_sample(counter, timestamp(time), bytes, blocks);
+    }
+    let mut out = BufWriter::new(out);
+    serde_json::to_writer(&mut out, &profile)?;
+    out.flush()
+}
+
+/// What is shown, in the order of the trace: so many groups, if time can be made coarse enough.
+fn groups(scope: &Scope<'_>, most: usize) -> Vec<Group> {
+    let profile = scope.profile();
+    let end = profile.micros(profile.end());
+    let mut slot = 1;
+    loop {
+        // All of the run in one slot: there is nothing left to put together.
+        let most = if slot > end { usize::MAX } else { most };
+        if let Some(groups) = groups_by(scope, slot, most) {
+            return groups;
+        }
+        slot = if slot == 1 {
+            self::slot(scope).max(2)
+        } else {
+            slot.saturating_mul(2)
+        };
+    }
+}
+
+/// Blocks by stack and slots of so many microseconds, unless there are too many groups.
+fn groups_by(scope: &Scope<'_>, slot: u64, most: usize) -> Option<Vec<Group>> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places = HashMap::new();
+    scope.for_each_block(|block| {
+        if groups.len() > most {
+            return;
+        }
+        let allocated = block.allocated / slot * slot;
+        let collected = block.collected.map(|time| time / slot * slot);
+        let place = *places
+            .entry((block.stack, allocated, collected))
+            .or_insert_with(|| {
+                groups.push(Group {
+                    allocated,
+                    collected,
+                    stack: block.stack,
+                    bytes: 0.0,
+                });
+                groups.len() - 1
+            });
+        groups[place].bytes += block.amount.bytes.value;
+    });
+    (groups.len() <= most).then_some(groups)
+}
+
+/// Microseconds of a slot.
+fn slot(scope: &Scope<'_>) -> u64 {
+    let profile = scope.profile();
+    (profile.micros(profile.end()) / SLOTS).max(1)
+}
+
+/// Adds allocations and collections in the order of their times.
+fn add_blocks(
+    profile: &mut Profile,
+    thread: ThreadHandle,
+    scope: &Scope<'_>,
+    leaf: Leaf,
+    groups: &[Group],
+) {
+    // (time, whether it is a collection, number of the group)
+    let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * groups.len());
+    for (i, group) in groups.iter().enumerate() {
+        events.push((group.allocated, false, i));
+        events.extend(group.collected.map(|time| (time, true, i)));
+    }
+    events.sort_unstable();
+    let mut stacks = Stacks::new(scope, thread, leaf);
+    for (time, collected, i) in events {
+        let group = &groups[i];
+        let bytes = signed(group.bytes);
+        let stack = stacks.get(group.stack, profile);
+        profile.add_allocation_sample(
+            thread,
+            timestamp(time),
+            stack,
+            // Not where it was, but no other block has it.
+            (i as u64 + 1) * 16,
+            if collected { -bytes } else { bytes },
+        );
+    }
+}
+
+/// How live memory changes in each slot of time in which it does: bytes, and how many blocks come
+/// and go.
+fn curve(scope: &Scope<'_>) -> Vec<(u64, f64, u32)> {
+    let slot = slot(scope);
+    let mut changes: HashMap<u64, (f64, u32)> = HashMap::new();
+    let mut change = |time: u64, bytes: f64| {
+        let sums = changes.entry(time / slot).or_default();
+        sums.0 += bytes;
+        sums.1 = sums.1.saturating_add(1);
+    };
+    scope.for_each_block(|block| {
+        let bytes = block.amount.bytes.value;
+        change(block.allocated, bytes);
+        if let Some(time) = block.collected {
+            change(time, -bytes);
+        }
+    });
+    let mut curve: Vec<_> = changes
+        .into_iter()
+        // The end of the slot: only then all of it has happened.
+        .map(|(n, (bytes, blocks))| (n.saturating_add(1).saturating_mul(slot), bytes, blocks))
+        .collect();
+    curve.sort_unstable_by_key(|(time, ..)| *time);
+    curve
+}
+
+/// The stacks of the profile that is made, each made once.
+struct Stacks<'a> {
+    scope: &'a Scope<'a>,
+    thread: ThreadHandle,
+    leaf: Leaf,
+    category: CategoryPairHandle,
+    handles: Vec<Option<StackHandle>>,
+}
+
+impl<'a> Stacks<'a> {
+    fn new(scope: &'a Scope<'a>, thread: ThreadHandle, leaf: Leaf) -> Self {
+        Self {
+            scope,
+            thread,
+            leaf,
+            category: CategoryHandle::OTHER.into(),
+            handles: vec![None; scope.profile().stack_count()],
+        }
+    }
+
+    fn get(&mut self, stack: u32, profile: &mut Profile) -> Option<StackHandle> {
+        if self.handles[stack as usize].is_none() {
+            self.handles[stack as usize] = self.make(stack, profile);
+        }
+        self.handles[stack as usize]
+    }
+
+    fn make(&self, stack: u32, profile: &mut Profile) -> Option<StackHandle> {
+        let symbols = self.scope.profile().symbols();
+        let frames = self.scope.profile().stack(stack);
+        let mut handle = None;
+        let mut push = |name: &str| {
+            let info = FrameInfo {
+                frame: Frame::Label(profile.intern_string(name)),
+                category_pair: self.category,
+                flags: FrameFlags::empty(),
+            };
+            let frame = profile.intern_frame(self.thread, info);
+            handle = Some(profile.intern_stack(self.thread, handle, frame));
+        };
+        for &frame in frames.iter().rev() {
+            push(or_unknown(&symbols.function(frame).name));
+        }
+        match frames.first() {
+            None => push(UNKNOWN),
+            Some(&frame) if self.leaf == Leaf::Site => {
+                push(&site(symbols, symbols.frames()[frame as usize]));
+            }
+            Some(_) => (),
+        }
+        handle
+    }
+}
+
+/// A time in microseconds.
+fn timestamp(micros: u64) -> Timestamp {
+    Timestamp::from_nanos_since_reference(micros.saturating_mul(1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use heapline_profile::{Estimator, LoadOptions, Query};
+    use heapline_testkit::generate::Program;
+    use heapline_trace::{Options, Reader};
+
+    use super::*;
+
+    #[test]
+    fn time_is_no_coarser_than_it_has_to_be() {
+        let program = Program {
+            allocations: 2000,
+            locations: 4,
+            depth: 1,
+            ..Program::default()
+        };
+        let trace = program.trace();
+        let mut reader = Reader::new(&trace[..], Options::new()).unwrap();
+        let profile = heapline_profile::Profile::load(&mut reader, LoadOptions::default()).unwrap();
+        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        let mut last = usize::MAX;
+        for most in [5000, 1000, 200, 1] {
+            let groups = groups(&scope, most);
+            let bytes: f64 = groups.iter().map(|group| group.bytes).sum();
+            assert!((bytes / scope.total().bytes.value - 1.0).abs() < 1e-9);
+            assert!(groups.len() <= most || most == 1, "{}", groups.len());
+            assert!(groups.len() > most / 10);
+            assert!(groups.len() < last);
+            last = groups.len();
+        }
+    }
+}

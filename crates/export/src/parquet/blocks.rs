@@ -1,0 +1,131 @@
+//! The table of sampled blocks.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array};
+use arrow_schema::{DataType, Field, Schema};
+use heapline_profile::{SampledBlock, Scope};
+use heapline_trace::Source;
+use parquet::basic::Encoding;
+use parquet::schema::types::ColumnPath;
+
+use super::{Dictionary, ROWS_IN_BATCH, Table, properties};
+use crate::names::saturated;
+
+/// The names of the columns.
+pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
+    "allocated_us",
+    "promoted_us",
+    "collected_us",
+    "size_words",
+    "samples",
+    "source",
+    "domain",
+    "stack_id",
+    "estimated_bytes",
+    "estimated_blocks",
+];
+
+const SOURCES: [Source; 3] = [Source::Minor, Source::Major, Source::External];
+
+/// Writes one row for each sampled block, in the order of the trace.
+///
+/// | column | type | |
+/// | --- | --- | --- |
+/// | `allocated_us` | `INT64` | microseconds since the start of the trace |
+/// | `promoted_us`, `collected_us` | `INT64` | the same; null if it was not |
+/// | `size_words` | `INT64` | without the header |
+/// | `samples` | `INT64` | how many of its words were sampled |
+/// | `source` | `STRING` | `minor`, `major` or `external` |
+/// | `domain` | `INT32` | that allocated it |
+/// | `stack_id` | `INT64` | see [`stacks`](super::stacks()) |
+/// | `estimated_bytes`, `estimated_blocks` | `DOUBLE` | what it stands for |
+pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
+    let mut properties = properties();
+    // Times grow slowly, and each comes once or twice: differences are small, dictionaries not.
+    for column in &BLOCK_COLUMNS[..3] {
+        let column = ColumnPath::from(*column);
+        properties = properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    }
+    let mut rows = Rows {
+        table: Table::new(scope, schema(), properties, out)?,
+        sources: Dictionary::new(SOURCES.iter().map(|source| source.name()))?,
+        waiting: Vec::with_capacity(ROWS_IN_BATCH),
+    };
+    let mut result = Ok(());
+    scope.for_each_block(|block| {
+        if result.is_ok() {
+            result = rows.push(block);
+        }
+    });
+    result?;
+    rows.write()?;
+    rows.table.finish()
+}
+
+fn schema() -> Schema {
+    let fields = BLOCK_COLUMNS.map(|name| {
+        let (data_type, nullable) = match name {
+            "promoted_us" | "collected_us" => (DataType::Int64, true),
+            "source" => (Dictionary::data_type(), false),
+            "domain" => (DataType::Int32, false),
+            "estimated_bytes" | "estimated_blocks" => (DataType::Float64, false),
+            _ => (DataType::Int64, false),
+        };
+        Field::new(name, data_type, nullable)
+    });
+    Schema::new(fields.to_vec())
+}
+
+struct Rows<W: Write + Send> {
+    table: Table<W>,
+    sources: Dictionary,
+    waiting: Vec<SampledBlock>,
+}
+
+impl<W: Write + Send> Rows<W> {
+    fn push(&mut self, block: &SampledBlock) -> io::Result<()> {
+        self.waiting.push(*block);
+        if self.waiting.len() == ROWS_IN_BATCH {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let rows = &self.waiting;
+        let whole = |get: fn(&SampledBlock) -> u64| -> ArrayRef {
+            let numbers = rows.iter().map(|block| saturated(get(block)));
+            Arc::new(Int64Array::from_iter_values(numbers))
+        };
+        let perhaps = |get: fn(&SampledBlock) -> Option<u64>| -> ArrayRef {
+            let numbers = rows.iter().map(|block| get(block).map(saturated));
+            Arc::new(numbers.collect::<Int64Array>())
+        };
+        let amounts = |get: fn(&SampledBlock) -> f64| -> ArrayRef {
+            Arc::new(Float64Array::from_iter_values(rows.iter().map(get)))
+        };
+        let sources = rows.iter().map(|block| {
+            let place = SOURCES.iter().position(|source| *source == block.source);
+            place.and_then(|place| i32::try_from(place).ok())
+        });
+        let domains = rows.iter().map(|block| i32::from(block.domain));
+        let columns = vec![
+            whole(|block| block.allocated),
+            perhaps(|block| block.promoted),
+            perhaps(|block| block.collected),
+            whole(|block| block.length),
+            whole(|block| block.samples),
+            self.sources.column(sources.collect())?,
+            Arc::new(Int32Array::from_iter_values(domains)),
+            whole(|block| u64::from(block.stack)),
+            amounts(|block| block.amount.bytes.value),
+            amounts(|block| block.amount.blocks.value),
+        ];
+        self.waiting.clear();
+        self.table.write(columns)
+    }
+}

@@ -1,0 +1,226 @@
+//! The format of pprof.
+//!
+//! A message of protocol buffers may be written in pieces: the fields that are lists are put
+//! together by whoever reads it. So samples are written one by one, and their stacks are never
+//! in memory all at once.
+
+mod pieces;
+pub mod proto;
+
+use std::io::{self, BufWriter, Write};
+
+use hashbrown::HashMap;
+use heapline_profile::{Moment, Profile, SampledBlock, Scope};
+use heapline_trace::Source;
+
+use self::pieces::{Sink, Strings};
+use crate::names::{UNKNOWN, or_unknown, saturated, signed};
+use crate::provenance;
+
+/// The columns: objects and bytes allocated, objects and bytes alive.
+const COLUMNS: [(&str, &str); 4] = [
+    ("alloc_objects", "count"),
+    ("alloc_space", "bytes"),
+    ("inuse_objects", "count"),
+    ("inuse_space", "bytes"),
+];
+
+/// The id of the program.
+const PROGRAM: u64 = 1;
+
+/// What tells samples apart. Sizes are put in classes, powers of two, or there would be nearly as
+/// many samples as blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    stack: u32,
+    heap: u8,
+    domain: u16,
+    class: u32,
+}
+
+/// Writes a profile for pprof: what was allocated, and what of it was alive at a moment.
+///
+/// Samples have the labels `heap` (`minor`, `major` or `external`), `domain`, and `bytes`: the
+/// size of the blocks with their headers, rounded up to a power of two. Amounts are rounded
+/// estimates, as a comment in the profile says. The output is compressed with gzip.
+pub fn pprof(scope: &Scope<'_>, live: Moment, out: &mut impl Write) -> io::Result<()> {
+    let mut sink = Sink::new(BufWriter::new(out));
+    let mut strings = Strings::default();
+    sink.put(&header(scope, &mut strings))?;
+    let used = samples(scope, live, &mut strings, &mut sink)?;
+    places(scope.profile(), &used, &mut strings, &mut sink)?;
+    sink.finish(strings)
+}
+
+fn header(scope: &Scope<'_>, strings: &mut Strings) -> proto::Profile {
+    let profile = scope.profile();
+    let info = profile.info();
+    let mut value_type = |(name, unit)| proto::ValueType {
+        r#type: strings.number(name),
+        unit: strings.number(unit),
+    };
+    proto::Profile {
+        sample_type: COLUMNS.map(&mut value_type).to_vec(),
+        period_type: Some(value_type(("space", "bytes"))),
+        period: signed(profile.sampling().bytes_per_sample()).max(1),
+        default_sample_type: strings.number("inuse_space"),
+        comment: vec![strings.number(&provenance::sentence(scope))],
+        time_nanos: saturated(info.start_time.saturating_mul(1000)),
+        duration_nanos: saturated(profile.micros(profile.end()).saturating_mul(1000)),
+        mapping: vec![proto::Mapping {
+            id: PROGRAM,
+            filename: strings.number(&info.executable_name),
+            has_functions: true,
+            has_filenames: true,
+            has_line_numbers: true,
+            has_inline_frames: true,
+        }],
+        ..Default::default()
+    }
+}
+
+/// Writes the samples. Returns which frames they use, and whether one has none.
+fn samples(
+    scope: &Scope<'_>,
+    live: Moment,
+    strings: &mut Strings,
+    sink: &mut Sink<impl Write>,
+) -> io::Result<Used> {
+    let profile = scope.profile();
+    let mut sums: HashMap<Key, [f64; 4]> = HashMap::new();
+    let word = profile.info().word_bytes();
+    let mut add = |block: &SampledBlock, column: usize| {
+        let sums = sums.entry(key(block, word)).or_default();
+        sums[column] += block.amount.blocks.value;
+        sums[column + 1] += block.amount.bytes.value;
+    };
+    scope.for_each_block(|block| add(block, 0));
+    scope.live_at(live).for_each_block(|block| add(block, 2));
+    let mut sums: Vec<(Key, [f64; 4])> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|(key, _)| *key);
+
+    let bytes = strings.number("bytes");
+    let heap = strings.number("heap");
+    let domain = strings.number("domain");
+    let heaps = [Source::Minor, Source::Major, Source::External]
+        .map(|source| strings.number(source.name()));
+    let mut used = Used {
+        frames: vec![false; profile.symbols().frames().len()],
+        unknown: false,
+    };
+    let unknown = used.frames.len() as u64 + 1;
+    let mut stack = None;
+    let mut ids = Vec::new();
+    for (key, values) in sums {
+        if stack != Some(key.stack) {
+            stack = Some(key.stack);
+            ids.clear();
+            for frame in profile.stack(key.stack) {
+                used.frames[frame as usize] = true;
+                ids.push(u64::from(frame) + 1);
+            }
+            if ids.is_empty() {
+                used.unknown = true;
+                ids.push(unknown);
+            }
+        }
+        let string = |key, str| proto::Label {
+            key,
+            str,
+            ..Default::default()
+        };
+        let size = proto::Label {
+            key: bytes,
+            num: saturated(1_u64.checked_shl(key.class).unwrap_or(u64::MAX)),
+            num_unit: bytes,
+            ..Default::default()
+        };
+        let mut sample = proto::Sample {
+            location_id: std::mem::take(&mut ids),
+            value: values.map(signed).to_vec(),
+            label: vec![
+                string(heap, heaps[usize::from(key.heap)]),
+                // Text, though it is a number: numbers are measured, and put in ranges.
+                string(domain, strings.number(&key.domain.to_string())),
+                size,
+            ],
+        };
+        sink.sample(&mut sample)?;
+        ids = sample.location_id;
+    }
+    Ok(used)
+}
+
+struct Used {
+    frames: Vec<bool>,
+    unknown: bool,
+}
+
+fn key(block: &SampledBlock, word: u64) -> Key {
+    let header = u64::from(block.source != Source::External);
+    let bytes = block
+        .length
+        .saturating_add(header)
+        .saturating_mul(word)
+        .max(1);
+    Key {
+        stack: block.stack,
+        heap: match block.source {
+            Source::Minor => 0,
+            Source::Major => 1,
+            Source::External => 2,
+        },
+        domain: block.domain,
+        class: u64::BITS - (bytes - 1).leading_zeros(),
+    }
+}
+
+/// Writes the locations and functions that are used.
+fn places(
+    profile: &Profile,
+    used: &Used,
+    strings: &mut Strings,
+    sink: &mut Sink<impl Write>,
+) -> io::Result<()> {
+    let symbols = profile.symbols();
+    let mut functions = vec![false; symbols.functions().len()];
+    for (i, frame) in symbols.frames().iter().enumerate() {
+        if !used.frames[i] {
+            continue;
+        }
+        functions[frame.function as usize] = true;
+        let known = i64::from(frame.line > 0);
+        sink.location(
+            i,
+            proto::Line {
+                function_id: u64::from(frame.function) + 1,
+                line: i64::from(frame.line),
+                column: known * (i64::from(frame.start_char) + 1),
+            },
+        )?;
+    }
+    for (i, function) in symbols.functions().iter().enumerate() {
+        if functions[i] {
+            sink.function(proto::Function {
+                id: i as u64 + 1,
+                name: strings.number(or_unknown(&function.name)),
+                system_name: strings.number(&function.raw),
+                filename: strings.number(&symbols.files()[function.file as usize]),
+            })?;
+        }
+    }
+    if used.unknown {
+        let id = functions.len() as u64 + 1;
+        let line = proto::Line {
+            function_id: id,
+            ..Default::default()
+        };
+        sink.location(used.frames.len(), line)?;
+        sink.function(proto::Function {
+            id,
+            name: strings.number(UNKNOWN),
+            ..Default::default()
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Where numbers come from.
+
+use heapline_profile::{Estimator, Scope};
+
+/// The name of the program that makes the files.
+pub(crate) const PROGRAM: &str = concat!("heapline ", env!("CARGO_PKG_VERSION"));
+
+/// The estimator's name, as everywhere.
+pub(crate) fn estimator(scope: &Scope<'_>) -> &'static str {
+    match scope.estimator() {
+        Estimator::HorvitzThompson => "horvitz_thompson",
+        Estimator::Count => "count",
+    }
+}
+
+/// What a reader of a file needs to know of the trace.
+pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
+    let info = scope.profile().info();
+    let mut facts = vec![
+        ("heapline.executable_name", info.executable_name.clone()),
+        ("heapline.host_name", info.host_name.clone()),
+        ("heapline.pid", info.pid.to_string()),
+        ("heapline.start_time_us", info.start_time.to_string()),
+        ("heapline.sample_rate", info.sample_rate.to_string()),
+        ("heapline.word_size", info.word_size.to_string()),
+        ("heapline.estimator", estimator(scope).to_owned()),
+    ];
+    if let Some(context) = &info.context {
+        facts.push(("heapline.context", context.clone()));
+    }
+    facts
+}
+
+/// The same in a sentence, for formats that people read it in.
+pub(crate) fn sentence(scope: &Scope<'_>) -> String {
+    let sampling = scope.profile().sampling();
+    let estimator = match scope.estimator() {
+        Estimator::HorvitzThompson => "by the probability that a block of its size is sampled",
+        Estimator::Count => "by counting samples",
+    };
+    if sampling.is_exact() {
+        "Every block was recorded: the numbers are exact.".to_owned()
+    } else {
+        format!(
+            "The numbers are estimates from one sample in {:.0} bytes, {estimator} ({}).",
+            sampling.bytes_per_sample(),
+            self::estimator(scope)
+        )
+    }
+}
