@@ -1,7 +1,7 @@
 //! What a command writes: never over something else by accident, never by halves.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -123,6 +123,22 @@ impl Write for Output {
     }
 }
 
+/// Writes a file as a whole, or standard output if it is `-`.
+pub(crate) fn write_file(
+    path: &Path,
+    force: &Force,
+    write: impl FnOnce(&mut BufWriter<&mut Output>) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let mut output = Output::create(path, force.force)?;
+    let name = output.name();
+    let mut buffered = BufWriter::with_capacity(1 << 16, &mut output);
+    write(&mut buffered)
+        .and_then(|()| buffered.flush())
+        .with_context(|| format!("cannot write {name}"))?;
+    drop(buffered);
+    output.finish()
+}
+
 /// Prints bytes as they are.
 pub(crate) fn to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
     Output::stdout()?
@@ -141,16 +157,14 @@ pub(crate) fn to_stdout_styled(text: &str) -> anyhow::Result<()> {
 
 /// Prints what no terminal should get.
 pub(crate) fn binary_to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
-    refuse_terminal()?;
+    refuse_terminal("a trace", "trace.ctf")?;
     to_stdout(bytes)
 }
 
 /// An error if standard output is a terminal.
-pub(crate) fn refuse_terminal() -> anyhow::Result<()> {
+pub(crate) fn refuse_terminal(what: &str, file: &str) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
-        anyhow::bail!(
-            "a trace is nothing for a terminal; send it to a file or a program: > trace.ctf"
-        );
+        anyhow::bail!("{what} is nothing for a terminal; send it to a file or a program: > {file}");
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::text::Out;
 /// Semicolons and line ends in names become `_`. A stack without frames is `(unknown)`. For what is
 /// alive at some moment, give [`Scope::live_at`].
 pub fn collapsed(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Result<()> {
-    let tree = Tree::new(scope.profile(), leaf, &[scope.by_stack()]);
+    let tree = Tree::new(scope, leaf, &[scope.by_stack()]);
     let mut out = Out::new(out);
     let written = visit_folded(&tree, |stack, [bytes]| {
         for part in stack {

@@ -40,7 +40,7 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
             out.put(amount.to_string().as_bytes());
         }
         out.put(b",\"");
-        for (i, frame) in profile.stack(block.stack).into_iter().rev().enumerate() {
+        for (i, frame) in scope.stack(block.stack).into_iter().rev().enumerate() {
             if i > 0 {
                 out.put(b";");
             }

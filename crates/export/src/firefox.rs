@@ -206,7 +206,7 @@ impl<'a> Stacks<'a> {
 
     fn make(&self, stack: u32, profile: &mut Profile) -> Option<StackHandle> {
         let symbols = self.scope.profile().symbols();
-        let frames = self.scope.profile().stack(stack);
+        let frames = self.scope.stack(stack);
         let mut handle = None;
         let mut push = |name: &str| {
             let info = FrameInfo {

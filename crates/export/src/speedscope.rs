@@ -32,7 +32,7 @@ pub fn speedscope(
         None => vec![heapline_profile::Amount::default(); profile.stack_count()],
     };
     let amounts = [scope.by_stack(), at(Some(peak)), at(Some(end)), at(live)];
-    let tree = Tree::new(profile, leaf, &amounts);
+    let tree = Tree::new(scope, leaf, &amounts);
     drop(amounts);
     let totals = totals(&tree);
     let seconds = |moment| profile.seconds(moment);

@@ -41,7 +41,7 @@ pub struct SvgOptions {
 /// What is too small to be seen is added to its callers. Functions have the same colours in every
 /// picture. For what is alive at some moment, give [`Scope::live_at`].
 pub fn svg(scope: &Scope<'_>, options: &SvgOptions, out: &mut impl Write) -> io::Result<()> {
-    let mut tree = Tree::new(scope.profile(), options.leaf, &[scope.by_stack()]);
+    let mut tree = Tree::new(scope, options.leaf, &[scope.by_stack()]);
     let lines = lines(&mut tree);
     let mut drawing = Options::default();
     drawing.title.clone_from(&options.title);

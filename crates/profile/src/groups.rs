@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Amount;
 use crate::query::Pattern;
-use crate::scope::Scope;
+use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
 use crate::store::{NEVER, NONE, Profile, ROOT, is_anonymous};
 
@@ -151,15 +151,7 @@ impl Groups {
 
     fn by_frame(profile: &Profile, view: &View) -> Self {
         let symbols = &profile.symbols;
-        let hidden: Vec<bool> = symbols
-            .functions()
-            .iter()
-            .map(|function| {
-                view.hidden
-                    .iter()
-                    .any(|pattern| pattern.matches_function(function))
-            })
-            .collect();
+        let hidden = hidden_functions(profile, &view.hidden);
         let mut table = Table::default();
         let of_frame: Vec<u32> = (0..)
             .zip(symbols.frames())

@@ -3,7 +3,7 @@
 use heapline_trace::Source;
 
 use crate::estimate::{Amount, Estimator};
-use crate::query::Query;
+use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
 use crate::store::{Moment, NEVER, NONE, Profile, ROOT};
 use crate::walk;
@@ -27,6 +27,8 @@ pub struct Scope<'a> {
     selection: Selection,
     /// By kind.
     weights: Vec<Amount>,
+    /// By function: whether it is left out of stacks. Empty if none is.
+    hidden: Vec<bool>,
 }
 
 /// A sampled block, with times in microseconds since the start of the trace.
@@ -61,7 +63,30 @@ impl<'a> Scope<'a> {
             estimator,
             selection: query.select(profile, estimator),
             weights: profile.weights(estimator),
+            hidden: Vec::new(),
         }
+    }
+
+    /// The same blocks with some functions left out of their stacks.
+    #[must_use]
+    pub fn hiding(mut self, patterns: &[Pattern]) -> Self {
+        self.hidden = match patterns {
+            [] => Vec::new(),
+            _ => hidden_functions(self.profile, patterns),
+        };
+        self
+    }
+
+    /// The frames of a stack by number, innermost first, but those that are hidden; see
+    /// [`Profile::stack`].
+    #[must_use]
+    pub fn stack(&self, stack: u32) -> Vec<u32> {
+        let mut frames = self.profile.stack(stack);
+        if !self.hidden.is_empty() {
+            let all = self.profile.symbols.frames();
+            frames.retain(|&frame| !self.hidden[all[frame as usize].function as usize]);
+        }
+        frames
     }
 
     /// The profile.
@@ -206,6 +231,18 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Which functions match one of the patterns.
+pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
+    let functions = profile.symbols.functions().iter();
+    functions
+        .map(|function| {
+            patterns
+                .iter()
+                .any(|pattern| pattern.matches_function(function))
+        })
+        .collect()
+}
+
 impl Profile {
     /// How many different stacks blocks were allocated with.
     #[must_use]
@@ -222,8 +259,13 @@ impl Profile {
         let site = self.site_frame(stack);
         let mut frames = Vec::new();
         let mut node = context.node;
-        if site != NONE && (node == ROOT || self.tree.frame[node as usize] != site) {
+        if site != NONE {
             frames.push(site);
+            // The allocation is in the innermost function, be it in another line of it.
+            let function = |frame: u32| self.symbols.frames()[frame as usize].function;
+            if node != ROOT && function(self.tree.frame[node as usize]) == function(site) {
+                node = self.tree.parent[node as usize];
+            }
         }
         while node != ROOT {
             frames.push(self.tree.frame[node as usize]);

@@ -105,7 +105,7 @@ impl Args {
         let mut reader = self.input.open(Options::new().stacks(!self.strip_names))?;
         refuse_compressed(&self.output)?;
         if self.output == Path::new("-") {
-            refuse_terminal()?;
+            refuse_terminal("a trace", "trace.ctf")?;
         }
         let mut output = Output::create(&self.output, self.force.force)?;
         let name = output.name();

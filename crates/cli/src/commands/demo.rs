@@ -1,9 +1,9 @@
 //! `heapline demo`.
 
-use heapline_profile::Overview;
+use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View, reports};
 use heapline_trace::{Options, Reader};
 
-use super::info;
+use super::summary;
 
 /// The program behind it is `fixtures/mix.ml`, recorded with memtrace on OCaml 5.3.
 const TRACE: &[u8] = include_bytes!("../../demo/mix.ctf");
@@ -23,13 +23,20 @@ impl Args {
         if self.trace {
             return crate::output::binary_to_stdout(TRACE);
         }
-        let mut reader = Reader::new(TRACE, Options::new().stacks(false))?;
-        let overview = Overview::read(&mut reader)?;
-        let mut text = info::text(&overview, "built-in demo", Some(TRACE.len() as u64));
+        let mut reader = Reader::new(TRACE, Options::new())?;
+        let profile = Profile::load(&mut reader, LoadOptions::default())?;
+        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        let view = View {
+            by: GroupBy::Site,
+            ..View::default()
+        };
+        let report = reports::summary(&scope, &view, 5);
+        let mut text = summary::text(&report, &|name, arguments| {
+            format!("heapline {name} mix.ctf{arguments}")
+        });
         text.push_str(
-            "\nThis trace is built in. To try other commands on it:\n  \
-             heapline demo --trace > mix.ctf\n  \
-             heapline dump mix.ctf | head\n",
+            "\nThis trace is built in. To try these commands on it:\n  \
+             heapline demo --trace > mix.ctf\n",
         );
         crate::output::to_stdout_styled(&text)
     }

@@ -84,7 +84,7 @@ impl Args {
 }
 
 /// The report for people.
-pub(super) fn text(overview: &Overview, file: &str, file_size: Option<u64>) -> String {
+fn text(overview: &Overview, file: &str, file_size: Option<u64>) -> String {
     let mut page = Page::default();
     let trace = &overview.trace;
     let program = trace.executable_name.rsplit('/').next().unwrap_or_default();

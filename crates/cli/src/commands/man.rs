@@ -13,7 +13,10 @@ Examples:
   heapline man cut > heapline-cut.1")]
 pub(crate) struct Args {
     /// The command; without, the page is about all of them
-    #[arg(value_parser = ["info", "dump", "cut", "demo", "completions"])]
+    #[arg(value_parser = [
+        "summary", "hotspots", "tree", "flame", "series", "stats", "leaks", "diff", "check", "export",
+        "info", "dump", "cut", "demo", "completions",
+    ])]
     command: Option<String>,
 }
 

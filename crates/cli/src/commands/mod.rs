@@ -7,6 +7,8 @@ mod cut;
 mod demo;
 mod diff;
 mod dump;
+mod export;
+mod flame;
 mod hotspots;
 mod info;
 mod leaks;
@@ -46,11 +48,13 @@ enum Command {
     Summary(summary::Args),
     Hotspots(hotspots::Args),
     Tree(tree::Args),
+    Flame(flame::Args),
     Series(series::Args),
     Stats(stats::Args),
     Leaks(leaks::Args),
     Diff(diff::Args),
     Check(check::Args),
+    Export(export::Args),
     Info(info::Args),
     Dump(dump::Args),
     Cut(cut::Args),
@@ -67,11 +71,13 @@ impl Cli {
             Command::Summary(args) => args.run(),
             Command::Hotspots(args) => args.run(),
             Command::Tree(args) => args.run(),
+            Command::Flame(args) => args.run(),
             Command::Series(args) => args.run(),
             Command::Stats(args) => args.run(),
             Command::Leaks(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Check(args) => return args.run(),
+            Command::Export(args) => args.run(),
             Command::Info(args) => args.run(),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),

@@ -8,7 +8,7 @@ mod names;
 use std::ops::ControlFlow;
 
 use hashbrown::HashMap;
-use heapline_profile::{Amount, Profile};
+use heapline_profile::{Amount, Scope};
 
 use self::names::{NO_NAME, Name, Names};
 
@@ -45,7 +45,8 @@ const ROOT: u32 = 0;
 
 impl<const N: usize> Tree<N> {
     /// The tree of those stacks that amount to something, with what they amount to by number.
-    pub(crate) fn new(profile: &Profile, leaf: Leaf, amounts: &[Vec<Amount>; N]) -> Self {
+    pub(crate) fn new(scope: &Scope<'_>, leaf: Leaf, amounts: &[Vec<Amount>; N]) -> Self {
+        let profile = scope.profile();
         let mut names = Names::new(profile.symbols(), leaf);
         let mut nodes = vec![Node {
             parent: ROOT,
@@ -59,7 +60,7 @@ impl<const N: usize> Tree<N> {
             if amounts.iter().all(Amount::is_empty) {
                 continue;
             }
-            names.path(&profile.stack(stack), &mut path);
+            names.path(&scope.stack(stack), &mut path);
             let mut node = ROOT;
             for &name in &path {
                 node = *numbers.entry((node, name)).or_insert_with(|| {

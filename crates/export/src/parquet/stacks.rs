@@ -30,7 +30,7 @@ pub fn stacks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
         if amount.is_empty() {
             continue;
         }
-        rows.push(stack, &profile.stack(stack));
+        rows.push(stack, &scope.stack(stack));
         if rows.ids.len() >= ROWS_IN_BATCH || rows.frames.len() >= FRAMES_IN_BATCH {
             table.write(std::mem::take(&mut rows).columns(&names)?)?;
         }

@@ -115,7 +115,7 @@ fn samples(
         if stack != Some(key.stack) {
             stack = Some(key.stack);
             ids.clear();
-            for frame in profile.stack(key.stack) {
+            for frame in scope.stack(key.stack) {
                 used.frames[frame as usize] = true;
                 ids.push(u64::from(frame) + 1);
             }

@@ -1,0 +1,145 @@
+//! `heapline export`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::ValueEnum;
+use heapline_export as export;
+use heapline_export::Leaf;
+use heapline_profile::query::TimePoint;
+use heapline_profile::{Moment, Scope};
+
+use super::flame;
+use crate::output::{Force, refuse_terminal, write_file};
+use crate::question::{By, Look, Question};
+
+/// Write a profile for other programs: pprof, speedscope, Firefox Profiler, Parquet, ...
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline export trace.ctf --format pprof -o heap.pb.gz && go tool pprof -http=: heap.pb.gz
+  heapline export trace.ctf --format speedscope -o heap.speedscope.json
+  heapline export trace.ctf --format svg --at peak -o peak.svg
+  heapline export trace.ctf --format parquet -o heap.parquet
+
+docs/export.md says what each format is good for.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    question: Question,
+
+    /// The format
+    #[arg(long, value_enum)]
+    format: Format,
+
+    /// The file to write, or - for standard output. Parquet writes two: heap.parquet and
+    /// heap.stacks.parquet
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+
+    /// When blocks have to be alive to count as live: end, peak, 10s, 90%
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+
+    /// End each stack with the line of the allocation
+    #[arg(long)]
+    sites: bool,
+
+    /// Draw callers above what they call (svg)
+    #[arg(long)]
+    icicle: bool,
+
+    #[command(flatten)]
+    look: Look,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Allocated and live memory for go tool pprof and its relatives, compressed
+    Pprof,
+    /// Folded stacks: a;b;c BYTES
+    Collapsed,
+    /// A flame graph as a picture
+    Svg,
+    /// For www.speedscope.app
+    Speedscope,
+    /// For profiler.firefox.com, with times
+    Firefox,
+    /// Tables of sampled blocks and of stacks, for `DuckDB`, Polars, Spark
+    Parquet,
+    /// The table of sampled blocks as text
+    Csv,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let at = match &self.at {
+            Some(at) => Some(TimePoint::parse(at).context("cannot understand --at")?),
+            None => None,
+        };
+        let to_stdout = self.output == Path::new("-");
+        match self.format {
+            Format::Parquet if to_stdout => {
+                anyhow::bail!("Parquet is written to two files; give one name: -o heap.parquet")
+            }
+            Format::Pprof if to_stdout => refuse_terminal("a compressed profile", "heap.pb.gz")?,
+            _ => {}
+        }
+        // The view is of functions here; what it hides is what counts.
+        let hidden = self.look.view(By::Function)?.hidden;
+        let profile = self.question.load()?;
+        let scope = self.question.scope(&profile)?.hiding(&hidden);
+        let at = at.map(|at| at.moment(&profile, scope.estimator()));
+        if self.format == Format::Parquet {
+            write_file(&self.output, &self.force, |out| {
+                export::parquet::blocks(&scope, out)
+            })?;
+            let stacks = stacks_path(&self.output);
+            return write_file(&stacks, &self.force, |out| {
+                export::parquet::stacks(&scope, out)
+            });
+        }
+        write_file(&self.output, &self.force, |out| {
+            self.format(&scope, at, out)
+        })
+    }
+
+    fn format(&self, scope: &Scope<'_>, at: Option<Moment>, mut out: impl Write) -> io::Result<()> {
+        let leaf = if self.sites {
+            Leaf::Site
+        } else {
+            Leaf::Function
+        };
+        let live = || match at {
+            Some(moment) => scope.live_at(moment),
+            None => scope.clone(),
+        };
+        match self.format {
+            Format::Pprof => {
+                let moment = at.unwrap_or_else(|| scope.profile().end());
+                export::pprof(scope, moment, &mut out)
+            }
+            Format::Collapsed => export::collapsed(&live(), leaf, &mut out),
+            Format::Svg => flame::svg(&live(), leaf, self.icicle, &mut out),
+            Format::Speedscope => export::speedscope(scope, at, leaf, &mut out),
+            Format::Firefox => export::firefox(scope, leaf, &mut out),
+            Format::Csv => export::csv(scope, &mut out),
+            Format::Parquet => unreachable!("it is written to two files"),
+        }
+    }
+}
+
+/// `heap.parquet` goes with `heap.stacks.parquet`.
+fn stacks_path(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(extension) => {
+            let mut name = std::ffi::OsString::from("stacks.");
+            name.push(extension);
+            path.with_extension(name)
+        }
+        None => path.with_extension("stacks"),
+    }
+}

@@ -1,0 +1,101 @@
+//! `heapline flame`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use heapline_export::{self as export, Leaf, SvgOptions};
+use heapline_profile::Scope;
+
+use crate::output::{Force, write_file};
+use crate::question::{By, Look, Question};
+use crate::units::{estimated_bytes, seconds};
+
+/// Write a flame graph: folded stacks, or a picture
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline flame trace.ctf -o heap.svg
+  heapline flame trace.ctf --live peak --sites -o peak.svg
+  heapline flame trace.ctf --where 'heap = major' --hide 'Stdlib.*' | flamegraph.pl > heap.svg
+  heapline tree trace.ctf --json      the same as data, with errors")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    question: Question,
+
+    /// The file to write, or - for standard output; a name that ends in .svg makes a picture
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+
+    /// The format, if the name of the file does not tell
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// End each stack with the line of the allocation
+    #[arg(long)]
+    sites: bool,
+
+    /// Draw callers above what they call
+    #[arg(long)]
+    icicle: bool,
+
+    #[command(flatten)]
+    look: Look,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One line a stack: a;b;c BYTES
+    Folded,
+    /// A picture
+    Svg,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let hidden = self.look.view(By::Function)?.hidden;
+        let profile = self.question.load()?;
+        let scope = self.question.scope(&profile)?.hiding(&hidden);
+        let is_svg = match self.format {
+            Some(format) => format == Format::Svg,
+            None => self.output.extension().is_some_and(|name| name == "svg"),
+        };
+        let leaf = if self.sites {
+            Leaf::Site
+        } else {
+            Leaf::Function
+        };
+        write_file(&self.output, &self.force, |out| {
+            if is_svg {
+                svg(&scope, leaf, self.icicle, out)
+            } else {
+                export::collapsed(&scope, leaf, out)
+            }
+        })
+    }
+}
+
+/// A picture with a title that says what it is of.
+pub(super) fn svg(
+    scope: &Scope<'_>,
+    leaf: Leaf,
+    icicle: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let profile = scope.profile();
+    let program = &profile.info().executable_name;
+    let options = SvgOptions {
+        title: program.rsplit('/').next().unwrap_or_default().to_owned(),
+        subtitle: Some(format!(
+            "{} in {}",
+            estimated_bytes(scope.total().bytes.estimate()),
+            seconds(profile.duration())
+        )),
+        icicle,
+        leaf,
+    };
+    export::svg(scope, &options, out)
+}
