@@ -7,6 +7,9 @@ use std::path::Path;
 fn documented_commands_print_what_is_documented() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     trycmd::TestCases::new()
+        // What the documentation shows is drawn for this width, with these characters.
+        .env("COLUMNS", "100")
+        .env("LC_ALL", "C.UTF-8")
         .case("crates/cli/tests/cmd/*.trycmd")
         .case("README.md")
         .case("docs/*.md")

@@ -254,16 +254,16 @@ impl Groups {
         // A group counts where it is first met on the way down.
         Descent::new(profile, |node| group(tree.frame[node]), self.len())
             .walk(|node, group| sums[group as usize] += below[node]);
-        // The allocation itself may be in a frame that is not in the tree: the function called
-        // itself through other lines.
+        // The allocation itself may be in a frame that is not in the tree, because the function
+        // called itself through other lines, or in none at all.
         for (context, amount) in (0..)
             .zip(&by_stack)
             .filter(|(_, amount)| !amount.is_empty())
         {
-            let site = group(profile.site_frame(context));
+            let own = self.of_context[context as usize];
             let node = profile.contexts[context as usize].node;
-            if site != NONE && !on_way(profile, node, |frame| group(frame) == site) {
-                sums[site as usize] += *amount;
+            if !on_way(profile, node, |frame| group(frame) == own) {
+                sums[own as usize] += *amount;
             }
         }
         Some(sums)
@@ -403,7 +403,8 @@ fn address_label(profile: &Profile, location: u32) -> Label {
 
 fn size_class(words: u64) -> Label {
     Label::named(match words {
-        0 | 1 => format!("{words} words"),
+        0 => "0 words".to_owned(),
+        1 => "1 word".to_owned(),
         _ => {
             let low = 1_u64 << words.ilog2();
             match low.checked_mul(2) {

@@ -171,10 +171,7 @@ impl Args {
 
     fn windows(&self, profile: &Profile) -> anyhow::Result<()> {
         let [before, after] = &self.windows[..] else {
-            anyhow::bail!(
-                "two windows are needed to compare; --window was given {} times",
-                self.windows.len()
-            );
+            anyhow::bail!("two parts are needed to compare; give --window twice");
         };
         let window = |text: &str| Window::parse(text).context("cannot understand --window");
         let (before, after) = (window(before)?, window(after)?);

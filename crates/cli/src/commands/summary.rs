@@ -98,10 +98,14 @@ pub(super) fn text(report: &Summary, command: &dyn Fn(&str, &str) -> String) -> 
             .unwrap_or(0)
     });
     for ((name, _, note), [amount, blocks]) in rows.iter().zip(&cells) {
+        let note = match &**note {
+            "" => String::new(),
+            note => format!("{FAINT}{note}{FAINT:#}"),
+        };
         page.row(
             name,
             format_args!(
-                "{amount:>0$}   {blocks:>1$} blocks   {FAINT}{note}{FAINT:#}",
+                "{amount:>0$}   {blocks:>1$} blocks   {note}",
                 widths[0], widths[1]
             ),
         );

@@ -10,9 +10,9 @@ use serde::Serialize;
 /// It prints as the query with the place marked:
 ///
 /// ```text
-/// `sise` is not a field
-///   live at peak and sise > 3
-///                    ^^^^ expected a field; did you mean `size`?
+/// `lifetim` is not a field
+///   live at peak and lifetim > 2s
+///                    ^^^^^^^ expected a field; did you mean `lifetime`?
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QueryError {

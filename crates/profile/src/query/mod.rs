@@ -34,8 +34,8 @@ use crate::store::{Moment, Profile};
 ///
 /// let query = Query::parse("live at peak and size >= 64KiB").unwrap();
 /// assert_eq!(query.text(), "live at peak and size >= 64KiB");
-/// let error = Query::parse("sise > 3").unwrap_err();
-/// assert!(error.to_string().contains("did you mean `size`?"));
+/// let error = Query::parse("lifetim > 3s").unwrap_err();
+/// assert!(error.to_string().contains("did you mean `lifetime`?"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {

@@ -31,12 +31,13 @@ pub(crate) fn readable(raw: &str) -> String {
     out
 }
 
-/// The module of a function with a readable name: what comes before the first part that is not
-/// a module; for the names of other languages, what comes before the last `::`.
+/// The module of a function with a readable name: all of it up to the first part that is not a
+/// module; for the names of other languages, what comes before the last `::`. What runs when a
+/// module is loaded has the name of the module.
 pub(crate) fn module(name: &str) -> Option<&str> {
     let mut end = 0;
     for part in name.split('.') {
-        if !part.starts_with(|c: char| c.is_ascii_uppercase()) || end + part.len() == name.len() {
+        if !part.starts_with(|c: char| c.is_ascii_uppercase()) {
             break;
         }
         end += part.len() + 1;
@@ -81,9 +82,8 @@ mod tests {
             ("Stdlib.List.map", Some("Stdlib.List")),
             ("M.Make.f.(fun)", Some("M.Make")),
             ("Main.entry", Some("Main")),
-            // A constructor or a module's own initialisation.
-            ("Main", None),
-            ("A.B", Some("A")),
+            ("Main", Some("Main")),
+            ("A.B", Some("A.B")),
             ("caml_alloc", None),
             ("alloc::vec::Vec<T>::push", Some("alloc::vec")),
             ("??", None),
