@@ -8,24 +8,29 @@
     reason = "it is a program that prints a table"
 )]
 
+mod questions;
+
 use std::error::Error;
 use std::hint::black_box;
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use heapline_export::dump::{Format, dump};
-use heapline_profile::Overview;
-use heapline_testkit::generate::Program;
+use heapline_profile::reports::{HotspotOptions, hotspots};
+use heapline_profile::{Estimator, LoadOptions, Overview, Profile, Query, Scope};
+use heapline_testkit::generate::{Program, random_stacks};
 use heapline_trace::{Event, Options, Reader, Writer};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// What is measured.
-const OPERATIONS: [(&str, Operation); 7] = [
+const OPERATIONS: [(&str, Operation); 9] = [
     ("decode", |trace| decode(trace, true)),
     ("decode, no stacks", |trace| decode(trace, false)),
     ("decode and encode", encode),
     ("info", info),
+    ("load", |trace| load(trace).map(|_| 0)),
+    ("load and hotspots", load_and_hotspots),
     ("dump memtrace", |trace| text(trace, Format::Memtrace)),
     ("dump csv", |trace| text(trace, Format::Csv)),
     ("dump jsonl", |trace| text(trace, Format::JsonLines)),
@@ -53,8 +58,15 @@ fn main() -> Outcome {
             }
             Ok(())
         }
-        [] => table("a generated trace", &program(2_000_000).trace()),
-        [path] => table(path, &decompressed(path)?),
+        [] => {
+            let trace = random_stacks(1_000_000, 1);
+            table("a million allocations with random stacks", &trace)
+        }
+        [path] => {
+            let trace = decompressed(path)?;
+            table(path, &trace)?;
+            questions::table(&load(&trace)?)
+        }
         _ => Err("usage: heapline-bench [TRACE]".into()),
     }
 }
@@ -152,6 +164,18 @@ fn encode(trace: &[u8]) -> Outcome<u64> {
 fn info(trace: &[u8]) -> Outcome<u64> {
     let mut reader = Reader::new(trace, Options::new().stacks(false))?;
     black_box(Overview::read(&mut reader)?);
+    Ok(0)
+}
+
+fn load(trace: &[u8]) -> Outcome<Profile> {
+    let mut reader = Reader::new(trace, Options::new())?;
+    Ok(Profile::load(&mut reader, LoadOptions::default())?)
+}
+
+fn load_and_hotspots(trace: &[u8]) -> Outcome<u64> {
+    let profile = load(trace)?;
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    black_box(hotspots(&scope, &HotspotOptions::default()));
     Ok(0)
 }
 

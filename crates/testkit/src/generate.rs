@@ -71,6 +71,31 @@ impl Program {
     }
 }
 
+/// A trace of blocks whose stacks have nothing in common: 20 to 40 frames each, any of 1,000
+/// locations. No program is like that; nothing is harder to keep.
+#[must_use]
+pub fn random_stacks(allocations: u64, seed: u64) -> Vec<u8> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut writer =
+        Writer::new(Vec::new(), &info()).unwrap_or_else(|_| unreachable!("memory takes all"));
+    let mut stack = Vec::new();
+    for id in 0..allocations {
+        stack.clear();
+        for _ in 0..random.random_range(20..=40) {
+            stack.push(0x40_0000 + random.random_range(0..1000) * 16);
+        }
+        let block = Block {
+            length: random.random_range(1..=20),
+            samples: 1,
+            source: Source::Minor,
+        };
+        let resolve = |code: u64, frames: &mut FrameSink<'_>| describe(code, frames);
+        let written = writer.alloc(0, id, id, block, &stack, resolve);
+        debug_assert!(written.is_ok(), "memory takes all");
+    }
+    writer.finish().unwrap_or_default()
+}
+
 struct Run {
     program: Program,
     random: Xoshiro256PlusPlus,

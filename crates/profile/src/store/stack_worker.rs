@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use heapline_trace::{Locations, Stack};
+use heapline_trace::{LocationId, Locations, Stack};
 
 use super::stacks::{CallTree, Context, Name, StackTable};
 use super::symbols::{SymbolTable, Symbols};
@@ -80,20 +80,26 @@ impl StackWorker {
             word(new.len()),
         ]);
         for &location in new {
-            let index = word(location.index());
-            if let Some(frames) = self.symbols.meet(location, locations) {
-                let frames = frames.to_vec();
-                let names = frames.iter().map(|&frame| Name {
-                    frame,
-                    function: self.symbols.function_of(frame),
-                });
-                self.batch.names.push((index, names.collect()));
+            if !self.symbols.has_met(location) {
+                self.meet(location, locations);
             }
-            self.batch.stacks.push(index);
         }
+        let indices = new.iter().map(|location| word(location.index()));
+        self.batch.stacks.extend(indices);
         if self.batch.stacks.len() >= BATCH {
             self.send();
         }
+    }
+
+    #[cold]
+    fn meet(&mut self, location: LocationId, locations: &Locations) {
+        let frames = self.symbols.meet(location, locations).to_vec();
+        let names = frames.iter().map(|&frame| Name {
+            frame,
+            function: self.symbols.function_of(frame),
+        });
+        let index = u32::try_from(location.index()).unwrap_or(u32::MAX);
+        self.batch.names.push((index, names.collect()));
     }
 
     fn send(&mut self) {

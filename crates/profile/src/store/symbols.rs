@@ -131,23 +131,31 @@ pub(crate) struct SymbolTable {
     functions: HashMap<Vec<u8>, u32>,
     files: HashMap<Vec<u8>, u32>,
     modules: HashMap<String, u32>,
+    /// Which locations are known.
+    met: Vec<bool>,
     /// Locations that the trace had not named when it used them.
     unnamed: Vec<(LocationId, u32)>,
 }
 
 impl SymbolTable {
-    /// Learns the frames of a location, outermost first; `None` if they are known already. There
-    /// are none if the program itself knows nothing of the location: it is a frame of the runtime.
+    /// Whether the frames of a location are known.
     #[inline]
-    pub(crate) fn meet(&mut self, id: LocationId, locations: &Locations) -> Option<&[u32]> {
-        match self.symbols.locations.get(id.index()) {
-            Some(location) if location.len > 0 => None,
-            _ => {
-                self.add(id, locations);
-                let is_nameless = locations.is_defined(id) && locations.frames(id).len() == 0;
-                let frames = self.symbols.location(number(id.index() + 1));
-                Some(if is_nameless { &[] } else { frames })
-            }
+    pub(crate) fn has_met(&self, id: LocationId) -> bool {
+        self.met.get(id.index()) == Some(&true)
+    }
+
+    /// Learns the frames of a location, outermost first. There are none if the program itself
+    /// knows nothing of the location: it is a frame of the runtime.
+    pub(crate) fn meet(&mut self, id: LocationId, locations: &Locations) -> &[u32] {
+        if self.met.len() <= id.index() {
+            self.met.resize(id.index() + 1, false);
+        }
+        self.met[id.index()] = true;
+        self.add(id, locations);
+        if locations.is_defined(id) && locations.frames(id).len() == 0 {
+            &[]
+        } else {
+            self.symbols.location(number(id.index() + 1))
         }
     }
 
@@ -155,7 +163,6 @@ impl SymbolTable {
         self.symbols.frames[frame as usize].function
     }
 
-    #[cold]
     fn add(&mut self, id: LocationId, locations: &Locations) {
         let index = id.index();
         if self.symbols.locations.len() <= index {
