@@ -156,17 +156,18 @@ fn p_value(change: Sum, fourth: f64) -> f64 {
     }
     // What one of the counts is worth, how many there are, and how many more on one side.
     let unit = (fourth / change.variance).sqrt();
-    let n = (change.variance / unit.powi(2)).max(f64::MIN_POSITIVE);
-    let k = change.value.abs() / unit;
-    let t = (k / n).asinh();
-    let n_cosh = n.hypot(k);
-    let r = (2.0 * (k * t - (n_cosh - n))).max(0.0).sqrt();
-    let u = -(-t).exp_m1() * n_cosh.sqrt();
-    if r < 1e-6 || u <= 0.0 {
+    let count = (change.variance / unit.powi(2)).max(f64::MIN_POSITIVE);
+    let more = change.value.abs() / unit;
+    // The saddlepoint of the difference, and its variance when tilted that far.
+    let tilt = (more / count).asinh();
+    let spread = count.hypot(more);
+    let deviance = (2.0 * (more * tilt - (spread - count))).max(0.0).sqrt();
+    let slope = -(-tilt).exp_m1() * spread.sqrt();
+    if deviance < 1e-6 || slope <= 0.0 {
         return 1.0;
     }
-    let r = r + (u / r).ln() / r;
-    libm::erfc(r / std::f64::consts::SQRT_2).min(1.0)
+    let z = deviance + (slope / deviance).ln() / deviance;
+    libm::erfc(z / std::f64::consts::SQRT_2).min(1.0)
 }
 
 /// The fourth powers of what hits are worth, for each group: see [`p_value`].
