@@ -130,8 +130,8 @@ fn assert_spreads(spreads: &[Spread], values: &[u64], n: usize) {
     }
 }
 
-fn is_large(size: &u64) -> bool {
-    *size > 256
+fn is_large(size: u64) -> bool {
+    size > 256
 }
 
 /// `main.ipynb`, cell by cell.
@@ -159,7 +159,7 @@ fn assert_sizes(stats: &AllocStats, lines: &[Line]) {
     } else {
         assert!(stats.huge.counts.iter().all(|&n| n == 0));
     }
-    let large = |sizes: &[u64]| sizes.iter().filter(|size| is_large(size)).count();
+    let large = |sizes: &[u64]| sizes.iter().filter(|&&size| is_large(size)).count();
     let percent = (!sizes.is_empty()).then(|| large(&sizes) as f64 * 100.0 / sizes.len() as f64);
     assert_eq!(stats.large_percent.is_some(), percent.is_some());
     close(stats.large_percent.unwrap_or(0.0), percent.unwrap_or(0.0));
@@ -172,7 +172,7 @@ fn assert_sizes(stats: &AllocStats, lines: &[Line]) {
         n => sizes[100..n - 100].to_vec(),
     };
     assert_spreads(&stats.trimmed_halves, &trimmed, 2);
-    let trimmed_large: Vec<u64> = trimmed.into_iter().filter(is_large).collect();
+    let trimmed_large: Vec<u64> = trimmed.into_iter().filter(|&size| is_large(size)).collect();
     assert_spreads(&stats.trimmed_large_halves, &trimmed_large, 2);
     let tenths: Vec<usize> = segments(&sizes, 10)
         .iter()

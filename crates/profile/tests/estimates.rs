@@ -215,8 +215,11 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// Whether blocks belong to a part.
+type IsPart = fn(&Blocks) -> bool;
+
 /// Parts of a program that figures are asked of.
-const PARTS: [(&str, fn(&Blocks) -> bool); 4] = [
+const PARTS: [(&str, IsPart); 4] = [
     ("everything", |_| true),
     ("what is alive", |blocks| blocks.live),
     ("site 1", |blocks| blocks.site == 1),
@@ -225,7 +228,7 @@ const PARTS: [(&str, fn(&Blocks) -> bool); 4] = [
 
 fn simulate(
     case: &Case,
-    part: fn(&Blocks) -> bool,
+    part: IsPart,
     unit: Unit,
     estimator: Estimator,
     random: &mut impl RngExt,
@@ -507,7 +510,7 @@ fn answers_about_traces_are_right() {
         ("not site = Program.site1", PARTS[3].1),
     ]
     .map(|(text, part)| (Query::parse(text).unwrap(), part));
-    let truth = |program: &[Blocks], part: fn(&Blocks) -> bool, unit| -> f64 {
+    let truth = |program: &[Blocks], part: IsPart, unit| -> f64 {
         let blocks = program.iter().filter(|blocks| part(blocks));
         blocks.map(|blocks| blocks.truth(unit)).sum()
     };

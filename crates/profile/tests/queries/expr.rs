@@ -108,10 +108,8 @@ impl Time {
 
     /// Whether an event has happened before it, or at the latest at it.
     pub(crate) fn is_after(self, event: usize, model: &Model, or_equal: bool) -> bool {
-        let by_time = |micros: u64| match or_equal {
-            true => model.times[event] <= micros,
-            false => model.times[event] < micros,
-        };
+        let by_time =
+            |micros: u64| model.times[event] < micros || (or_equal && model.times[event] == micros);
         let end = model.times.last().copied().unwrap_or(0);
         match self {
             Self::Start => false,
@@ -207,7 +205,7 @@ pub(crate) fn happened(model: &Model, event: usize, when: &When) -> bool {
             ">" => !by(time),
             ">=" => !before(time),
             "=" => by(time) && !before(time),
-            _ => !(by(time) && !before(time)),
+            _ => before(time) || !by(time),
         },
     }
 }
@@ -237,6 +235,16 @@ pub(crate) fn matches(frame: &Frame, part: &str, pattern: &str) -> bool {
     }
 }
 
+/// `*` is any text, `?` any character.
+fn glob(text: &[u8], pattern: &[u8]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        [b'*', rest @ ..] => (0..=text.len()).any(|skip| glob(&text[skip..], rest)),
+        [b'?', rest @ ..] => !text.is_empty() && glob(&text[1..], rest),
+        [c, rest @ ..] => text.first() == Some(c) && glob(&text[1..], rest),
+    }
+}
+
 /// Globs in quotes or without, and parts of names in slashes.
 pub(crate) fn text_matches(text: &str, pattern: &str) -> bool {
     if let Some(part) = pattern.strip_prefix('/') {
@@ -244,14 +252,6 @@ pub(crate) fn text_matches(text: &str, pattern: &str) -> bool {
             Some(part) => text.to_lowercase().contains(&part.to_lowercase()),
             None => text.contains(part.trim_end_matches('/')),
         };
-    }
-    fn glob(text: &[u8], pattern: &[u8]) -> bool {
-        match pattern {
-            [] => text.is_empty(),
-            [b'*', rest @ ..] => (0..=text.len()).any(|skip| glob(&text[skip..], rest)),
-            [b'?', rest @ ..] => !text.is_empty() && glob(&text[1..], rest),
-            [c, rest @ ..] => text.first() == Some(c) && glob(&text[1..], rest),
-        }
     }
     glob(text.as_bytes(), pattern.trim_matches('"').as_bytes())
 }
