@@ -141,6 +141,16 @@ impl Sampling {
         }
     }
 
+    /// The same in blocks. A block has a word at least.
+    #[must_use]
+    pub fn blocks(&self, amount: &Amount) -> Estimate {
+        if amount.sampled == 0 {
+            self.none_seen().per(self.word_bytes)
+        } else {
+            amount.blocks.estimate()
+        }
+    }
+
     /// The same in words.
     #[must_use]
     pub fn words(&self, amount: &Amount) -> Estimate {

@@ -140,7 +140,7 @@ impl Budget {
         };
         let total = scope.total();
         let value = if self.in_blocks {
-            total.blocks.estimate()
+            profile.sampling.blocks(&total)
         } else {
             profile.sampling.bytes(&total)
         };

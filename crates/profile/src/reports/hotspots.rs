@@ -237,7 +237,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         .collect();
     let mut total = total.totals();
     if scope.selection().is_empty() {
-        total.allocated.bytes = profile.sampling.none_seen();
+        total.allocated = Figures::of_total(scope, &Amount::default());
     }
     Hotspots {
         subject: Subject::new(scope),
