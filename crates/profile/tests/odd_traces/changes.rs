@@ -66,6 +66,29 @@ fn nothing_differs_from_itself() {
     });
 }
 
+/// What was not seen may be there nevertheless, unless everything was recorded.
+#[test]
+fn budgets_for_what_was_not_seen_are_not_called_kept() {
+    for (name, bytes) in odd_traces() {
+        let profile = load(&bytes, LoadOptions::default());
+        let expected = if profile.sampling().is_exact() {
+            Outcome::Kept
+        } else {
+            Outcome::TooClose
+        };
+        for what in [
+            "allocated",
+            "peak",
+            "blocks allocated",
+            "blocks live at end",
+        ] {
+            let budget = Budget::parse(&format!("{what} where size > 99TiB < 1")).unwrap();
+            let verdict = budget.check(&profile, Estimator::default());
+            assert_eq!(verdict.outcome, expected, "{name}: {verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn budgets_and_alloc_stats_are_computed() {
     let budgets = Budget::parse_file(
