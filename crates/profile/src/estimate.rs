@@ -141,6 +141,16 @@ impl Sampling {
         }
     }
 
+    /// The same in blocks. A block has a word at least.
+    #[must_use]
+    pub fn blocks(&self, amount: &Amount) -> Estimate {
+        if amount.sampled == 0 {
+            self.none_seen().per(self.word_bytes)
+        } else {
+            amount.blocks.estimate()
+        }
+    }
+
     /// The same in words.
     #[must_use]
     pub fn words(&self, amount: &Amount) -> Estimate {
@@ -155,7 +165,8 @@ pub struct Sum {
     pub value: f64,
     /// Its variance.
     pub variance: f64,
-    /// Its third central moment, which makes the interval lopsided where samples are few.
+    /// What makes the interval lopsided where samples are few: the sum of the third powers of what
+    /// hits are worth, each with a weight that [`Sum::estimate`] explains.
     pub skew: f64,
 }
 
@@ -164,10 +175,12 @@ impl Sum {
     /// divided by the probability that they are counted with, so they are unbiased as well.
     fn of_hits(unit: f64, hits: f64, p: f64) -> Self {
         let missed = hits * (1.0 - p);
+        // See `estimate`: (3 z² (1 - p) - (z² - 1) (1 - 2 p)) / (2 z² + 1).
+        let lean = 1.0 - p * (Z95 * Z95 + 2.0) / (2.0 * Z95 * Z95 + 1.0);
         Self {
             value: hits * unit,
             variance: missed * unit * unit,
-            skew: missed * (1.0 - 2.0 * p) * unit * unit * unit,
+            skew: missed * lean * unit * unit * unit,
         }
     }
 
@@ -193,14 +206,24 @@ impl Sum {
     }
 
     /// The amount with its 95 % interval.
+    ///
+    /// An amount that came out too small also has too small an error, so the interval must reach
+    /// further up than down. How much further is what Edgeworth's expansion of the error over its
+    /// estimated size asks for: with V the variance, M the third central moment, and C the
+    /// covariance of amount and estimated variance, the middle moves by
+    /// (3 z² C - (z² - 1) M) / 6 V. A hit of worth u and probability p adds (1 - p)² u³ to the
+    /// estimate of C, and (1 - p) (1 - 2 p) u³ to that of M.
     #[must_use]
     pub fn estimate(self) -> Estimate {
+        // How far the middle of a Poisson count's interval is from the count.
+        const SHIFT: f64 = (2.0 * Z95 * Z95 + 1.0) / 6.0;
         let variance = self.variance.max(0.0);
         let error = Z95 * variance.sqrt();
-        // The interval of a Poisson count n, n + z²/2 ± z √(n + z²/4), for sums: the variance
-        // grows with the amount, at the rate skew / variance.
         let shift = if variance > 0.0 {
-            Z95 * Z95 * self.skew / (2.0 * variance)
+            // No sum is more lopsided than a single sample of a small block: beyond that, with
+            // blocks that are nearly certain to be seen, the expansion does not hold.
+            let most = SHIFT / Z95 * error;
+            (SHIFT * self.skew / variance).clamp(-most, most)
         } else {
             0.0
         };
@@ -211,6 +234,22 @@ impl Sum {
             low: self.value + shift - half,
             high: self.value + shift + half,
         }
+    }
+
+    /// The same for a change. Where it is not more than its error, its interval has 0 in it: the
+    /// side on which less was seen, or nothing, may have had as much.
+    #[must_use]
+    pub fn estimate_of_change(self) -> Estimate {
+        let mut estimate = self.estimate();
+        if estimate.is_noise() {
+            if estimate.low > 0.0 {
+                estimate.low = estimate.value - estimate.error;
+            }
+            if estimate.high < 0.0 {
+                estimate.high = estimate.value + estimate.error;
+            }
+        }
+        estimate
     }
 }
 
@@ -413,9 +452,37 @@ mod tests {
     fn few_samples_have_the_interval_of_a_poisson_count() {
         let one = Sampling::new(1e-6, 8).amount(Estimator::Count, 1, Source::Minor, 1);
         let ten = one.times(10).bytes.estimate().per(8e6);
-        // n + z²/2 ± z √(n + z²/4)
-        assert!((ten.low - 5.432).abs() < 0.01, "{ten:?}");
-        assert!((ten.high - 18.41).abs() < 0.01, "{ten:?}");
+        // The mid-P interval of a count of 10 is 5.09 to 17.83.
+        assert!((ten.low - 5.09).abs() < 0.05, "{ten:?}");
+        assert!((ten.high - 17.83).abs() < 0.05, "{ten:?}");
+        let one = one.bytes.estimate().per(8e6);
+        assert!(one.low > 0.0 && one.high > 4.8, "{one:?}");
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_missed_are_certain() {
+        let sampling = Sampling::new(1e-3, 8);
+        let block = |words| {
+            sampling
+                .amount(Estimator::HorvitzThompson, words, Source::External, 1)
+                .bytes
+                .estimate()
+                .per(8.0 * words as f64)
+        };
+        let large = block(10_000);
+        assert!(large.low > 0.99 && large.high < 1.03, "{large:?}");
+        let huge = block(100_000);
+        assert!(huge.low > 1.0 - 1e-9 && huge.high < 1.0 + 1e-9, "{huge:?}");
+    }
+
+    #[test]
+    fn a_single_sample_is_no_change() {
+        let one = Sampling::new(1e-6, 8).amount(Estimator::Count, 1, Source::Minor, 1);
+        let none = Sum::default();
+        let change = |n| one.times(n).bytes.change(none, none).estimate_of_change();
+        assert!(change(1).low < 0.0);
+        assert!(change(3).low < 0.0);
+        assert!(change(4).low > 0.0);
     }
 
     #[test]

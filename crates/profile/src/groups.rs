@@ -111,6 +111,9 @@ pub(crate) struct Groups {
     pub(crate) labels: Vec<Label>,
     /// The group of each frame; [`NONE`] if it is hidden. Empty if groups are not of frames.
     pub(crate) of_frame: Vec<u32>,
+    /// The group of blocks of which it is not known where they come from; [`NONE`] if groups are
+    /// not of frames.
+    pub(crate) unknown: u32,
     of_context: Vec<u32>,
     of_kind: Vec<u32>,
 }
@@ -128,6 +131,7 @@ impl Groups {
                 by: view.by,
                 labels: (0..=AGES.len() + 1).map(age_label).collect(),
                 of_frame: Vec::new(),
+                unknown: NONE,
                 of_context: Vec::new(),
                 of_kind: Vec::new(),
             },
@@ -144,6 +148,7 @@ impl Groups {
             by,
             labels: table.labels,
             of_frame: Vec::new(),
+            unknown: NONE,
             of_context: Vec::new(),
             of_kind,
         }
@@ -192,6 +197,7 @@ impl Groups {
             by: view.by,
             labels: table.labels,
             of_frame,
+            unknown,
             of_context,
             of_kind: Vec::new(),
         }
@@ -230,9 +236,9 @@ impl Groups {
     }
 
     /// The same for all blocks with the group anywhere in their stack, each block counted once;
-    /// `None` if groups are not of frames.
+    /// `None` if groups are not of frames, or of addresses: the tree knows only places.
     pub(crate) fn inclusive_sums(&self, scope: &Scope<'_>) -> Option<Vec<Amount>> {
-        if !self.by.is_of_frames() {
+        if !self.by.is_of_frames() || self.by == GroupBy::Address {
             return None;
         }
         let profile = scope.profile();
@@ -264,6 +270,9 @@ impl Groups {
             let node = profile.contexts[context as usize].node;
             if !on_way(profile, node, |frame| group(frame) == own) {
                 sums[own as usize] += *amount;
+            }
+            if self.of_context[context as usize] == self.unknown {
+                sums[self.unknown as usize] += *amount;
             }
         }
         Some(sums)

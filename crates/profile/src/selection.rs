@@ -162,13 +162,16 @@ impl Selection {
         }
     }
 
-    /// The blocks that are in both.
+    /// Only the blocks that are in another selection too, whatever part of their lives it has.
     pub(crate) fn blocks_in_both(&self, other: &Self) -> Self {
-        let blocks = |selection: &Self| match &selection.second {
-            None => selection.first.clone(),
-            Some(second) => selection.first.clone().or(second),
+        let others = match &other.second {
+            None => other.first.clone(),
+            Some(second) => other.first.clone().or(second),
         };
-        Self::lives(blocks(self).and(&blocks(other)))
+        Self {
+            first: self.first.clone().and(&others),
+            second: self.second.clone().map(|second| second.and(&others)),
+        }
     }
 
     /// Hands over the selected stays, in the order of the trace.

@@ -71,13 +71,13 @@ impl fmt::Display for QueryError {
 
 impl std::error::Error for QueryError {}
 
-/// The word of a list that was most likely meant.
+/// The word of a list that was most likely meant; the first of those that are equally near.
 pub(super) fn suggestion<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (distance(&word.to_lowercase(), candidate), *candidate))
         .filter(|&(distance, candidate)| distance <= 2 && distance < candidate.len())
-        .min()
+        .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }
 

@@ -225,9 +225,7 @@ impl Parser {
 
     fn pattern(&mut self) -> Result<Pattern, QueryError> {
         let pattern = match &self.peek().kind {
-            TokenKind::Word(word) if !matches!(&**word, "and" | "or" | "not") => {
-                Pattern::glob(word)
-            }
+            TokenKind::Word(word) if !is_one_of(word, &["and", "or", "not"]) => Pattern::glob(word),
             TokenKind::Text(text) => Pattern::glob(text),
             TokenKind::Regex(regex, ignore_case) => {
                 Pattern::regex(regex, *ignore_case).map_err(|error| {
@@ -266,7 +264,7 @@ impl Parser {
             return Err(self.unexpected("a range has two ends", ".., as in 10s..20s"));
         }
         let to = match &self.peek().kind {
-            TokenKind::Word(word) if !matches!(&**word, "and" | "or") => self.time()?,
+            TokenKind::Word(word) if !is_one_of(word, &["and", "or"]) => self.time()?,
             _ => TimePoint::End,
         };
         Ok(Span { from, to })
@@ -291,7 +289,7 @@ impl Parser {
                 return Err(self.unexpected("a range has two ends", ".., as in 1..10"));
             }
             let high = match &self.peek().kind {
-                TokenKind::Word(word) if !matches!(&**word, "and" | "or") => {
+                TokenKind::Word(word) if !is_one_of(word, &["and", "or"]) => {
                     Some(self.value(WRONG, expected, &read)?)
                 }
                 _ => None,
@@ -371,6 +369,13 @@ fn negate(expr: Expr, negated: bool) -> Expr {
     } else {
         expr
     }
+}
+
+/// Keywords are the same in upper and lower case.
+fn is_one_of(word: &str, keywords: &[&str]) -> bool {
+    keywords
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
 }
 
 fn whole(text: &str) -> Option<u64> {

@@ -249,18 +249,33 @@ impl EqualBins {
         }
     }
 
-    fn new(values: &[u64], low: f64, high: f64, bins: usize) -> Self {
+    fn new(values: &[u64], mut low: f64, mut high: f64, bins: usize) -> Self {
         let mut counts = vec![0; bins];
+        if high <= low && !values.is_empty() {
+            // Bars need some width.
+            (low, high) = (low - 0.5, high + 0.5);
+        }
+        let step = (high - low) / bins as f64;
+        // The edges decide, as they are after rounding; a division may differ.
+        let edge = |bin: usize| bin as f64 * step + low;
         for &value in values {
             let value = value as f64;
-            if (low..=high).contains(&value) && high > low {
+            if (low..=high).contains(&value) {
                 #[expect(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
                     reason = "a number of bins"
                 )]
-                let bin = ((value - low) / (high - low) * bins as f64) as usize;
-                counts[bin.min(bins - 1)] += 1;
+                let near = ((value - low) / (high - low) * bins as f64) as usize;
+                let near = near.min(bins - 1);
+                let bin = if value < edge(near) {
+                    near - 1
+                } else if near + 1 < bins && value >= edge(near + 1) {
+                    near + 1
+                } else {
+                    near
+                };
+                counts[bin] += 1;
             }
         }
         Self { low, high, counts }

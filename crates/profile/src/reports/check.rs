@@ -140,7 +140,7 @@ impl Budget {
         };
         let total = scope.total();
         let value = if self.in_blocks {
-            total.blocks.estimate()
+            profile.sampling.blocks(&total)
         } else {
             profile.sampling.bytes(&total)
         };
@@ -317,7 +317,10 @@ fn no_more(name: &str, before: &Scope<'_>, after: &Scope<'_>, tolerance: f64) ->
     let (old, new): (Amount, Amount) = (before.total(), after.total());
     let allowed = old.bytes.scaled(1.0 + tolerance);
     // What is too much has the errors of both sides.
-    let excess = new.bytes.change(allowed, Sum::default()).estimate();
+    let excess = new
+        .bytes
+        .change(allowed, Sum::default())
+        .estimate_of_change();
     let outcome = outcome(Comparison::AtMost, excess, 0.0);
     let evidence = if outcome == Outcome::Kept {
         Vec::new()

@@ -1,10 +1,12 @@
 //! What changed between two traces, or two parts of one, and whether it is real.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Figures, Subject};
-use crate::estimate::{Amount, Estimate, Sum};
+use crate::estimate::{Amount, Estimate, Estimator, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::scope::Scope;
 
@@ -90,8 +92,26 @@ pub struct Change {
     pub is_real: bool,
 }
 
+/// What is on one side of a comparison, or on both.
+#[derive(Clone, Copy, Default)]
+struct Side {
+    amount: Amount,
+    fourth: f64,
+}
+
+impl Side {
+    fn add(&mut self, other: &Self) {
+        self.amount += other.amount;
+        self.fourth += other.fourth;
+    }
+}
+
 impl Change {
-    fn new(before: &Amount, after: &Amount, both_sides: &Amount, scale: f64) -> Self {
+    fn new([before, after, both]: &[Side; 3], scale: f64) -> Self {
+        let fourth = scale.powi(4) * (after.fourth - both.fourth)
+            + (before.fourth - both.fourth)
+            + (scale - 1.0).powi(4) * both.fourth;
+        let (before, after, both_sides) = (&before.amount, &after.amount, &both.amount);
         let scaled = |amount: &Amount| Amount {
             bytes: amount.bytes.scaled(scale),
             blocks: amount.blocks.scaled(scale),
@@ -108,25 +128,68 @@ impl Change {
         Self {
             before: Figures::new(before),
             after: Figures::new(&after),
-            bytes: bytes.estimate(),
-            blocks: after.blocks.change(before.blocks, shared.1).estimate(),
+            bytes: bytes.estimate_of_change(),
+            blocks: after
+                .blocks
+                .change(before.blocks, shared.1)
+                .estimate_of_change(),
             percent: (before.bytes.value > 0.0).then(|| 100.0 * bytes.value / before.bytes.value),
-            p_value: p_value(bytes),
+            p_value: p_value(bytes, fourth.max(0.0)),
             is_real: false,
         }
     }
 }
 
 /// The probability of a change at least as large if there is none.
-fn p_value(change: Sum) -> f64 {
-    if change.variance > 0.0 {
-        let z = change.value.abs() / change.variance.sqrt();
-        libm::erfc(z / std::f64::consts::SQRT_2)
-    } else if change.value == 0.0 {
-        1.0
-    } else {
-        0.0
+///
+/// Sums of few parts have longer tails than a normal distribution: that a single block of ten
+/// megabytes was missed on one side is less rare than it is many standard errors. The change is
+/// taken for the difference of two Poisson counts that has the same variance, and the same fourth
+/// moment; Lugannani and Rice's approximation gives its tail. For many samples this is the normal
+/// distribution.
+fn p_value(change: Sum, fourth: f64) -> f64 {
+    if change.value == 0.0 {
+        return 1.0;
     }
+    if change.variance <= 0.0 {
+        return 0.0;
+    }
+    // What one of the counts is worth, how many there are, and how many more on one side.
+    let unit = (fourth / change.variance).sqrt();
+    let count = (change.variance / unit.powi(2)).max(f64::MIN_POSITIVE);
+    let more = change.value.abs() / unit;
+    // The saddlepoint of the difference, and its variance when tilted that far.
+    let tilt = (more / count).asinh();
+    let spread = count.hypot(more);
+    let deviance = (2.0 * (more * tilt - (spread - count))).max(0.0).sqrt();
+    let slope = -(-tilt).exp_m1() * spread.sqrt();
+    if deviance < 1e-6 || slope <= 0.0 {
+        return 1.0;
+    }
+    let z = deviance + (slope / deviance).ln() / deviance;
+    libm::erfc(z / std::f64::consts::SQRT_2).min(1.0)
+}
+
+/// The fourth powers of what hits are worth, for each group: see [`p_value`].
+fn fourth_moments(scope: &Scope<'_>, groups: &Groups) -> Vec<f64> {
+    let by_kind: Vec<f64> = scope
+        .weights()
+        .iter()
+        .map(|weight| {
+            let hits = match scope.estimator() {
+                Estimator::HorvitzThompson => 1.0,
+                Estimator::Count => weight.samples.max(1) as f64,
+            };
+            weight.bytes.variance * (weight.bytes.value / hits).powi(2)
+        })
+        .collect();
+    let profile = scope.profile();
+    let mut sums = vec![0.0; groups.len()];
+    scope.for_each(|stay| {
+        let kind = profile.blocks.kind[stay.block] as usize;
+        sums[groups.of(profile, stay) as usize] += by_kind[kind];
+    });
+    sums
 }
 
 /// The factor that makes amounts after comparable to those before.
@@ -154,12 +217,16 @@ fn everything(scope: &Scope<'_>) -> Amount {
 /// out, and do not add to the error.
 #[must_use]
 pub fn diff(before: &Scope<'_>, after: &Scope<'_>, options: &DiffOptions) -> Diff {
-    let mut rows: HashMap<Label, [Amount; 3]> = HashMap::new();
+    // A map with an order: sums must not depend on that of a hash table.
+    let mut rows: BTreeMap<Label, [Side; 3]> = BTreeMap::new();
     let mut add = |scope: &Scope<'_>, side: usize| {
         let groups = Groups::new(scope.profile(), &options.view);
-        for (label, amount) in groups.labels.iter().zip(groups.sums(scope)) {
+        let sums = groups.sums(scope).into_iter();
+        let fourth = fourth_moments(scope, &groups);
+        for ((label, amount), fourth) in groups.labels.iter().zip(sums).zip(fourth) {
             if !amount.is_empty() {
-                rows.entry_ref(label).or_default()[side] += amount;
+                let sides = rows.entry(label.clone()).or_default();
+                sides[side].add(&Side { amount, fourth });
             }
         }
     };
@@ -169,30 +236,28 @@ pub fn diff(before: &Scope<'_>, after: &Scope<'_>, options: &DiffOptions) -> Dif
         let both = before.selection().blocks_in_both(after.selection());
         add(&before.with(both), 2);
     }
-    let mut total = [Amount::default(); 3];
+    let mut total = [Side::default(); 3];
     let mut rows: Vec<DiffRow> = rows
         .into_iter()
-        .map(|(label, amounts)| {
-            for (total, amount) in total.iter_mut().zip(&amounts) {
-                *total += *amount;
+        .map(|(label, sides)| {
+            for (total, side) in total.iter_mut().zip(&sides) {
+                total.add(side);
             }
-            let [before, after, both] = &amounts;
             DiffRow {
                 label,
-                change: Change::new(before, after, both, options.scale),
+                change: Change::new(&sides, options.scale),
             }
         })
         .collect();
     let real_changes = mark_real(&mut rows);
-    // The label decides between equals: a hash table has no order.
+    // The label decides between equals.
     rows.sort_by(|a, b| {
         let key = |row: &DiffRow| row.change.bytes.value.abs();
         key(b).total_cmp(&key(a)).then(a.label.cmp(&b.label))
     });
     let hidden_rows = rows.len().saturating_sub(options.rows);
     rows.truncate(options.rows);
-    let [sum_before, sum_after, sum_both] = &total;
-    let mut total = Change::new(sum_before, sum_after, sum_both, options.scale);
+    let mut total = Change::new(&total, options.scale);
     total.is_real = total.p_value < 0.05;
     Diff {
         before: Subject::new(before),
@@ -267,17 +332,17 @@ pub fn compare_files(before: &Scope<'_>, after: &Scope<'_>) -> Vec<FileChange> {
                 words: live_after
                     .bytes
                     .change(live_before.bytes, none)
-                    .estimate()
+                    .estimate_of_change()
                     .per(word_bytes),
                 allocations: after
                     .bytes
                     .change(before.bytes, none)
-                    .estimate()
+                    .estimate_of_change()
                     .per(word_bytes),
                 blocks: live_after
                     .blocks
                     .change(live_before.blocks, none)
-                    .estimate(),
+                    .estimate_of_change(),
             },
         )
         .filter(|row| row.words.value != 0.0 && row.allocations.value != 0.0)

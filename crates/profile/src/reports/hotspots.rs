@@ -193,9 +193,22 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     for sums in &by_group {
         total.add(sums);
     }
+    // Groups that have nothing of what rows are sorted by are never shown, but they are there.
+    let mut is_hidden: Vec<bool> = keys
+        .iter()
+        .zip(&by_group)
+        .map(|(&key, sums)| key != 0.0 || !sums.allocated.is_empty())
+        .collect();
+    for &group in shown {
+        is_hidden[group] = false;
+    }
     let mut hidden = Sums::default();
-    for &group in &order[shown.len()..] {
-        hidden.add(&by_group[group]);
+    for (sums, _) in by_group
+        .iter()
+        .zip(&is_hidden)
+        .filter(|(_, hidden)| **hidden)
+    {
+        hidden.add(sums);
     }
     let rows = shown
         .iter()
@@ -209,10 +222,11 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
                 inclusive: inclusive
                     .as_ref()
                     .map(|inclusive| Figures::new(&inclusive[group])),
-                mean_size: if sums.allocated.is_empty() {
-                    0.0
-                } else {
+                // A damaged trace may have blocks without samples.
+                mean_size: if sums.allocated.blocks.value > 0.0 {
                     bytes.value / sums.allocated.blocks.value
+                } else {
+                    0.0
                 },
                 lifetime: Quantiles::of(&survival, 1e6),
                 promoted_percent: (sums.minor > 0.0).then(|| 100.0 * sums.promoted / sums.minor),
@@ -223,7 +237,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         .collect();
     let mut total = total.totals();
     if scope.selection().is_empty() {
-        total.allocated.bytes = profile.sampling.none_seen();
+        total.allocated = Figures::of_total(scope, &Amount::default());
     }
     Hotspots {
         subject: Subject::new(scope),
@@ -232,7 +246,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         peak_time: peak.time,
         total,
         rows,
-        hidden_rows: order.len() - shown.len(),
+        hidden_rows: is_hidden.iter().filter(|hidden| **hidden).count(),
         hidden: hidden.totals(),
     }
 }

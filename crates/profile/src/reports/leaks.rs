@@ -97,7 +97,7 @@ impl Sums {
         self.gained
             .bytes
             .change(self.lost.bytes, crate::Sum::default())
-            .estimate()
+            .estimate_of_change()
     }
 }
 

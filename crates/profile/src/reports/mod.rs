@@ -55,7 +55,8 @@ impl Figures {
     pub(crate) fn of_total(scope: &Scope<'_>, amount: &Amount) -> Self {
         Self {
             bytes: scope.profile().sampling.bytes(amount),
-            ..Self::new(amount)
+            blocks: scope.profile().sampling.blocks(amount),
+            samples: amount.samples,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, largest};
+use super::Subject;
 use crate::groups::{Groups, Label, View};
 use crate::scope::Scope;
 use crate::store::{NEVER, NONE};
@@ -171,7 +171,11 @@ impl Rows {
         let groups = Groups::new(scope.profile(), view);
         let top = (*top).min(65_000);
         let sizes = sizes(scope, options.measure, &groups);
-        let order = largest(&sizes, usize::MAX);
+        let mut order: Vec<usize> = (0..groups.len()).filter(|&i| sizes[i].is_some()).collect();
+        order.sort_by(|&a, &b| {
+            let size = |group: usize| sizes[group].unwrap_or(0.0);
+            size(b).total_cmp(&size(a))
+        });
         let mut row_of_group = vec![NONE; groups.len()];
         let mut labels = Vec::new();
         for (row, &group) in (0..).zip(order.iter().take(top)) {
@@ -197,8 +201,9 @@ impl Rows {
     }
 }
 
-/// What decides which groups are the largest: how much was alive at most, or in all.
-fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<f64> {
+/// What decides which groups are the largest: how much was alive at most, or in all. `None` for
+/// groups without blocks.
+fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64>> {
     // The largest value at a few points in time tells well enough.
     const POINTS: usize = 32;
     let profile = scope.profile();
@@ -206,13 +211,16 @@ fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<f64> {
         return groups
             .sums(scope)
             .iter()
-            .map(|amount| amount.bytes.value)
+            .map(|amount| (!amount.is_empty()).then_some(amount.bytes.value))
             .collect();
     }
     let parts = Timeline::new(profile, POINTS);
     let mut changes = vec![0.0; groups.len() * POINTS];
+    let mut is_used = vec![false; groups.len()];
     scope.for_each(|stay| {
-        let row = groups.of(profile, stay) as usize * POINTS;
+        let group = groups.of(profile, stay) as usize;
+        is_used[group] = true;
+        let row = group * POINTS;
         let weight = scope.bytes(stay.block);
         changes[row + parts.slot(stay.start)] += weight;
         if stay.end != NEVER {
@@ -221,12 +229,14 @@ fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<f64> {
     });
     changes
         .chunks(POINTS)
-        .map(|changes| {
+        .zip(is_used)
+        .map(|(changes, is_used)| {
             let mut live = 0.0;
-            changes.iter().fold(0.0, |most: f64, change| {
+            let most = changes.iter().fold(0.0, |most: f64, change| {
                 live += change;
                 most.max(live)
-            })
+            });
+            is_used.then_some(most)
         })
         .collect()
 }
@@ -254,7 +264,18 @@ fn live(
     };
     // Which block each event is about, or none.
     let mut events = vec![NONE; profile.clock.len()];
+    let mut row_of_block = vec![
+        NONE;
+        if rows.groups.is_some() {
+            profile.len()
+        } else {
+            0
+        }
+    ];
     scope.for_each(|stay| {
+        if let Some(groups) = &rows.groups {
+            row_of_block[stay.block] = rows.row_of_group[groups.of(profile, stay) as usize];
+        }
         // Blocks are fewer than events, and those are numbered by `u32`.
         let block = u32::try_from(stay.block).unwrap_or(NONE);
         events[stay.start as usize] = block;
@@ -285,17 +306,10 @@ fn live(
             alive[block] = !alive[block];
             variance += variance_change;
             now[0].add(change);
-            if let Some(groups) = &rows.groups {
-                // The group of an age needs the whole stay; all others look at the block only.
-                let stay = crate::selection::Stay {
-                    block,
-                    start: profile.blocks.birth[block],
-                    end: profile.blocks.death[block],
-                };
-                let row = rows.row_of_group[groups.of(profile, stay) as usize];
-                if row != NONE {
-                    now[row as usize + 1].add(change);
-                }
+            if let Some(&row) = row_of_block.get(block)
+                && row != NONE
+            {
+                now[row as usize + 1].add(change);
             }
         }
         event = end;

@@ -126,7 +126,11 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
     let (nodes, callers, focus_total) = if options.focus.is_empty() {
         let nodes = match options.direction {
             Direction::TopDown => frames.top_down(&by_stack, shape),
-            Direction::BottomUp => frames.bottom_up(frames.leaves(&by_stack), shape),
+            Direction::BottomUp => {
+                let mut drawn = frames.callers(frames.leaves(&by_stack), shape);
+                drawn.name_rest(frames.groups.unknown);
+                drawn.finish(&frames, shape)
+            }
         };
         (nodes, Vec::new(), None)
     } else {
@@ -134,7 +138,7 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
         let around = frames.around(&focus, &by_stack, shape);
         (
             around.callees,
-            frames.bottom_up(around.callers, shape),
+            frames.callers(around.callers, shape).finish(&frames, shape),
             Some(Figures::new(&around.inside)),
         )
     };
@@ -247,6 +251,7 @@ impl<'a> Frames<'a> {
         let mut drawn = Drawing::default();
         let place = self.draw(&mut drawn, by_stack, |_, caller| Some(caller));
         self.draw_contexts(&mut drawn, by_stack, &place);
+        drawn.name_rest(self.groups.unknown);
         drawn.finish(self, shape)
     }
 
@@ -336,7 +341,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The tree of callers. Each climber may start below a node of its own.
-    fn bottom_up(&self, starts: Vec<(Option<u32>, Climber)>, shape: Shape) -> Vec<TreeNode> {
+    fn callers(&self, starts: Vec<(Option<u32>, Climber)>, shape: Shape) -> Drawing {
         let mut drawn = Drawing::default();
         let mut waiting: HashMap<u32, Vec<Climber>> = HashMap::new();
         for (site, climber) in starts {
@@ -377,7 +382,7 @@ impl<'a> Frames<'a> {
                 }
             }
         }
-        drawn.finish(self, shape)
+        drawn
     }
 
     /// To the next visible caller; `None` at the root.
@@ -539,6 +544,15 @@ impl Drawing {
             self.own.push(Amount::default());
         }
         child
+    }
+
+    /// Gives what is in no node, because its stack is not known or all hidden, one of its own.
+    fn name_rest(&mut self, key: u32) {
+        let rest = std::mem::take(&mut self.own[Self::TOP as usize]);
+        if !rest.is_empty() {
+            let node = self.child(Self::TOP, key);
+            self.own[node as usize] += rest;
+        }
     }
 
     /// The tree as a list, without what is too small.

@@ -132,7 +132,7 @@ impl Loader {
                     mark.time
                 };
                 self.tick(time);
-                if !apply(&mut self.blocks, block, number, change) {
+                if !apply(&mut self.blocks, &self.clock, block, number, change) {
                     self.unmatched += 1;
                 }
             }
@@ -199,7 +199,13 @@ impl Loader {
                 self.unmatched += 1;
                 continue;
             };
-            if !apply(&mut self.blocks, block, early.event, early.change) {
+            if !apply(
+                &mut self.blocks,
+                &self.clock,
+                block,
+                early.event,
+                early.change,
+            ) {
                 self.unmatched += 1;
             }
             // The trace has the allocation later in the file, and perhaps later in time.
@@ -208,11 +214,14 @@ impl Loader {
     }
 }
 
-/// Notes a change. False if a damaged trace has it twice, or after the block's death.
+/// Notes a change. False if a damaged trace has it twice, or after the block's death: in time, for
+/// the file may have what another domain noted in any order.
 #[inline]
-fn apply(blocks: &mut Blocks, block: usize, event: u32, change: Change) -> bool {
+fn apply(blocks: &mut Blocks, clock: &Clock, block: usize, event: u32, change: Change) -> bool {
+    let death = blocks.death[block];
+    let when = |event: u32| (clock.get(event as usize), event);
     let place = match change {
-        Change::Promotion if blocks.death[block] != NEVER => return false,
+        Change::Promotion if death != NEVER && when(death) < when(event) => return false,
         Change::Promotion => &mut blocks.promotion[block],
         Change::Death => &mut blocks.death[block],
     };
