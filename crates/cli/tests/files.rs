@@ -303,7 +303,7 @@ fn every_command_has_a_manual_page_and_completions() {
 fn the_demo_shows_its_trace_and_hands_it_out() {
     let shown = String::from_utf8(run(&["demo"]).stdout).unwrap();
     assert!(
-        shown.contains("2,787 allocations") && shown.contains("heapline demo --trace > mix.ctf"),
+        shown.contains("2,787 sampled blocks") && shown.contains("heapline demo --trace > mix.ctf"),
         "{shown}"
     );
     let trace = std::fs::read(fixture("mix-ocaml53/trace.ctf")).unwrap();

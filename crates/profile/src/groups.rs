@@ -242,117 +242,28 @@ impl Groups {
             return None;
         }
         let profile = scope.profile();
-        let by_stack = scope.by_stack();
-        let group = |frame: u32| match frame {
-            NONE => NONE,
-            frame => self.of_frame[frame as usize],
-        };
         let tree = &profile.tree;
-        let mut below = vec![Amount::default(); tree.len()];
-        for (context, amount) in profile.contexts.iter().zip(&by_stack) {
-            below[context.node as usize] += *amount;
-        }
-        for node in tree.nodes().rev() {
-            let amount = below[node];
-            below[tree.parent[node] as usize] += amount;
-        }
         let mut sums = vec![Amount::default(); self.len()];
-        // A group counts where it is first met on the way down.
-        Descent::new(profile, |node| group(tree.frame[node]), self.len())
-            .walk(|node, group| sums[group as usize] += below[node]);
-        // The allocation itself may be in a frame that is not in the tree, because the function
-        // called itself through other lines, or in none at all.
-        for (context, amount) in (0..)
-            .zip(&by_stack)
-            .filter(|(_, amount)| !amount.is_empty())
-        {
-            let own = self.of_context[context as usize];
-            let node = profile.contexts[context as usize].node;
-            if !on_way(profile, node, |frame| group(frame) == own) {
-                sums[own as usize] += *amount;
+        // The last stack that each group was met in: it counts once in each.
+        let mut last = vec![NONE; self.len()];
+        for (stack, amount) in (0..).zip(scope.by_stack()) {
+            if amount.is_empty() {
+                continue;
             }
-            if self.of_context[context as usize] == self.unknown {
-                sums[self.unknown as usize] += *amount;
+            let mut meet = |group: u32| {
+                if group != NONE && last[group as usize] != stack {
+                    last[group as usize] = stack;
+                    sums[group as usize] += amount;
+                }
+            };
+            meet(self.of_context[stack as usize]);
+            let mut node = profile.contexts[stack as usize].node;
+            while node != ROOT {
+                meet(self.of_frame[tree.frame[node as usize] as usize]);
+                node = tree.parent[node as usize];
             }
         }
         Some(sums)
-    }
-}
-
-/// Whether a frame on the way from a node to the root fulfils a condition.
-fn on_way(profile: &Profile, mut node: u32, is_it: impl Fn(u32) -> bool) -> bool {
-    while node != ROOT {
-        if is_it(profile.tree.frame[node as usize]) {
-            return true;
-        }
-        node = profile.tree.parent[node as usize];
-    }
-    false
-}
-
-/// A way through the call tree from the root down that knows the groups above.
-struct Descent<G> {
-    group: G,
-    groups: usize,
-    /// The children of each node: those from `starts[node]` to before `starts[node + 1]`.
-    starts: Vec<u32>,
-    children: Vec<u32>,
-}
-
-impl<G: Fn(usize) -> u32> Descent<G> {
-    fn new(profile: &Profile, group: G, groups: usize) -> Self {
-        let tree = &profile.tree;
-        let mut starts = vec![0_u32; tree.len() + 1];
-        for node in tree.nodes() {
-            starts[tree.parent[node] as usize + 1] += 1;
-        }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut next = starts.clone();
-        let mut children = vec![0_u32; tree.len().saturating_sub(1)];
-        for (number, node) in (1_u32..).zip(tree.nodes()) {
-            let place = &mut next[tree.parent[node] as usize];
-            children[*place as usize] = number;
-            *place += 1;
-        }
-        Self {
-            group,
-            groups,
-            starts,
-            children,
-        }
-    }
-
-    /// Calls `first` with each node whose group is not further up.
-    fn walk(&self, mut first: impl FnMut(usize, u32)) {
-        let mut depth = vec![0_u32; self.groups];
-        // A node and how many of its children were seen.
-        let mut path = vec![(ROOT as usize, 0_u32)];
-        while let Some((node, seen)) = path.last_mut() {
-            let child = self.starts[*node] + *seen;
-            if child < self.starts[*node + 1] {
-                *seen += 1;
-                let child = self.children[child as usize] as usize;
-                let group = (self.group)(child);
-                if group != NONE {
-                    if depth[group as usize] == 0 {
-                        first(child, group);
-                    }
-                    depth[group as usize] += 1;
-                }
-                path.push((child, 0));
-            } else {
-                let node = *node;
-                path.pop();
-                if node != ROOT as usize {
-                    let group = (self.group)(node);
-                    if group != NONE {
-                        depth[group as usize] -= 1;
-                    }
-                }
-            }
-        }
     }
 }
 

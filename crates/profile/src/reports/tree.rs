@@ -530,12 +530,18 @@ impl Default for Drawing {
 impl Drawing {
     /// What is above all nodes that are shown.
     const TOP: u32 = 0;
+    /// More than anybody can look at. What is beyond is its caller's own; only a trace that was
+    /// made for it comes that far.
+    const MOST: usize = 1 << 22;
 
     fn key(&self, node: u32) -> u32 {
         self.key[node as usize]
     }
 
     fn child(&mut self, node: u32, key: u32) -> u32 {
+        if self.parent.len() >= Self::MOST && !self.children.contains_key(&(node, key)) {
+            return node;
+        }
         let len = u32::try_from(self.parent.len()).unwrap_or(NONE);
         let child = *self.children.entry((node, key)).or_insert(len);
         if child == len {

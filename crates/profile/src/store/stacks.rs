@@ -16,7 +16,7 @@ pub(crate) const ROOT: u32 = 0;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// More than any program needs; a crafted trace may want billions.
-const MOST_NODES: usize = 1 << 26;
+const MOST_NODES: usize = 1 << 25;
 
 /// Paths through the program, outermost caller at the root.
 #[derive(Debug)]
@@ -52,15 +52,12 @@ pub(crate) struct StackTable {
     tree: CallTree,
     /// How many frames each node is away from the root.
     depth: Vec<u32>,
-    function: Vec<u32>,
     /// The child of each node that was met last; [`ROOT`] if it has none.
     recent: Vec<u32>,
     /// All children of nodes that have several.
     children: HashMap<(u32, u32), u32>,
     contexts: Vec<Context>,
     numbers: HashMap<Context, u32>,
-    /// The context of each node that was met last.
-    recent_context: Vec<u32>,
     names: Names,
     /// The current stack of each domain.
     domains: HashMap<u16, Vec<Entry>>,
@@ -86,6 +83,8 @@ pub(crate) struct Names {
     /// Where the frames of each location start and end.
     places: Vec<(u32, u32)>,
     frames: Vec<Name>,
+    /// The function of each frame.
+    functions: Vec<u32>,
 }
 
 /// A frame and its function.
@@ -103,12 +102,14 @@ impl Names {
         }
         let start = number(self.frames.len());
         self.frames.extend_from_slice(frames);
+        for name in frames {
+            let frame = name.frame as usize;
+            if self.functions.len() <= frame {
+                self.functions.resize(frame + 1, NONE);
+            }
+            self.functions[frame] = name.function;
+        }
         self.places[location] = (start, number(self.frames.len()));
-    }
-
-    fn get(&self, location: u32) -> &[Name] {
-        let (start, end) = self.places[location as usize];
-        &self.frames[start as usize..end as usize]
     }
 }
 
@@ -135,7 +136,7 @@ struct Path {
 impl Path {
     /// Moves to another node. What both paths share is left alone, so this costs no more than the
     /// frames that were pushed since the last time.
-    fn go_to(&mut self, node: u32, tree: &CallTree, depth: &[u32], functions: &[u32]) {
+    fn go_to(&mut self, node: u32, tree: &CallTree, depth: &[u32], names: &Names) {
         let mut ancestor = node;
         while self.nodes.get(depth[ancestor as usize] as usize) != Some(&ancestor) {
             self.missing.push(ancestor);
@@ -145,7 +146,8 @@ impl Path {
         self.nodes.truncate(shared);
         self.functions.truncate(shared);
         while let Some(node) = self.missing.pop() {
-            self.push(node, functions[node as usize]);
+            let frame = tree.frame[node as usize];
+            self.push(node, names.functions[frame as usize]);
         }
     }
 
@@ -189,9 +191,7 @@ impl StackTable {
             depth: vec![0],
             recent: vec![ROOT],
             children: HashMap::new(),
-            recent_context: vec![0],
             names: Names::default(),
-            function: vec![NONE],
             contexts: vec![nowhere],
             numbers: HashMap::from([(nowhere, 0)]),
             domains: HashMap::new(),
@@ -225,11 +225,22 @@ impl StackTable {
         self.current.truncate(shared);
         let mut node = self.current.last().map_or(ROOT, |entry| entry.node);
         let mut last = None;
-        for &location in new {
+        let mut known = new.iter();
+        for &location in known.by_ref() {
+            let nodes = self.tree.len();
             let call = self.call(node, location);
             node = self.calls[call].to;
             self.current.push(Entry { location, node });
             last = Some(call);
+            if self.tree.len() > nodes {
+                break;
+            }
+        }
+        // Nothing was ever called from a node that is new: there is nothing to look up.
+        for &location in known {
+            node = self.extend(node, location, Self::add);
+            self.current.push(Entry { location, node });
+            last = None;
         }
         // What was cut off is the allocation itself.
         let site = match self.current.last() {
@@ -276,17 +287,27 @@ impl StackTable {
     /// The node for a location called from a node.
     #[inline(never)]
     fn step(&mut self, from: u32, location: u32) -> u32 {
-        let mut node = from;
         if self.collapse {
-            self.path
-                .go_to(from, &self.tree, &self.depth, &self.function);
+            self.path.go_to(from, &self.tree, &self.depth, &self.names);
         }
-        for i in 0..self.names.get(location).len() {
-            let Name { frame, function } = self.names.get(location)[i];
+        self.extend(from, location, Self::child)
+    }
+
+    /// Goes from a node, to which the path leads, to the frames of a location.
+    #[inline]
+    fn extend(
+        &mut self,
+        mut node: u32,
+        location: u32,
+        child: impl Fn(&mut Self, u32, u32) -> u32,
+    ) -> u32 {
+        let (start, end) = self.names.places[location as usize];
+        for i in start..end {
+            let Name { frame, function } = self.names.frames[i as usize];
             if self.collapse && self.path.has(function) {
                 continue;
             }
-            let child = self.child(node, frame, function);
+            let child = child(self, node, frame);
             if child == node {
                 self.shortened += 1;
                 break;
@@ -300,11 +321,11 @@ impl StackTable {
     }
 
     #[inline]
-    fn child(&mut self, node: u32, frame: u32, function: u32) -> u32 {
+    fn child(&mut self, node: u32, frame: u32) -> u32 {
         let recent = self.recent[node as usize];
         if recent == ROOT {
             // The first child: no need to look for others, and for most nodes it stays so.
-            return self.add(node, frame, function);
+            return self.add(node, frame);
         }
         if self.tree.frame[recent as usize] == frame {
             return recent;
@@ -313,7 +334,7 @@ impl StackTable {
             self.recent[node as usize] = child;
             return child;
         }
-        let child = self.add(node, frame, function);
+        let child = self.add(node, frame);
         if child != node {
             self.children.insert((node, frame), child);
             // The child that was the only one so far is not among them yet.
@@ -324,7 +345,7 @@ impl StackTable {
     }
 
     /// A new node; the old one if there are too many.
-    fn add(&mut self, node: u32, frame: u32, function: u32) -> u32 {
+    fn add(&mut self, node: u32, frame: u32) -> u32 {
         if self.tree.len() == MOST_NODES {
             return node;
         }
@@ -332,23 +353,17 @@ impl StackTable {
         self.tree.parent.push(node);
         self.tree.frame.push(frame);
         self.depth.push(self.depth[node as usize] + 1);
-        self.function.push(function);
         self.recent.push(ROOT);
-        self.recent_context.push(0);
         self.recent[node as usize] = child;
         child
     }
 
     fn number(&mut self, context: Context) -> u32 {
-        let recent = &mut self.recent_context[context.node as usize];
-        if self.contexts[*recent as usize] != context {
-            let contexts = &mut self.contexts;
-            *recent = *self.numbers.entry(context).or_insert_with(|| {
-                contexts.push(context);
-                number(contexts.len() - 1)
-            });
-        }
-        *recent
+        let contexts = &mut self.contexts;
+        *self.numbers.entry(context).or_insert_with(|| {
+            contexts.push(context);
+            number(contexts.len() - 1)
+        })
     }
 
     pub(crate) fn finish(mut self, column: Vec<u32>) -> Built {

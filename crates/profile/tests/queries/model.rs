@@ -102,7 +102,17 @@ pub(crate) fn blocks(trace: &OwnedTrace) -> (Vec<Block>, Vec<u64>) {
         } = happened
         {
             numbers.insert(*id, blocks.len());
-            let stack = stack.iter().flat_map(|code| frames(trace, *code));
+            // A frame of the runtime, of which the program itself knows nothing, counts only where
+            // it allocates.
+            let innermost = stack.len().saturating_sub(1);
+            let stack = stack.iter().enumerate().flat_map(|(depth, code)| {
+                let is_nameless = trace.locations.get(code).is_some_and(Vec::is_empty);
+                if is_nameless && depth < innermost {
+                    Vec::new()
+                } else {
+                    frames(trace, *code)
+                }
+            });
             blocks.push(Block {
                 birth: event,
                 promotion: None,
