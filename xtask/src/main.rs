@@ -9,6 +9,7 @@
 
 mod bench;
 mod command;
+mod consumers;
 mod fuzz;
 mod setup;
 mod test;
@@ -21,7 +22,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test      set up what is missing, then check everything: format, lints, tests, docs,
-            fuzz targets, and what the README promises
+            fuzz targets, exports in the programs that they are for, and what the README
+            promises
   fuzz [S]  run each fuzz target for S seconds (60 if not given)
   bench [TRACE]
             speed of reading, writing and dumping, and instruction counts

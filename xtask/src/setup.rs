@@ -4,10 +4,15 @@ use crate::command::{Outcome, exists, program};
 
 /// Installs a Debian package unless `command` is there.
 pub(crate) fn debian(command: &str, package: &str) -> Outcome {
-    if exists(command) {
+    debian_unless(exists(command), package)
+}
+
+/// Installs a Debian package unless what it has is there.
+pub(crate) fn debian_unless(is_there: bool, package: &str) -> Outcome {
+    if is_there {
         return Ok(());
     }
-    println!("{command} is missing: installing {package}");
+    println!("{package} is missing: installing it");
     let install = "apt-get update -q && apt-get install -qy --no-install-recommends";
     let sudo = if is_root() { "" } else { "sudo " };
     program("sh", &["-c", &format!("{sudo}sh -c '{install} {package}'")])

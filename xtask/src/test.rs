@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change is done.
 
 use crate::command::{Outcome, cargo};
-use crate::{fuzz, setup};
+use crate::{consumers, fuzz, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
 const FUZZ_SECONDS: u32 = 15;
@@ -32,6 +32,8 @@ pub(crate) fn run() -> Outcome {
     ];
     cargo(&[&bare[..], &["--", "-D", "warnings"]].concat()).run()?;
     cargo(&["test", "--locked", "--workspace"]).run()?;
+    cargo(&["build", "--locked"]).run()?;
+    consumers::check()?;
     cargo(&[
         "doc",
         "--locked",

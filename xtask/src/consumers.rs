@@ -1,0 +1,65 @@
+//! The programs that exports are written for open them.
+
+use std::path::PathBuf;
+
+use crate::command::{Outcome, exists, program, root};
+use crate::setup;
+
+/// One with everything, several domains, no names, nothing at all, stacks that were cut.
+const TRACES: [&str; 5] = [
+    "fixtures/mix-ocaml53/trace.ctf",
+    "fixtures/generated/domains.ctf",
+    "fixtures/odd/stripped.ctf",
+    "fixtures/odd/empty.ctf",
+    "fixtures/odd/t1000.ctf",
+];
+
+/// Installs them where later runs find them, and checks the exports of the built program.
+pub(crate) fn check() -> Outcome {
+    setup::debian_unless(exists("python3"), "python3")?;
+    let has_venv = program("python3", &["-c", "import ensurepip"])
+        .output()
+        .is_ok();
+    setup::debian_unless(has_venv, "python3-venv")?;
+    setup::debian_unless(exists("npm"), "npm")?;
+    setup::debian_unless(program("go", &["version"]).output().is_ok(), "golang-go")?;
+
+    let cache = cache()?;
+    let folder = root().join("tests/consumers");
+    let text = |path: PathBuf| path.display().to_string();
+    let python = text(cache.join("venv/bin/python"));
+    if !exists(&python) {
+        program("python3", &["-m", "venv", &text(cache.join("venv"))]).run()?;
+    }
+    let requirements = text(folder.join("requirements.txt"));
+    program(
+        &python,
+        &["-m", "pip", "install", "--quiet", "-r", &requirements],
+    )
+    .run()?;
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(folder.join(name), cache.join(name))
+            .map_err(|error| format!("cannot write to {}: {error}", cache.display()))?;
+    }
+    let npm = text(cache.clone());
+    program("npm", &["ci", "--ignore-scripts", "--prefix", &npm]).run()?;
+
+    let schema = cache.join("node_modules/speedscope/dist/release/file-format-schema.json");
+    let script = text(folder.join("check.py"));
+    let heapline = text(root().join("target/debug/heapline"));
+    let schema = text(schema);
+    let arguments = [&[&*script, &*heapline, &*schema][..], &TRACES[..]].concat();
+    program(&python, &arguments).run()
+}
+
+/// A folder outside of the checkout, which survives it.
+fn cache() -> Outcome<PathBuf> {
+    let base = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(base) => PathBuf::from(base),
+        None => PathBuf::from(std::env::var_os("HOME").ok_or("there is no HOME")?).join(".cache"),
+    };
+    let cache = base.join("heapline/consumers");
+    std::fs::create_dir_all(&cache)
+        .map_err(|error| format!("cannot make {}: {error}", cache.display()))?;
+    Ok(cache)
+}
