@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 3] = ["reader", "locations", "round_trip"];
+const TARGETS: [&str; 4] = ["reader", "locations", "round_trip", "profile"];
 
 /// What cargo-fuzz passes for coverage.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -71,9 +71,15 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "ctf") {
                 let mut bytes = fs::read(&path)?;
-                if target == "reader" {
+                match target {
                     // This target takes its options from the first byte.
-                    bytes.insert(0, 0xf0);
+                    "reader" => bytes.insert(0, 0xf0),
+                    // And this one a query from the first line.
+                    "profile" => {
+                        let query = b"live at peak and (size > 3w or inside \"M*\")\n";
+                        bytes.splice(0..0, query.iter().copied());
+                    }
+                    _ => {}
                 }
                 let name: Vec<_> = path
                     .iter()

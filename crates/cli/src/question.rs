@@ -117,6 +117,9 @@ impl Filter {
         if self.estimator == EstimatorName::Count {
             text += " --estimator count";
         }
+        if self.keep_recursion {
+            text += " --keep-recursion";
+        }
         text
     }
 }

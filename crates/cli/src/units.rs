@@ -81,9 +81,16 @@ pub(crate) fn estimated_change(estimate: Estimate) -> String {
 /// What a group is called, and where it is.
 pub(crate) fn label(label: &Label) -> String {
     match &label.place {
-        Some(place) => format!("{} ({place})", label.name),
-        None => label.name.clone(),
+        Some(place) => printable(&format!("{} ({place})", label.name)),
+        None => printable(&label.name),
     }
+}
+
+/// Text of a trace without what would control the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// How long half of something lasts: longer than the whole run, if that is not known.
@@ -252,6 +259,15 @@ mod tests {
         assert_eq!(seconds(1.5), "1.50 s");
         assert_eq!(seconds(123.4), "2 min 3 s");
         assert_eq!(seconds(7321.0), "2 h 2 min");
+    }
+
+    #[test]
+    fn names_do_not_control_the_terminal() {
+        let hostile = Label {
+            name: "\u{1b}[2Jf\n".to_owned(),
+            ..Label::default()
+        };
+        assert_eq!(label(&hostile), "\u{fffd}[2Jf\u{fffd}");
     }
 
     #[test]

@@ -96,8 +96,8 @@ fn groups_by(scope: &Scope<'_>, slot: u64, most: usize) -> Option<Vec<Group>> {
         if groups.len() > most {
             return;
         }
-        let allocated = block.allocated / slot * slot;
-        let collected = block.collected.map(|time| time / slot * slot);
+        let allocated = block.from / slot * slot;
+        let collected = block.until.map(|time| time / slot * slot);
         let place = *places
             .entry((block.stack, allocated, collected))
             .or_insert_with(|| {
@@ -163,8 +163,8 @@ fn curve(scope: &Scope<'_>) -> Vec<(u64, f64, u32)> {
     };
     scope.for_each_block(|block| {
         let bytes = block.amount.bytes.value;
-        change(block.allocated, bytes);
-        if let Some(time) = block.collected {
+        change(block.from, bytes);
+        if let Some(time) = block.until {
             change(time, -bytes);
         }
     });

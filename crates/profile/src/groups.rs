@@ -186,10 +186,10 @@ impl Groups {
         let of_context = (0..)
             .take(profile.contexts.len())
             .map(|context| match view.by {
-                GroupBy::Address => match profile.contexts[context as usize].site {
-                    NONE => unknown,
-                    site => table.number(address_label(profile, site)),
-                },
+                GroupBy::Address if is_visible_site(profile, context, &of_frame) => {
+                    let site = profile.contexts[context as usize].site;
+                    table.number(address_label(profile, site))
+                }
                 _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
             })
             .collect();
@@ -284,6 +284,14 @@ impl Table {
         self.labels.push(label.clone());
         self.numbers.insert(label, number);
         number
+    }
+}
+
+/// Whether the frame of the allocation itself is known and not hidden.
+fn is_visible_site(profile: &Profile, context: u32, of_frame: &[u32]) -> bool {
+    match profile.site_frame(context) {
+        NONE => false,
+        frame => of_frame[frame as usize] != NONE,
     }
 }
 

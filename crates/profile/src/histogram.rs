@@ -30,10 +30,6 @@ impl LogHistogram {
         }
     }
 
-    pub(crate) fn total(&self) -> f64 {
-        self.weights.iter().sum()
-    }
-
     /// The buckets that are not empty: the least value of each, and its weight.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
         self.weights
@@ -98,20 +94,28 @@ impl Survival {
 
     /// The curve: it starts at 1 and steps down at each age at which some died.
     pub(crate) fn curve(&self) -> Vec<(u64, f64)> {
-        let mut at_risk = self.died.total() + self.alive.total();
-        let mut alive = self.alive.iter().peekable();
-        let mut share = 1.0;
-        let mut curve = Vec::new();
-        for (age, died) in self.died.iter() {
-            // Who was last seen before this age is not at risk any more.
-            while let Some((_, gone)) = alive.next_if(|&(seen, _)| seen < age) {
-                at_risk -= gone;
+        let died: Vec<(u64, f64)> = self.died.iter().collect();
+        let alive: Vec<(u64, f64)> = self.alive.iter().collect();
+        // Those at risk at an age are those that were seen at that age or older. They are added up
+        // from the oldest: taking away would lose digits.
+        let mut at_risk = vec![0.0; died.len()];
+        let (mut sum, mut next) = (0.0, alive.len());
+        for (i, &(age, weight)) in died.iter().enumerate().rev() {
+            while next > 0 && alive[next - 1].0 >= age {
+                next -= 1;
+                sum += alive[next].1;
             }
-            share *= (1.0 - died / at_risk).clamp(0.0, 1.0);
-            at_risk -= died;
-            curve.push((age, share));
+            sum += weight;
+            at_risk[i] = sum;
         }
-        curve
+        let mut share = 1.0;
+        died.iter()
+            .zip(at_risk)
+            .map(|(&(age, died), at_risk)| {
+                share *= 1.0 - died / at_risk;
+                (age, share)
+            })
+            .collect()
     }
 
     /// The age that a share of all does not live longer than; `None` if more than the rest was

@@ -40,6 +40,11 @@ pub struct SampledBlock {
     pub promoted: Option<u64>,
     /// When it was collected, if it was.
     pub collected: Option<u64>,
+    /// When the part of its life that counts begins: its allocation, or its promotion if the
+    /// query is about the major heap.
+    pub from: u64,
+    /// When that part ends, if it does.
+    pub until: Option<u64>,
     /// Words, without the header.
     pub length: u64,
     /// How many of its words, header included, were sampled.
@@ -187,6 +192,8 @@ impl<'a> Scope<'a> {
                 allocated: time(blocks.birth[i]),
                 promoted: perhaps(blocks.promotion[i]),
                 collected: perhaps(blocks.death[i]),
+                from: time(stay.start),
+                until: perhaps(stay.end),
                 length: kind.length,
                 samples: kind.samples,
                 source: kind.source,

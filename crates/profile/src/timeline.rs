@@ -14,7 +14,9 @@ pub(crate) struct Timeline {
 impl Timeline {
     const SHIFT: u32 = 12;
 
+    /// So many equal parts, one at least.
     pub(crate) fn new(profile: &Profile, parts: usize) -> Self {
+        let parts = parts.max(1);
         let end = profile.micros(profile.end());
         let ends: Vec<u32> = (1..=parts)
             .map(|part| profile.after(time(end, part, parts)).0)
@@ -53,6 +55,9 @@ impl Timeline {
 /// The end of a part, in microseconds: the whole, divided as memtrace's viewer divides it, in
 /// nanoseconds that are rounded.
 pub(crate) fn time(whole: u64, part: usize, parts: usize) -> u64 {
+    if part == parts {
+        return whole;
+    }
     let nanos = (whole as f64 * 1000.0 * (part as f64 / parts as f64)).round();
     #[expect(
         clippy::cast_possible_truncation,

@@ -11,7 +11,8 @@ use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table, WARN};
 use crate::input::Input;
 use crate::question::{Filter, Json};
 use crate::units::{
-    bytes, count_short, estimated_bytes, estimated_change, estimated_count_short, label, share,
+    bytes, count, count_short, estimated_bytes, estimated_change, estimated_count_short, label,
+    share,
 };
 
 /// Check that a trace keeps to budgets; exit with 1 if it does not
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "0%", value_name = "SHARE", value_parser = share, requires = "against")]
     tolerance: f64,
 
-    /// Fail also if it is too close to call
+    /// Fail also if it is too close to call, or if the trace is damaged
     #[arg(long)]
     sure: bool,
 
@@ -69,6 +70,9 @@ struct Estimate {
 #[derive(Serialize)]
 struct Checked {
     passed: bool,
+    /// Things found wrong with the trace.
+    flaws: u64,
+    lost_allocations: u64,
     verdicts: Vec<Verdict>,
 }
 
@@ -104,7 +108,15 @@ impl Args {
             Outcome::TooClose => !self.sure,
             Outcome::Broken => false,
         });
-        let report = Checked { passed, verdicts };
+        let flaws = profile.damage().count;
+        // A damaged trace has less than there was.
+        let passed = passed && !(self.sure && flaws > 0);
+        let report = Checked {
+            passed,
+            flaws,
+            lost_allocations: profile.damage().lost_allocations,
+            verdicts,
+        };
         self.json.print(&report, text)?;
         Ok(ExitCode::from(u8::from(!passed)))
     }
@@ -129,6 +141,12 @@ impl Args {
 
 fn text(report: &Checked) -> String {
     let mut page = Page::default();
+    if report.flaws > 0 {
+        page.block(&format!(
+            "{WARN}damaged{WARN:#}    at least {} allocations are lost: there was more than is counted here\n",
+            count(report.lost_allocations)
+        ));
+    }
     for verdict in &report.verdicts {
         let (word, style) = match verdict.outcome {
             Outcome::Kept => ("kept     ", GOOD),
@@ -144,11 +162,18 @@ fn text(report: &Checked) -> String {
             (estimated_bytes(verdict.value), bytes(verdict.limit))
         };
         page.block(&format!("{style}{word}{style:#}  {}\n", verdict.budget));
-        page.block(&format!(
-            "           {value}, the limit is {limit}   {FAINT}95 % between {} and {}{FAINT:#}\n",
-            plain(verdict, verdict.value.low),
-            plain(verdict, verdict.value.high)
-        ));
+        page.block(&match (verdict.before, verdict.excess) {
+            (Some(before), Some(excess)) => format!(
+                "           {value}, before {}: {} beyond what is allowed\n",
+                estimated_bytes(before),
+                estimated_change(excess)
+            ),
+            _ => format!(
+                "           {value}, the limit is {limit}   {FAINT}95 % between {} and {}{FAINT:#}\n",
+                plain(verdict, verdict.value.low),
+                plain(verdict, verdict.value.high)
+            ),
+        });
         if !verdict.evidence.is_empty() {
             let mut table = Table::new(
                 &[("", Align::Right), ("", Align::Right), ("", Align::Left)],
@@ -156,8 +181,13 @@ fn text(report: &Checked) -> String {
             );
             for row in &verdict.evidence {
                 let change = row.change.map_or_else(String::new, estimated_change);
+                let amount = if verdict.in_blocks {
+                    estimated_count_short(row.figures.blocks)
+                } else {
+                    estimated_bytes(row.figures.bytes)
+                };
                 table.row(vec![
-                    (estimated_bytes(row.figures.bytes), FAINT),
+                    (amount, FAINT),
                     (change, FAINT),
                     (label(&row.label), FAINT),
                 ]);

@@ -14,7 +14,9 @@ use serde::Serialize;
 use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table};
 use crate::input::Input;
 use crate::question::{By, Filter, Json, Look};
-use crate::units::{bytes, count, estimated_bytes, estimated_change, label, signed_count_short};
+use crate::units::{
+    bytes, count, estimated_bytes, estimated_change, label, seconds, signed_count_short,
+};
 
 /// Show what changed between two traces, or two parts of one, and whether it is real
 ///
@@ -84,9 +86,9 @@ pub(crate) struct Args {
 enum Of {
     /// What was allocated
     Allocated,
-    /// What was alive at the peak; of a window, at its beginning
+    /// What was alive at the peak of each trace
     Peak,
-    /// What was alive at the end
+    /// What was alive at the end of each trace or window
     End,
 }
 
@@ -178,14 +180,23 @@ impl Args {
         let scope = self.filter.scope(profile)?;
         let side = |window: &Window| {
             let (from, to) = window.moments(profile, scope.estimator());
+            if from >= to {
+                anyhow::bail!(
+                    "nothing happens in the window {}; the run lasts {}",
+                    window.text(),
+                    seconds(profile.duration())
+                );
+            }
             match self.of {
-                Of::Allocated => scope.allocated_in((from, to)),
-                Of::Peak => scope.live_at(from),
-                Of::End => scope.live_at(to),
+                Of::Allocated => Ok(scope.allocated_in((from, to))),
+                Of::End => Ok(scope.live_at(to)),
+                Of::Peak => anyhow::bail!(
+                    "a window has no peak of its own; --of end compares what is alive at its end"
+                ),
             }
         };
         let names = [before.text().to_owned(), after.text().to_owned()];
-        self.print(&side(&before), &side(&after), 1.0, names)
+        self.print(&side(&before)?, &side(&after)?, 1.0, names)
     }
 
     fn print(
@@ -224,8 +235,7 @@ impl Args {
         let diff = &report.diff;
         let what = match self.of {
             Of::Allocated => "Allocated",
-            Of::Peak if self.windows.is_empty() => "Alive at the peak",
-            Of::Peak => "Alive at the beginning",
+            Of::Peak => "Alive at the peak",
             Of::End => "Alive at the end",
         };
         page.title(what);
@@ -283,7 +293,8 @@ impl Args {
                 (diff.by.name(), Align::Left),
             ],
             6,
-        );
+        )
+        .droppable(&[4, 2, 3]);
         for row in &diff.rows {
             let change = &row.change;
             let style = match change.is_real {
@@ -314,10 +325,13 @@ impl Args {
                 count(diff.hidden_rows as u64)
             ));
         }
-        page.note(&format!(
-            "● real, ○ perhaps chance: {} real changes, of which one in twenty is not, on average.",
-            count(diff.real_changes as u64)
-        ));
+        page.note(&match diff.real_changes {
+            0 => "○ may be chance: no change is known to be real.".to_owned(),
+            n => format!(
+                "● real, ○ may be chance. {} called real; on average one in twenty is not.",
+                count(n as u64)
+            ),
+        });
         page.finish()
     }
 }

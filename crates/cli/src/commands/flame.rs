@@ -56,13 +56,23 @@ enum Format {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let extension = self.output.extension().unwrap_or_default();
+        let is_svg = match self.format {
+            Some(format) => format == Format::Svg,
+            None if ["png", "jpg", "jpeg", "pdf", "html"]
+                .iter()
+                .any(|e| extension == *e) =>
+            {
+                anyhow::bail!(
+                    "{} cannot be made; flame graphs are .svg pictures or folded stacks",
+                    self.output.display()
+                )
+            }
+            None => extension == "svg",
+        };
         let hidden = self.look.view(By::Function)?.hidden;
         let profile = self.question.load()?;
         let scope = self.question.scope(&profile)?.hiding(&hidden);
-        let is_svg = match self.format {
-            Some(format) => format == Format::Svg,
-            None => self.output.extension().is_some_and(|name| name == "svg"),
-        };
         let leaf = if self.sites {
             Leaf::Site
         } else {

@@ -86,7 +86,7 @@ impl Args {
             estimated_bytes(report.total.allocated.bytes),
             report.by.name()
         ));
-        if report.rows.is_empty() {
+        if report.subject.sampled_blocks == 0 {
             page.note("No block was sampled, or none that the query selects.");
             return page.finish();
         }
@@ -106,7 +106,12 @@ impl Args {
             ],
             10,
         )
-        .droppable(&[6, 7, 5, 8, 2]);
+        .droppable(match self.sort {
+            // The column that rows are sorted by stays.
+            Sort::Inclusive => &[6, 7, 5, 8],
+            Sort::Blocks => &[6, 7, 8, 2],
+            _ => &[6, 7, 5, 8, 2],
+        });
         for row in &report.rows {
             table.row(cells(row, report));
         }
@@ -129,8 +134,8 @@ impl Args {
         ));
         if !report.subject.is_exact {
             page.note(
-                "± is the 95 % interval of the first column. Rows in grey are too small to tell \
-                 from noise.",
+                "± is the 95 % interval of the first column. What has an error as large as itself \
+                 cannot be told from noise.",
             );
         }
         let by = self.by.to_possible_value();
@@ -170,10 +175,11 @@ fn cells(row: &Hotspot, report: &Hotspots) -> Vec<(String, Style)> {
             row.promoted_percent
                 .map_or_else(String::new, |percent| format!("{percent:.0} %")),
         ),
-        cell(duration_or_longer(
-            row.lifetime.p50,
-            report.subject.duration,
-        )),
+        cell(if allocated.samples == 0 {
+            "-".to_owned()
+        } else {
+            duration_or_longer(row.lifetime.p50, report.subject.duration)
+        }),
         cell(sparkline(&row.growth)),
         cell(label(&row.label)),
     ]

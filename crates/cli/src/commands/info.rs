@@ -13,7 +13,9 @@ use serde::Serialize;
 use crate::draw::{BAD, FAINT, Page};
 use crate::input::{Input, warn_of_left_out};
 use crate::output::{to_stdout, to_stdout_styled};
-use crate::units::{bytes, count, estimated_bytes, estimated_count, percent, rate, seconds};
+use crate::units::{
+    bytes, count, estimated_bytes, estimated_count, percent, printable, rate, seconds,
+};
 
 /// Show what a trace is, what is in it, and what is wrong with it
 #[derive(Debug, clap::Args)]
@@ -88,16 +90,18 @@ fn text(overview: &Overview, file: &str, file_size: Option<u64>) -> String {
     let mut page = Page::default();
     let trace = &overview.trace;
     let program = trace.executable_name.rsplit('/').next().unwrap_or_default();
-    page.title(program);
+    page.title(&printable(program));
     page.row(
         "Program",
         format_args!(
             "{} (pid {}) on {}",
-            trace.executable_name, trace.pid, trace.host_name
+            printable(&trace.executable_name),
+            trace.pid,
+            printable(&trace.host_name)
         ),
     );
     if let Some(context) = &trace.context {
-        page.row("Context", format_args!("{context}"));
+        page.row("Context", format_args!("{}", printable(context)));
     }
     page.row(
         "Recorded",

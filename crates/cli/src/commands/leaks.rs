@@ -89,7 +89,8 @@ impl Args {
                     (report.by.name(), Align::Left),
                 ],
                 5,
-            );
+            )
+            .droppable(&[1, 4, 2]);
             for row in &report.rows {
                 let (shape, style) = shape(row.shape);
                 let live: Vec<f64> = row

@@ -149,16 +149,13 @@ impl Args {
         }));
         let highest = largest(&report.total.high);
         let last = report.total.values.last().copied().unwrap_or(0.0);
-        let at = report
-            .total
-            .high
-            .iter()
-            .position(|&value| value >= highest)
-            .map_or(0.0, |i| report.times[i]);
+        let at = report.total.high.iter().position(|&value| value >= highest);
+        let time = |point: Option<usize>| seconds(point.map_or(0.0, |point| report.times[point]));
         page.line(format_args!(
-            "highest {} by {}, at the end {}",
+            "highest {} between {} and {}, at the end {}",
             self.measure.format(highest),
-            seconds(at),
+            time(at.and_then(|point| point.checked_sub(1))),
+            time(at),
             self.measure.format(last)
         ));
         if report.groups.is_empty() {

@@ -230,7 +230,8 @@ fn segments(page: &mut Page, segments: &[Segment]) {
             ("live at end", Align::Right),
         ],
         4,
-    );
+    )
+    .droppable(&[6, 4, 7, 5, 8]);
     let rate = |segment: &Segment| segment.allocation_rate.map_or(0.0, |rate| rate.value);
     let fastest = segments.iter().map(rate).fold(0.0, f64::max);
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}"));

@@ -6,7 +6,8 @@ use heapline_profile::reports::{self, Ranking, RankingKind, Summary};
 use crate::draw::{Align, FAINT, Page, Table, bar};
 use crate::question::{By, Json, Look, Question};
 use crate::units::{
-    bytes, count, estimated_bytes, estimated_count, estimated_count_short, label, seconds,
+    bytes, count, estimated_bytes, estimated_count, estimated_count_short, label, printable,
+    seconds,
 };
 
 /// Show the totals, the peak, and the five lists that matter
@@ -54,7 +55,7 @@ pub(super) fn text(report: &Summary, command: &dyn Fn(&str, &str) -> String) -> 
     let mut page = Page::default();
     let subject = &report.subject;
     let program = subject.program.rsplit('/').next().unwrap_or_default();
-    page.title(program);
+    page.title(&printable(program));
     let per_second = |rate: Option<heapline_profile::Estimate>| {
         rate.map_or_else(String::new, |rate| format!("{}/s", bytes(rate.value)))
     };

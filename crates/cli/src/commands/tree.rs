@@ -136,6 +136,13 @@ impl Args {
                 page.title("Called by");
                 nodes(&mut page, &report.callers, inside.bytes.value, false);
                 page.title("Calls");
+                if let Some(own) = report.focus_own.filter(|own| own.samples > 0) {
+                    page.note(&format!(
+                        "{} is its own, {}.",
+                        bytes(own.bytes.value),
+                        crate::units::percent(own.bytes.value, inside.bytes.value)
+                    ));
+                }
                 nodes(&mut page, &report.nodes, inside.bytes.value, true);
             }
         }

@@ -24,8 +24,10 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The narrowest that the flexible column becomes.
+    /// The narrowest that the flexible column is made while others can be left out.
     const LEAST: usize = 28;
+    /// The narrowest that it becomes.
+    const NARROWEST: usize = 12;
     const GAP: usize = 2;
 
     pub(crate) fn new(columns: &[(&str, Align)], flexible: usize) -> Self {
@@ -84,7 +86,7 @@ impl Table {
         let flexible = &mut widths[self.flexible];
         *flexible = flexible
             .saturating_sub(too_much)
-            .max((*flexible).min(Self::LEAST));
+            .max((*flexible).min(Self::NARROWEST));
 
         let mut text = String::new();
         if self.columns.iter().any(|(title, _)| !title.is_empty()) {

@@ -34,6 +34,12 @@ pub enum Lifetime {
     Words(f64),
 }
 
+impl Lifetime {
+    pub(super) fn is_time(self) -> bool {
+        matches!(self, Self::Micros(_))
+    }
+}
+
 /// An amount of memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {

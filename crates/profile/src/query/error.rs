@@ -60,12 +60,17 @@ impl fmt::Display for QueryError {
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .collect();
-        let before = one_line.get(..self.start).unwrap_or("").chars().count();
+        let before: String = one_line
+            .get(..self.start)
+            .unwrap_or("")
+            .chars()
+            .map(|_| ' ')
+            .collect();
         let marked = one_line.get(self.start..self.end).unwrap_or("");
         let marks = "^".repeat(marked.chars().count().max(1));
         writeln!(f, "{}", self.message)?;
         writeln!(f, "  {one_line}")?;
-        write!(f, "  {:before$}{marks} expected {}", "", self.expected)
+        write!(f, "  {before}{marks} expected {}", self.expected)
     }
 }
 

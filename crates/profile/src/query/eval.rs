@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
             }
             Clause::LiveIn(span) => {
                 let (from, to) = self.moments(span);
-                self.stays(|start, end| start < to && end >= from)
+                self.stays(|start, end| from <= to && start < to && end >= from)
             }
             Clause::Allocated(when) => {
                 let (from, to) = self.events(when);

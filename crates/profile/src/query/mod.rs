@@ -22,6 +22,7 @@ pub(crate) use ast::{Clause, Expr};
 pub use error::QueryError;
 pub use pattern::Pattern;
 pub use token::Comparison;
+pub(crate) use token::{TokenKind, tokens};
 
 use crate::estimate::Estimator;
 use crate::selection::Selection;
@@ -152,5 +153,33 @@ impl Window {
     pub fn moments(&self, profile: &Profile, estimator: Estimator) -> (Moment, Moment) {
         let times = eval::Times { profile, estimator };
         (times.before(&self.span.from), times.before(&self.span.to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_in_long_queries_are_shown_too() {
+        let text = format!("{}sise > 3", "size > 3 and ".repeat(10_000));
+        let error = Query::parse(&text).unwrap_err().to_string();
+        assert!(error.contains("^^^^"), "{}", error.len());
+    }
+
+    #[test]
+    fn dates_can_be_either_end_of_a_range() {
+        let text = "allocated in \"2026-11-15 14:30:00\"..\"2026-11-15 14:31:00\"";
+        assert!(Query::parse(text).is_ok());
+        assert!(Window::parse("@14:30..@14:31").is_ok());
+    }
+
+    #[test]
+    fn times_and_memory_are_not_compared() {
+        for text in ["lifetime in 1MiB..2s", "lifetime in 1s..1MiB"] {
+            let error = Query::parse(text).unwrap_err();
+            assert_eq!(error.message, "one end is a time, the other is not");
+        }
+        assert!(Query::parse("lifetime in 1kw..1MiB").is_ok());
     }
 }

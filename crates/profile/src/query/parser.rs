@@ -146,7 +146,16 @@ impl Parser {
             "collected" => Clause::Collected(self.when()?),
             "promoted" => Clause::Promoted(self.when()?),
             "size" => Clause::Size(self.test(A_SIZE, amount::size)?),
-            "lifetime" => Clause::Lifetime(self.test(A_LIFETIME, amount::lifetime)?),
+            "lifetime" => {
+                let test = self.test(A_LIFETIME, amount::lifetime)?;
+                if let Test::In(Some(low), Some(high)) = test
+                    && low.is_time() != high.is_time()
+                {
+                    self.next -= 1;
+                    return Err(self.unexpected("one end is a time, the other is not", A_LIFETIME));
+                }
+                Clause::Lifetime(test)
+            }
             "samples" => Clause::Samples(self.test(A_NUMBER, whole)?),
             "domain" => Clause::Domain(self.test(A_NUMBER, whole)?),
             "line" => Clause::Line(self.test(A_NUMBER, whole)?),
@@ -264,6 +273,7 @@ impl Parser {
             return Err(self.unexpected("a range has two ends", ".., as in 10s..20s"));
         }
         let to = match &self.peek().kind {
+            TokenKind::Text(_) => self.time()?,
             TokenKind::Word(word) if !is_one_of(word, &["and", "or"]) => self.time()?,
             _ => TimePoint::End,
         };

@@ -6,14 +6,14 @@ use super::error::QueryError;
 
 /// A piece of a query, and where it is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Token {
-    pub(super) kind: TokenKind,
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
     /// Bytes of the text.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum TokenKind {
+pub(crate) enum TokenKind {
     /// `live`, `Parser.*`, `10s`, `64KiB`, `@14:30`: anything without spaces or quotes.
     Word(String),
     /// `"Parser.*"`, without the quotes.
@@ -75,7 +75,7 @@ impl Comparison {
 }
 
 /// Splits a query. The last token is always the end.
-pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {

@@ -215,7 +215,9 @@ fn lifetimes(profile: &Profile, major: &MajorBlocks) -> AllocLifetimes {
         ticks_max: ticks.iter().copied().max(),
         ticks: EqualBins::new(&ticks, 0.0, 32.0, 32),
         time_max,
-        time_sum: times.iter().sum(),
+        time_sum: times
+            .iter()
+            .fold(0, |sum: u64, &time| sum.saturating_add(time)),
         time: EqualBins::new(&times, 0.0, time_max.unwrap_or(0) as f64, 100),
     }
 }

@@ -6,7 +6,7 @@ use super::diff::{DiffOptions, diff};
 use super::{Figures, largest};
 use crate::estimate::{Amount, Estimate, Estimator, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
-use crate::query::{Comparison, Query, QueryError, Size, TimePoint, size};
+use crate::query::{Comparison, Query, QueryError, Size, TimePoint, TokenKind, size, tokens};
 use crate::scope::Scope;
 use crate::store::Profile;
 
@@ -47,31 +47,30 @@ const EXPECTED: &str = "allocated, promoted, peak or live at TIME, with or witho
 impl Budget {
     /// Understands `[blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT`.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        let (sign_at, comparison) = last_comparison(text).ok_or_else(|| {
-            error(
+        let tokens = tokens(text).map_err(|error| error.of(text))?;
+        let sign = tokens.iter().rev().find_map(|token| match token.kind {
+            TokenKind::Compare(comparison) => Some((token.span.clone(), comparison)),
+            _ => None,
+        });
+        let Some((sign, comparison)) = sign else {
+            return Err(error(
                 text,
                 text.len()..text.len(),
                 "a budget needs a limit",
                 "< or <= and an amount, as in `< 200MiB`",
-            )
-        })?;
-        let limit_at = sign_at + comparison.sign().len();
-        let limit = size(text[limit_at..].trim()).ok_or_else(|| {
-            error(
-                text,
-                limit_at..text.len(),
-                "this is not an amount",
-                "200MiB, 1GiB, 10Mw or a number",
-            )
-        })?;
-        let subject = &text[..sign_at];
-        let (measure, query) = match find_where(subject) {
+            ));
+        };
+        let subject = &text[..sign.start];
+        let filter = tokens.iter().find(|token| {
+            token.span.end <= sign.start
+                && matches!(&token.kind, TokenKind::Word(word) if word == "where")
+        });
+        let (measure, query) = match filter {
             None => (subject, Query::default()),
-            Some(at) => {
-                let query_at = at + " where ".len();
-                let query = Query::parse(&subject[query_at..])
-                    .map_err(|error| error.within(text, query_at))?;
-                (&subject[..at], query)
+            Some(token) => {
+                let query = Query::parse(&subject[token.span.end..])
+                    .map_err(|error| error.within(text, token.span.end))?;
+                (&subject[..token.span.start], query)
             }
         };
         let words: Vec<&str> = measure.split_whitespace().collect();
@@ -79,6 +78,26 @@ impl Budget {
             ["blocks", rest @ ..] => (true, rest),
             rest => (false, rest),
         };
+        let amount = text[sign.end..].trim();
+        // Blocks are counted in thousands, as words are.
+        let limit = if in_blocks {
+            size(&format!("{amount}w"))
+        } else {
+            size(amount)
+        };
+        let limit = limit.ok_or_else(|| {
+            let expected = if in_blocks {
+                "a number of blocks: 1000, 10k, 2M"
+            } else {
+                "200MiB, 1GiB, 10Mw or a number"
+            };
+            error(
+                text,
+                sign.end..text.len(),
+                "this is not an amount",
+                expected,
+            )
+        })?;
         let unknown = || {
             let start = measure.len() - measure.trim_start().len();
             let end = measure.trim_end().len().max(start);
@@ -155,8 +174,10 @@ impl Budget {
             evidence: if outcome == Outcome::Kept {
                 Vec::new()
             } else {
-                evidence(&scope)
+                evidence(&scope, self.in_blocks)
             },
+            before: None,
+            excess: None,
         }
     }
 }
@@ -171,53 +192,25 @@ fn error(text: &str, span: std::ops::Range<usize>, message: &str, expected: &str
     }
 }
 
-/// Where the text is outside of quotes and regular expressions: each character and its place.
-fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
-    let mut quote = None;
-    text.char_indices().filter(move |&(_, c)| match quote {
-        Some(end) => {
-            if c == end {
-                quote = None;
-            }
-            false
-        }
-        None if matches!(c, '"' | '\'' | '/') => {
-            quote = Some(c);
-            false
-        }
-        None => true,
-    })
-}
-
-fn last_comparison(text: &str) -> Option<(usize, Comparison)> {
-    use Comparison::{AtLeast, AtMost, Less, More};
-    let at = outside_quotes(text)
-        .filter(|&(_, c)| matches!(c, '<' | '>'))
-        .last()?
-        .0;
-    let or_equal = text[at + 1..].starts_with('=');
-    Some((
-        at,
-        match (text[at..].starts_with('<'), or_equal) {
-            (true, false) => Less,
-            (true, true) => AtMost,
-            (false, false) => More,
-            (false, true) => AtLeast,
-        },
-    ))
-}
-
-fn find_where(text: &str) -> Option<usize> {
-    outside_quotes(text)
-        .map(|(at, _)| at)
-        .find(|&at| text[at..].starts_with(" where "))
-}
-
+/// The text before what begins with `#`.
 fn without_comment(line: &str) -> &str {
-    let end = outside_quotes(line)
-        .find(|&(_, c)| c == '#')
-        .map_or(line.len(), |(at, _)| at);
+    // A quote that is not closed is an error that the parser will tell.
+    let comment = tokens(line).ok().and_then(|tokens| {
+        tokens
+            .into_iter()
+            .find(|token| matches!(&token.kind, TokenKind::Word(word) if word.starts_with('#')))
+    });
+    let end = comment.map_or_else(|| plain_comment(line), |token| token.span.start);
     &line[..end]
+}
+
+/// A line that is all comment may have anything in it.
+fn plain_comment(line: &str) -> usize {
+    if line.trim_start().starts_with('#') {
+        0
+    } else {
+        line.len()
+    }
 }
 
 /// Whether a budget was kept, and the reason.
@@ -235,6 +228,11 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// The functions that take most, if it was not.
     pub evidence: Vec<Evidence>,
+    /// What there was in the other trace; null if the limit is not another trace.
+    pub before: Option<Estimate>,
+    /// How much more there is than what is allowed, with the errors of both traces: this decides.
+    /// Null if the limit is not another trace.
+    pub excess: Option<Estimate>,
 }
 
 /// Whether a limit was kept.
@@ -271,10 +269,17 @@ fn outcome(comparison: Comparison, value: Estimate, limit: f64) -> Outcome {
     }
 }
 
-fn evidence(scope: &Scope<'_>) -> Vec<Evidence> {
+fn evidence(scope: &Scope<'_>, in_blocks: bool) -> Vec<Evidence> {
     let groups = Groups::new(scope.profile(), &by_function());
     let sums = groups.sums(scope);
-    let keys: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
+    let key = |sum: &Amount| {
+        if in_blocks {
+            sum.blocks.value
+        } else {
+            sum.bytes.value
+        }
+    };
+    let keys: Vec<f64> = sums.iter().map(key).collect();
     largest(&keys, EVIDENCE)
         .into_iter()
         .map(|group| Evidence {
@@ -349,6 +354,8 @@ fn no_more(name: &str, before: &Scope<'_>, after: &Scope<'_>, tolerance: f64) ->
         limit: allowed.value,
         outcome,
         evidence,
+        before: Some(before.profile().sampling().bytes(&old)),
+        excess: Some(excess),
     }
 }
 
@@ -364,6 +371,26 @@ mod tests {
         let budget = Budget::parse("blocks live at 90% <= 10").unwrap();
         assert!(budget.in_blocks);
         assert_eq!(budget.comparison, Comparison::AtMost);
+    }
+
+    #[test]
+    fn budgets_read_queries_as_queries_are_read() {
+        for query in [
+            "file = src/parser.ml",
+            "inside /foo\\/bar/",
+            "inside \"a where b\"",
+            "size ≤ 3",
+        ] {
+            let budget = Budget::parse(&format!("allocated\twhere {query} < 1GiB")).unwrap();
+            assert_eq!(budget.query, Query::parse(query).unwrap(), "{query}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_counted_in_thousands() {
+        let budget = Budget::parse("blocks allocated < 1.5M").unwrap();
+        assert!((budget.limit(8.0) - 1.5e6).abs() < 1e-6);
+        assert!(Budget::parse("blocks allocated < 1MiB").is_err());
     }
 
     #[test]

@@ -293,6 +293,7 @@ fn details(
     shown: &[usize],
     points: usize,
 ) -> Vec<(Survival, Vec<f64>)> {
+    let points = points.max(1);
     let profile = scope.profile();
     let mut row_of = vec![NONE; groups.len()];
     for (row, &group) in (0..).zip(shown) {

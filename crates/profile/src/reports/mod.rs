@@ -78,6 +78,11 @@ pub struct Subject {
     pub bytes_per_sample: f64,
     /// Sampled blocks that the report is about.
     pub sampled_blocks: usize,
+    /// Allocations that are known to be lost because the trace is damaged: what is reported is too
+    /// little by those, and by what may be lost besides.
+    pub lost_allocations: u64,
+    /// How many things were found wrong with the trace.
+    pub flaws: u64,
 }
 
 impl Subject {
@@ -91,6 +96,8 @@ impl Subject {
             word_bytes: profile.sampling.word_bytes(),
             bytes_per_sample: profile.sampling.bytes_per_sample(),
             sampled_blocks: scope.selection().len(),
+            lost_allocations: profile.damage.lost_allocations,
+            flaws: profile.damage.count,
         }
     }
 }

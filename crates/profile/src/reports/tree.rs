@@ -67,6 +67,8 @@ pub struct Tree {
     pub focus: Vec<String>,
     /// What was allocated inside the focus; null without one.
     pub focus_total: Option<Figures>,
+    /// The part of that which the last function in focus allocates itself; null without one.
+    pub focus_own: Option<Figures>,
     /// The nodes, each before its children, the largest first.
     pub nodes: Vec<TreeNode>,
     /// With a focus: its callers, likewise.
@@ -123,7 +125,7 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
         threshold: options.threshold * total.bytes.value,
         depth: options.depth,
     };
-    let (nodes, callers, focus_total) = if options.focus.is_empty() {
+    let (nodes, callers, focus_total, focus_own) = if options.focus.is_empty() {
         let nodes = match options.direction {
             Direction::TopDown => frames.top_down(&by_stack, shape),
             Direction::BottomUp => {
@@ -132,7 +134,7 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
                 drawn.finish(&frames, shape)
             }
         };
-        (nodes, Vec::new(), None)
+        (nodes, Vec::new(), None, None)
     } else {
         let focus = Focus::find(profile, &frames.groups, &options.focus);
         let around = frames.around(&focus, &by_stack, shape);
@@ -140,6 +142,7 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
             around.callees,
             frames.callers(around.callers, shape).finish(&frames, shape),
             Some(Figures::new(&around.inside)),
+            Some(Figures::new(&around.own)),
         )
     };
     Tree {
@@ -153,6 +156,7 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
             .map(|pattern| pattern.text().to_owned())
             .collect(),
         focus_total,
+        focus_own,
         nodes,
         callers,
     }
@@ -192,6 +196,8 @@ struct Around {
     callers: Vec<(Option<u32>, Climber)>,
     /// What was allocated inside it.
     inside: Amount,
+    /// What it allocates itself.
+    own: Amount,
 }
 
 impl<'a> Frames<'a> {
@@ -298,7 +304,8 @@ impl<'a> Frames<'a> {
             }
             // Recursion may have hidden that the allocation is in a function further up.
             let own = self.site_group(number);
-            if own != NONE && context.node != ROOT && own != self.group(context.node) {
+            let is_drawn = self.merge && drawn.key(node) == own;
+            if own != NONE && context.node != ROOT && own != self.group(context.node) && !is_drawn {
                 node = drawn.child(node, own);
             }
             if let Some(site) = self.site_key(number) {
@@ -441,6 +448,7 @@ impl<'a> Frames<'a> {
             })
             .collect();
         Around {
+            own: drawn.own[Drawing::TOP as usize],
             callees: drawn.finish(self, shape),
             callers,
             inside,

@@ -22,13 +22,26 @@ pub(crate) fn readable(raw: &str) -> String {
         let mut rest = part;
         // A leading or trailing `__` belongs to the name: `Foo__` is the alias module of a library.
         while let Some(at) = rest.find("__").filter(|&at| at > 0 && at + 2 < rest.len()) {
-            out.push_str(&rest[..at]);
+            push_module(&mut out, &rest[..at]);
             out.push('.');
             rest = rest[at..].trim_start_matches('_');
         }
-        out.push_str(rest);
+        push_module(&mut out, rest);
     }
     out
+}
+
+/// Modules are named after their files, whose names may be in lower case: `Stdlib__list`. Only
+/// dune's `exe` is not the name of a module.
+fn push_module(out: &mut String, name: &str) {
+    let mut rest = name.chars();
+    match rest.next() {
+        Some(first) if name != "exe" => {
+            out.push(first.to_ascii_uppercase());
+            out.push_str(rest.as_str());
+        }
+        _ => out.push_str(name),
+    }
 }
 
 /// The module of a function with a readable name: all of it up to the first part that is not a
@@ -37,7 +50,7 @@ pub(crate) fn readable(raw: &str) -> String {
 pub(crate) fn module(name: &str) -> Option<&str> {
     let mut end = 0;
     for part in name.split('.') {
-        if !part.starts_with(|c: char| c.is_ascii_uppercase()) {
+        if !part.starts_with(|c: char| c.is_ascii_uppercase()) && part != "exe" {
             break;
         }
         end += part.len() + 1;
@@ -63,6 +76,7 @@ mod tests {
     fn mangled_modules_are_taken_apart() {
         for (raw, expected) in [
             ("Stdlib__List.map", "Stdlib.List.map"),
+            ("Stdlib__list.map", "Stdlib.List.map"),
             ("Dune__exe__Main.run", "Dune.exe.Main.run"),
             ("Foo__.bar", "Foo__.bar"),
             ("Parser.my__helper", "Parser.my__helper"),

@@ -66,6 +66,8 @@ pub(crate) struct StackTable {
     /// Where calls led that were met lately.
     calls: Box<[Call]>,
     path: Path,
+    /// Whether the current stack did not fit into the tree.
+    is_full: bool,
     /// Stacks of which only the outer part was kept, because the tree was full.
     shortened: u64,
 }
@@ -75,6 +77,16 @@ pub(crate) struct StackTable {
 struct Entry {
     location: u32,
     node: u32,
+    /// Whether the node is that of a caller, because the tree was full.
+    is_shortened: bool,
+}
+
+impl Entry {
+    const BOTTOM: Self = Self {
+        location: NONE,
+        node: ROOT,
+        is_shortened: false,
+    };
 }
 
 /// The frames of locations, outermost first, each with its function.
@@ -204,6 +216,7 @@ impl StackTable {
                 place: Vec::new(),
                 missing: Vec::new(),
             },
+            is_full: false,
             shortened: 0,
         }
     }
@@ -223,25 +236,32 @@ impl StackTable {
             self.domain = domain;
         }
         self.current.truncate(shared);
-        let mut node = self.current.last().map_or(ROOT, |entry| entry.node);
+        let top = self.current.last().copied().unwrap_or(Entry::BOTTOM);
+        let mut node = top.node;
+        self.is_full = top.is_shortened;
         let mut last = None;
         let mut known = new.iter();
         for &location in known.by_ref() {
             let nodes = self.tree.len();
-            let call = self.call(node, location);
-            node = self.calls[call].to;
-            self.current.push(Entry { location, node });
-            last = Some(call);
+            if !self.is_full {
+                let call = self.call(node, location);
+                node = self.calls[call].to;
+                last = Some(call);
+            }
+            self.push(location, node);
             if self.tree.len() > nodes {
                 break;
             }
         }
         // Nothing was ever called from a node that is new: there is nothing to look up.
         for &location in known {
-            node = self.extend(node, location, Self::add);
-            self.current.push(Entry { location, node });
+            if !self.is_full {
+                node = self.extend(node, location, Self::add);
+            }
+            self.push(location, node);
             last = None;
         }
+        self.shortened += u64::from(self.is_full);
         // What was cut off is the allocation itself.
         let site = match self.current.last() {
             Some(entry) if !cut => entry.location,
@@ -249,7 +269,7 @@ impl StackTable {
         };
         let context = Context { node, site };
         match last {
-            Some(call) if !cut => {
+            Some(call) if !cut && !self.is_full => {
                 if self.calls[call].context == NONE {
                     self.calls[call].context = self.number(context);
                 }
@@ -257,6 +277,14 @@ impl StackTable {
             }
             _ => self.number(context),
         }
+    }
+
+    fn push(&mut self, location: u32, node: u32) {
+        self.current.push(Entry {
+            location,
+            node,
+            is_shortened: self.is_full,
+        });
     }
 
     /// Finds where a call leads; returns its place in `calls`.
@@ -275,10 +303,12 @@ impl StackTable {
             return other;
         }
         self.calls[other] = self.calls[slot];
+        let to = self.step(from, location);
         self.calls[slot] = Call {
-            from,
+            // What did not fit into the tree is not remembered.
+            from: if self.is_full { NONE } else { from },
             location,
-            to: self.step(from, location),
+            to,
             context: NONE,
         };
         slot
@@ -309,7 +339,7 @@ impl StackTable {
             }
             let child = child(self, node, frame);
             if child == node {
-                self.shortened += 1;
+                self.is_full = true;
                 break;
             }
             if self.collapse {

@@ -104,7 +104,7 @@ fn budgets_and_alloc_stats_are_computed() {
             for budget in &budgets {
                 let verdict = budget.check(&profile, estimator);
                 assert_finite(&name, &verdict);
-                assert_no_null(&name, &verdict, &["change"]);
+                assert_no_null(&name, &verdict, &["change", "before", "excess"]);
             }
             for verdict in check_against(&profile, &profile, 0.05, estimator) {
                 assert_finite(&name, &verdict);

@@ -141,7 +141,12 @@ impl Stay<'_> {
                     && never(self.end, &|end| !time.is_after(end, model, true))
             }
             Clause::LiveIn(from, to) => {
-                to.is_after(self.start, model, false)
+                // A range the wrong way round has nothing in it.
+                let backwards = |event: usize| {
+                    from.is_after(event, model, false) && !to.is_after(event, model, false)
+                };
+                !(0..model.times.len()).any(backwards)
+                    && to.is_after(self.start, model, false)
                     && never(self.end, &|end| !from.is_after(end, model, false))
             }
             Clause::Happened(what, when) => {

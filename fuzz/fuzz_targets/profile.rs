@@ -1,0 +1,42 @@
+//! Any trace and any query: loading and every report return, and their sums agree.
+//!
+//! The first line is the query, the rest the trace.
+#![no_main]
+
+use heapline_profile::reports::{self, Direction, TreeOptions};
+use heapline_profile::{Estimator, LoadOptions, Profile, Query, Scope, View};
+use heapline_trace::{Options, Reader};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
+    let query = Query::parse(&String::from_utf8_lossy(&bytes[..end])).unwrap_or_default();
+    let trace = bytes.get(end + 1..).unwrap_or_default();
+    let Ok(mut reader) = Reader::new(trace, Options::new()) else {
+        return;
+    };
+    let Ok(profile) = Profile::load(&mut reader, LoadOptions::default()) else {
+        return;
+    };
+    let scope = Scope::new(&profile, &query, Estimator::default());
+    let total = scope.total().bytes.value;
+    let agrees = |sum: f64| assert!((sum - total).abs() <= 1e-6 * total.abs(), "{sum} {total}");
+    for direction in [Direction::TopDown, Direction::BottomUp] {
+        let options = TreeOptions {
+            direction,
+            ..TreeOptions::default()
+        };
+        let nodes = reports::tree(&scope, &options).nodes;
+        let roots = nodes.iter().filter(|node| node.parent.is_none());
+        agrees(roots.map(|node| node.total.bytes.value).sum());
+    }
+    let table = reports::hotspots(&scope, &Default::default());
+    agrees(table.total.allocated.bytes.value);
+    drop(reports::summary(&scope, &View::default(), 3));
+    let series = reports::series(&scope, &Default::default());
+    assert!(series.total.high.iter().all(|value| value.is_finite()));
+    drop(reports::stats(&scope, &Default::default()));
+    drop(reports::leaks(&scope, &Default::default()));
+    drop(reports::diff(&scope, &scope.at_end(), &Default::default()));
+    drop(reports::alloc_stats(&profile));
+});
