@@ -190,7 +190,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Stays of which a condition on their first and last event holds.
-    fn stays(&self, holds: impl Fn(u32, u32) -> bool) -> Bits {
+    fn stays(&self, holds: impl Fn(u32, u32) -> bool + Sync) -> Bits {
         let blocks = &self.profile().blocks;
         let (birth, promotion, death) = (&blocks.birth, &blocks.promotion, &blocks.death);
         let len = birth.len();

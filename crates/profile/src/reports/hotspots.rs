@@ -161,11 +161,13 @@ impl Sums {
 pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let profile = scope.profile();
     let groups = Groups::new(profile, &options.view);
-    let (peak, inclusive) = rayon::join(
-        || profile.peak(scope.estimator()),
+    let ((peak, by_group), inclusive) = rayon::join(
+        || {
+            let peak = profile.peak(scope.estimator());
+            (peak, sums(scope, &groups, peak.moment))
+        },
         || groups.inclusive_sums(scope),
     );
-    let by_group = sums(scope, &groups, peak.moment);
 
     let keys: Vec<f64> = (0..groups.len())
         .map(|group| {
