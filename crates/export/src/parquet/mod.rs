@@ -1,6 +1,6 @@
 //! Tables for programs that query tables: DuckDB, Polars, pandas, Spark and others.
 //!
-//! There are two of them, joined by `stack_id`: [`blocks`] and [`stacks`]. They are plain Parquet
+//! There are two of them, joined by `stack_id`: [`blocks()`] and [`stacks()`]. They are plain Parquet
 //! with types that every reader has; what the trace says of itself is in their metadata.
 
 mod blocks;
