@@ -114,8 +114,10 @@ pub(crate) struct Groups {
     /// The group of blocks of which it is not known where they come from; [`NONE`] if groups are
     /// not of frames.
     pub(crate) unknown: u32,
+    /// The group of each class of blocks. Empty if that is not all that groups depend on.
+    of_class: Vec<u32>,
+    /// The group of each context. Empty if groups are not of frames.
     of_context: Vec<u32>,
-    of_kind: Vec<u32>,
 }
 
 impl Groups {
@@ -132,8 +134,8 @@ impl Groups {
                 labels: (0..=AGES.len() + 1).map(age_label).collect(),
                 of_frame: Vec::new(),
                 unknown: NONE,
+                of_class: Vec::new(),
                 of_context: Vec::new(),
-                of_kind: Vec::new(),
             },
             _ => Self::by_frame(profile, view),
         }
@@ -141,16 +143,17 @@ impl Groups {
 
     fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Profile, usize) -> Label) -> Self {
         let mut table = Table::default();
-        let of_kind = (0..profile.kinds.len())
+        let of_kind: Vec<u32> = (0..profile.kinds.len())
             .map(|kind| table.number(label(profile, kind)))
             .collect();
+        let classes = profile.classes.iter();
         Self {
             by,
             labels: table.labels,
             of_frame: Vec::new(),
             unknown: NONE,
+            of_class: classes.map(|class| of_kind[class.kind as usize]).collect(),
             of_context: Vec::new(),
-            of_kind,
         }
     }
 
@@ -183,7 +186,7 @@ impl Groups {
             })
             .collect();
         let unknown = table.number(Label::named("(unknown)"));
-        let of_context = (0..)
+        let of_context: Vec<u32> = (0..)
             .take(profile.contexts.len())
             .map(|context| match view.by {
                 GroupBy::Address if is_visible_site(profile, context, &of_frame) => {
@@ -193,13 +196,16 @@ impl Groups {
                 _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
             })
             .collect();
+        let classes = profile.classes.iter();
         Self {
             by: view.by,
             labels: table.labels,
             of_frame,
             unknown,
+            of_class: classes
+                .map(|class| of_context[class.context as usize])
+                .collect(),
             of_context,
-            of_kind: Vec::new(),
         }
     }
 
@@ -211,26 +217,56 @@ impl Groups {
     #[inline]
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
         match self.by {
-            GroupBy::Domain | GroupBy::Size => {
-                self.of_kind[profile.blocks.kind[stay.block] as usize]
-            }
             GroupBy::Age => age_class(profile, stay),
-            _ => self.of_context[profile.blocks.context[stay.block] as usize],
+            _ => self.of_class[profile.blocks.class[stay.block] as usize],
+        }
+    }
+
+    /// The same groups under other numbers, several of them perhaps under one.
+    pub(crate) fn renumbered(&self, numbers: &[u32]) -> Numbering<'_> {
+        Numbering {
+            of_class: self
+                .of_class
+                .iter()
+                .map(|&group| numbers[group as usize])
+                .collect(),
+            of_group: numbers.to_vec(),
+            groups: self,
         }
     }
 
     /// What the blocks of each group amount to, that is of those allocated there.
     pub(crate) fn sums(&self, scope: &Scope<'_>) -> Vec<Amount> {
-        let mut sums = vec![Amount::default(); self.len()];
-        if self.by.is_of_frames() {
-            // Adding up stacks first spares a look at the group of each block.
-            for (context, amount) in scope.by_stack().into_iter().enumerate() {
-                sums[self.of_context[context] as usize] += amount;
-            }
-        } else {
+        let sums = self.sums_of(scope, |_| [true]);
+        sums.into_iter().map(|[sum]| sum).collect()
+    }
+
+    /// The same for the blocks that have each of some marks.
+    pub(crate) fn sums_of<const N: usize>(
+        &self,
+        scope: &Scope<'_>,
+        marks: impl Fn(Stay) -> [bool; N] + Sync,
+    ) -> Vec<[Amount; N]> {
+        let profile = scope.profile();
+        let mut sums = vec![[Amount::default(); N]; self.len()];
+        if self.by == GroupBy::Age {
             scope.for_each(|stay| {
-                sums[self.of(scope.profile(), stay) as usize] += scope.weight(stay.block);
+                let sums = &mut sums[self.of(profile, stay) as usize];
+                for (sum, mark) in sums.iter_mut().zip(marks(stay)) {
+                    *sum += scope.weight(stay.block).times(mark.into());
+                }
             });
+            return sums;
+        }
+        let counts = scope.counts_of(marks);
+        let classes = profile.classes.iter().zip(&self.of_class);
+        for ((class, &group), counts) in classes.zip(counts) {
+            let weight = scope.weights()[class.kind as usize];
+            for (sum, n) in sums[group as usize].iter_mut().zip(counts) {
+                if n > 0 {
+                    *sum += weight.times(n.into());
+                }
+            }
         }
         sums
     }
@@ -264,6 +300,25 @@ impl Groups {
             }
         }
         Some(sums)
+    }
+}
+
+/// Groups under other numbers, such as the rows that they are shown in.
+pub(crate) struct Numbering<'a> {
+    groups: &'a Groups,
+    of_group: Vec<u32>,
+    /// As in [`Groups`]: this is asked for each block, so it is one look-up.
+    of_class: Vec<u32>,
+}
+
+impl Numbering<'_> {
+    /// The number for a block.
+    #[inline]
+    pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
+        match self.of_class.get(profile.blocks.class[stay.block] as usize) {
+            Some(&number) => number,
+            None => self.of_group[self.groups.of(profile, stay) as usize],
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::estimate::{Amount, Estimator};
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
 use crate::store::{Moment, NEVER, NONE, Profile, ROOT};
-use crate::walk;
+use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
 ///
@@ -115,15 +115,17 @@ impl<'a> Scope<'a> {
     /// What the blocks amount to.
     #[must_use]
     pub fn total(&self) -> Amount {
-        let mut total = Amount::default();
-        self.for_each(|stay| total += self.weight(stay.block));
-        total
+        self.sum(&self.counts())
     }
 
     /// When most of them was alive.
     #[must_use]
     pub fn peak(&self) -> Moment {
-        walk::peak(self)
+        let mut changes = Changes::new(self.profile.clock.len());
+        self.for_each(|stay| {
+            changes.add(self.profile.kind_of(stay.block), stay.start, stay.end);
+        });
+        changes.peak(&self.weights)
     }
 
     /// Those of them that are alive at a moment.
@@ -174,9 +176,61 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn by_stack(&self) -> Vec<Amount> {
         let mut sums = vec![Amount::default(); self.profile.contexts.len()];
-        let context = &self.profile.blocks.context;
-        self.for_each(|stay| sums[context[stay.block] as usize] += self.weight(stay.block));
+        for (class, n) in self.profile.classes.iter().zip(self.counts()) {
+            if n > 0 {
+                let weight = self.weights[class.kind as usize];
+                sums[class.context as usize] += weight.times(n.into());
+            }
+        }
         sums
+    }
+
+    /// How many blocks of each class there are.
+    pub(crate) fn counts(&self) -> Vec<u32> {
+        self.counts_of(|_| [true])
+            .into_iter()
+            .map(|[n]| n)
+            .collect()
+    }
+
+    /// How many blocks of each class have each of some marks.
+    ///
+    /// Blocks of a class stand for the same, so counting them is all that there is to do for each
+    /// block; everything else is done for each class.
+    pub(crate) fn counts_of<const N: usize>(
+        &self,
+        marks: impl Fn(Stay) -> [bool; N] + Sync,
+    ) -> Vec<[u32; N]> {
+        let profile = self.profile;
+        self.fold(
+            || vec![[0; N]; profile.classes.len()],
+            |counts, stay| {
+                let counts = &mut counts[profile.blocks.class[stay.block] as usize];
+                for (count, mark) in counts.iter_mut().zip(marks(stay)) {
+                    *count += u32::from(mark);
+                }
+            },
+            |all, part| {
+                for (counts, part) in all.iter_mut().zip(part) {
+                    for (count, part) in counts.iter_mut().zip(part) {
+                        *count += part;
+                    }
+                }
+            },
+        )
+    }
+
+    /// What so many blocks of each class stand for.
+    fn sum(&self, counts: &[u32]) -> Amount {
+        let mut by_kind = vec![0_u64; self.weights.len()];
+        for (class, &n) in self.profile.classes.iter().zip(counts) {
+            by_kind[class.kind as usize] += u64::from(n);
+        }
+        let amounts = self.weights.iter().zip(by_kind);
+        amounts
+            .filter(|(_, n)| *n > 0)
+            .map(|(weight, n)| weight.times(n))
+            .sum()
     }
 
     /// The blocks one by one, in the order of the trace.
@@ -187,7 +241,8 @@ impl<'a> Scope<'a> {
         let perhaps = |event: u32| (event != NEVER).then(|| time(event));
         self.for_each(|stay| {
             let i = stay.block;
-            let kind = profile.kinds[blocks.kind[i] as usize];
+            let class = profile.classes[blocks.class[i] as usize];
+            let kind = profile.kinds[class.kind as usize];
             f(&SampledBlock {
                 allocated: time(blocks.birth[i]),
                 promoted: perhaps(blocks.promotion[i]),
@@ -198,7 +253,7 @@ impl<'a> Scope<'a> {
                 samples: kind.samples,
                 source: kind.source,
                 domain: kind.domain,
-                stack: blocks.context[i],
+                stack: class.context,
                 amount: self.weight(i),
             });
         });
@@ -227,12 +282,12 @@ impl<'a> Scope<'a> {
     /// What a block stands for.
     #[inline]
     pub(crate) fn weight(&self, block: usize) -> Amount {
-        self.weights[self.profile.blocks.kind[block] as usize]
+        self.weights[self.profile.kind_of(block) as usize]
     }
 
     #[inline]
     pub(crate) fn bytes(&self, block: usize) -> f64 {
-        self.weights[self.profile.blocks.kind[block] as usize]
+        self.weights[self.profile.kind_of(block) as usize]
             .bytes
             .value
     }

@@ -40,11 +40,6 @@ impl Bits {
             .sum()
     }
 
-    #[inline]
-    pub(crate) fn has(&self, i: usize) -> bool {
-        self.words[i / 64] >> (i % 64) & 1 != 0
-    }
-
     pub(crate) fn and(mut self, other: &Self) -> Self {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
@@ -69,25 +64,6 @@ impl Bits {
             *last &= (1 << (self.len % 64)) - 1;
         }
         self
-    }
-
-    /// The members in some words of 64, ascending.
-    fn iter_in(&self, words: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        let start = words.start;
-        self.words[words]
-            .iter()
-            .enumerate()
-            .flat_map(move |(i, &word)| {
-                let i = start + i;
-                let mut rest = word;
-                std::iter::from_fn(move || {
-                    (rest != 0).then(|| {
-                        let bit = rest.trailing_zeros() as usize;
-                        rest &= rest - 1;
-                        i * 64 + bit
-                    })
-                })
-            })
     }
 }
 
@@ -210,36 +186,33 @@ impl Selection {
         total
     }
 
+    // All questions come down to this loop, so what it calls must be compiled into it: hence one
+    // call of `f`, and no iterators.
     #[inline]
     fn for_each_in(&self, words: Range<usize>, profile: &Profile, mut f: impl FnMut(Stay)) {
         let blocks = &profile.blocks;
-        let Some(second) = &self.second else {
-            for block in self.first.iter_in(words) {
-                f(Stay {
-                    block,
-                    start: blocks.birth[block],
-                    end: blocks.death[block],
-                });
+        let (birth, promotion, death) = (&blocks.birth, &blocks.promotion, &blocks.death);
+        for index in words {
+            let first = self.first.words[index];
+            let second = self.second.as_ref().map(|second| second.words[index]);
+            let mut rest = first | second.unwrap_or(0);
+            while rest != 0 {
+                let bit = rest.trailing_zeros();
+                rest &= rest - 1;
+                let block = index * 64 + bit as usize;
+                let (mut start, mut end) = (birth[block], death[block]);
+                if let Some(second) = second
+                    && promotion[block] != NEVER
+                {
+                    if first >> bit & 1 == 0 {
+                        start = promotion[block];
+                    }
+                    if second >> bit & 1 == 0 {
+                        end = promotion[block];
+                    }
+                }
+                f(Stay { block, start, end });
             }
-            return;
-        };
-        for block in self.first.clone().or(second).iter_in(words) {
-            let (birth, promotion, death) = (
-                blocks.birth[block],
-                blocks.promotion[block],
-                blocks.death[block],
-            );
-            let start = if self.first.has(block) {
-                birth
-            } else {
-                promotion
-            };
-            let end = if promotion == NEVER || second.has(block) {
-                death
-            } else {
-                promotion
-            };
-            f(Stay { block, start, end });
         }
     }
 }
@@ -253,7 +226,7 @@ mod tests {
         let even = Bits::from_fn(200, |i| i % 2 == 0);
         let third = Bits::from_fn(200, |i| i % 3 == 0);
         let both = even.clone().and(&third);
-        assert!(both.iter_in(0..4).eq((0..200).step_by(6)));
+        assert_eq!(both, Bits::from_fn(200, |i| i % 6 == 0));
         assert_eq!(even.clone().not().count(), 100);
         assert_eq!(even.or(&third).count(), 133);
         assert_eq!(Bits::full(0).not().count(), 0);

@@ -1,22 +1,41 @@
 //! The run in the order of its events.
 
-use crate::estimate::Estimator;
-use crate::scope::Scope;
+use crate::estimate::{Amount, Estimator};
 use crate::store::{Moment, NEVER, Profile};
 
-/// What happens to the blocks in scope, in the order of events. Events that are not about their
-/// beginning or end are nothing.
-fn changes(scope: &Scope<'_>) -> Vec<Change> {
-    let profile = scope.profile();
-    let mut changes = vec![Change(0); profile.clock.len()];
-    scope.for_each(|stay| {
-        let kind = profile.blocks.kind[stay.block];
-        changes[stay.start as usize] = Change::birth(kind);
-        if stay.end != NEVER {
-            changes[stay.end as usize] = Change::death(kind);
+/// What happens to some blocks, in the order of events. Events that are not about their beginning
+/// or end are nothing.
+pub(crate) struct Changes(Vec<Change>);
+
+impl Changes {
+    /// Nothing happens in so many events.
+    pub(crate) fn new(events: usize) -> Self {
+        Self(vec![Change(0); events])
+    }
+
+    /// A block of a kind is there from an event to before another one, or [`NEVER`].
+    #[inline]
+    pub(crate) fn add(&mut self, kind: u32, start: u32, end: u32) {
+        self.0[start as usize] = Change::birth(kind);
+        if end != NEVER {
+            self.0[end as usize] = Change::death(kind);
         }
-    });
-    changes
+    }
+
+    /// The first moment at which most bytes are alive, given what kinds stand for.
+    pub(crate) fn peak(&self, weights: &[Amount]) -> Moment {
+        // Nothing weighs nothing.
+        let mut bytes = vec![0.0];
+        bytes.extend(weights.iter().map(|weight| weight.bytes.value));
+        let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
+        for (event, change) in (1..).zip(&self.0) {
+            live += change.of(&bytes);
+            if live > most {
+                (most, peak) = (live, event);
+            }
+        }
+        Moment(peak)
+    }
 }
 
 /// A kind and a sign, in four bytes: the order of memory accesses matters more than anything
@@ -46,27 +65,12 @@ impl Change {
     }
 }
 
-/// The first moment at which most bytes of the blocks in scope are alive.
-pub(crate) fn peak(scope: &Scope<'_>) -> Moment {
-    // Nothing weighs nothing.
-    let mut weights = vec![0.0];
-    weights.extend(scope.weights().iter().map(|weight| weight.bytes.value));
-    let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
-    for (event, change) in (1..).zip(changes(scope)) {
-        live += change.of(&weights);
-        if live > most {
-            (most, peak) = (live, event);
-        }
-    }
-    Moment(peak)
-}
-
 /// Bytes allocated before each event.
 pub(crate) fn allocated(profile: &Profile, estimator: Estimator) -> Vec<f64> {
     let weights = profile.weights(estimator);
     let mut sums = vec![0.0; profile.clock.len()];
-    for (&birth, &kind) in profile.blocks.birth.iter().zip(&profile.blocks.kind) {
-        sums[birth as usize] = weights[kind as usize].bytes.value;
+    for (block, &birth) in profile.blocks.birth.iter().enumerate() {
+        sums[birth as usize] = weights[profile.kind_of(block) as usize].bytes.value;
     }
     let mut total = 0.0;
     for sum in &mut sums {

@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use super::token::Comparison;
 use crate::estimate::Estimator;
 use crate::selection::{Bits, Selection};
-use crate::store::{Moment, NEVER, NONE, Profile};
+use crate::store::{Class, Moment, NEVER, NONE, Profile};
 
 /// The blocks or stays that an expression is true of.
 pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Selection {
@@ -205,9 +205,7 @@ impl<'a> Scan<'a> {
 
     fn kinds(&self, holds: impl Fn(usize) -> bool) -> Bits {
         let table: Vec<bool> = (0..self.profile().kinds.len()).map(holds).collect();
-        let column = &self.profile().blocks.kind;
-        let set = Bits::from_fn(column.len(), |block| table[column[block] as usize]);
-        self.existing(set)
+        self.classes(|class| table[class.kind as usize])
     }
 
     fn contexts(&self, holds: impl Fn(u32) -> bool) -> Bits {
@@ -215,7 +213,12 @@ impl<'a> Scan<'a> {
             .take(self.profile().contexts.len())
             .map(holds)
             .collect();
-        let column = &self.profile().blocks.context;
+        self.classes(|class| table[class.context as usize])
+    }
+
+    fn classes(&self, holds: impl Fn(&Class) -> bool) -> Bits {
+        let table: Vec<bool> = self.profile().classes.iter().map(holds).collect();
+        let column = &self.profile().blocks.class;
         let set = Bits::from_fn(column.len(), |block| table[column[block] as usize]);
         self.existing(set)
     }

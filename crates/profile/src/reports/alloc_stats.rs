@@ -122,7 +122,7 @@ impl MajorBlocks {
         let columns = &profile.blocks;
         let mut blocks: Vec<(u32, u32, u64)> = (0..profile.len())
             .filter_map(|block| {
-                let kind = profile.kinds[columns.kind[block] as usize];
+                let kind = profile.kinds[profile.kind_of(block) as usize];
                 let start = match kind.source {
                     Source::Minor => columns.promotion[block],
                     _ => columns.birth[block],

@@ -186,7 +186,7 @@ fn fourth_moments(scope: &Scope<'_>, groups: &Groups) -> Vec<f64> {
     let profile = scope.profile();
     let mut sums = vec![0.0; groups.len()];
     scope.for_each(|stay| {
-        let kind = profile.blocks.kind[stay.block] as usize;
+        let kind = profile.kind_of(stay.block) as usize;
         sums[groups.of(profile, stay) as usize] += by_kind[kind];
     });
     sums

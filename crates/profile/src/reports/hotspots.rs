@@ -134,8 +134,10 @@ struct Sums {
     allocated: Amount,
     peak: Amount,
     end: Amount,
-    minor: f64,
-    promoted: f64,
+    /// On the minor heap.
+    minor: Amount,
+    /// Those of them that were promoted.
+    promoted: Amount,
 }
 
 impl Sums {
@@ -231,7 +233,8 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
                     0.0
                 },
                 lifetime: Quantiles::of(&survival, 1e6),
-                promoted_percent: (sums.minor > 0.0).then(|| 100.0 * sums.promoted / sums.minor),
+                promoted_percent: (sums.minor.bytes.value > 0.0)
+                    .then(|| 100.0 * sums.promoted.bytes.value / sums.minor.bytes.value),
                 growth,
                 is_noise: is_noise(scope, bytes.estimate()),
             }
@@ -260,32 +263,30 @@ fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
 /// The sums of each group.
 fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> Vec<Sums> {
     let profile = scope.profile();
-    scope.fold(
-        || vec![Sums::default(); groups.len()],
-        |by_group, stay| {
-            let sums = &mut by_group[groups.of(profile, stay) as usize];
-            let weight = scope.weight(stay.block);
-            sums.allocated += weight;
-            if stay.start < peak && stay.end >= peak {
-                sums.peak += weight;
-            }
-            if stay.end == NEVER {
-                sums.end += weight;
-            }
-            let kind = profile.blocks.kind[stay.block] as usize;
-            if profile.kinds[kind].source == Source::Minor {
-                sums.minor += weight.bytes.value;
-                if profile.blocks.promotion[stay.block] != NEVER {
-                    sums.promoted += weight.bytes.value;
-                }
-            }
-        },
-        |all, part| {
-            for (sums, part) in all.iter_mut().zip(&part) {
-                sums.add(part);
-            }
-        },
-    )
+    let is_minor: Vec<bool> = profile
+        .classes
+        .iter()
+        .map(|class| profile.kinds[class.kind as usize].source == Source::Minor)
+        .collect();
+    let sums = groups.sums_of(scope, |stay| {
+        let is_minor = is_minor[profile.blocks.class[stay.block] as usize];
+        [
+            true,
+            stay.start < peak && stay.end >= peak,
+            stay.end == NEVER,
+            is_minor,
+            is_minor && profile.blocks.promotion[stay.block] != NEVER,
+        ]
+    });
+    sums.into_iter()
+        .map(|[allocated, peak, end, minor, promoted]| Sums {
+            allocated,
+            peak,
+            end,
+            minor,
+            promoted,
+        })
+        .collect()
 }
 
 /// The lifetimes and the growth of some groups.
@@ -301,13 +302,14 @@ fn details(
     for (row, &group) in (0..).zip(shown) {
         row_of[group] = row;
     }
+    let row_of = groups.renumbered(&row_of);
     let timeline = Timeline::new(profile, points);
     let clock = &profile.clock;
     let last = clock.len().saturating_sub(1);
     let mut rows = scope.fold(
         || vec![(Survival::default(), vec![0.0; points]); shown.len()],
         |rows, stay| {
-            let row = row_of[groups.of(profile, stay) as usize];
+            let row = row_of.of(profile, stay);
             if row == NONE {
                 return;
             }

@@ -7,7 +7,7 @@ use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
-use crate::store::NEVER;
+use crate::store::{NEVER, NONE};
 use crate::timeline::Timeline;
 
 /// How leaks are looked for.
@@ -118,24 +118,19 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let old_at_half = profile.after((end / 2).saturating_sub(min_age));
     let old_at_end = profile.after(end.saturating_sub(min_age));
 
-    let mut by_group = vec![Sums::default(); groups.len()];
-    scope.for_each(|stay| {
-        let then = stay.start < old_at_half.0 && stay.end >= half.0;
-        let now = stay.start < old_at_end.0 && stay.end == NEVER;
-        if !then && !now {
-            return;
-        }
-        let sums = &mut by_group[groups.of(profile, stay) as usize];
-        let weight = scope.weight(stay.block);
-        if now {
-            sums.retained += weight;
-        }
-        match (then, now) {
-            (false, true) => sums.gained += weight,
-            (true, false) => sums.lost += weight,
-            _ => {}
-        }
-    });
+    let by_group: Vec<Sums> = groups
+        .sums_of(scope, |stay| {
+            let then = stay.start < old_at_half.0 && stay.end >= half.0;
+            let now = stay.start < old_at_end.0 && stay.end == NEVER;
+            [now, now && !then, then && !now]
+        })
+        .into_iter()
+        .map(|[retained, gained, lost]| Sums {
+            retained,
+            gained,
+            lost,
+        })
+        .collect();
 
     let mut total = Sums::default();
     let (mut steady, mut steady_groups) = (Amount::default(), 0);
@@ -192,14 +187,15 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
 /// Live bytes of some groups over time.
 fn curves(scope: &Scope<'_>, groups: &Groups, shown: &[usize], points: usize) -> Vec<Vec<f64>> {
     let profile = scope.profile();
-    let mut row_of = vec![usize::MAX; groups.len()];
-    for (row, &group) in shown.iter().enumerate() {
+    let mut row_of = vec![NONE; groups.len()];
+    for (row, &group) in (0..).zip(shown) {
         row_of[group] = row;
     }
+    let row_of = groups.renumbered(&row_of);
     let parts = Timeline::new(profile, points);
     let mut curves = vec![vec![0.0; points]; shown.len()];
     scope.for_each(|stay| {
-        let row = row_of[groups.of(profile, stay) as usize];
+        let row = row_of.of(profile, stay) as usize;
         if let Some(curve) = curves.get_mut(row) {
             let weight = scope.bytes(stay.block);
             curve[parts.slot(stay.start)] += weight;

@@ -262,6 +262,10 @@ fn live(
             _ => (amount.bytes.value, amount.bytes.variance),
         }
     };
+    let row_of = rows
+        .groups
+        .as_ref()
+        .map(|groups| groups.renumbered(&rows.row_of_group));
     // Which block each event is about, or none.
     let mut events = vec![NONE; profile.clock.len()];
     let mut row_of_block = vec![
@@ -273,8 +277,8 @@ fn live(
         }
     ];
     scope.for_each(|stay| {
-        if let Some(groups) = &rows.groups {
-            row_of_block[stay.block] = rows.row_of_group[groups.of(profile, stay) as usize];
+        if let Some(row_of) = &row_of {
+            row_of_block[stay.block] = row_of.of(profile, stay);
         }
         // Blocks are fewer than events, and those are numbered by `u32`.
         let block = u32::try_from(stay.block).unwrap_or(NONE);

@@ -144,15 +144,26 @@ pub struct Segment {
 pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
     let profile = scope.profile();
     let mut counts = vec![0_u64; profile.kinds.len()];
-    scope.for_each(|stay| counts[profile.blocks.kind[stay.block] as usize] += 1);
+    for (class, n) in profile.classes.iter().zip(scope.counts()) {
+        counts[class.kind as usize] += u64::from(n);
+    }
     let segments = equal_parts(profile, options.segments.clamp(1, 10_000));
+    let (lifetimes, (segments, phases)) = rayon::join(
+        || lifetimes(scope, options.bins.clamp(1, 10_000)),
+        || {
+            (
+                parts_of_run(scope, &segments),
+                parts_of_run(scope, &phase_ends(scope)),
+            )
+        },
+    );
     Stats {
         subject: Subject::new(scope),
         total: Figures::of_total(scope, &scope.total()),
         sizes: sizes(scope, &counts),
-        lifetimes: lifetimes(scope, options.bins.clamp(1, 10_000)),
-        segments: parts_of_run(scope, &segments),
-        phases: parts_of_run(scope, &phase_ends(scope)),
+        lifetimes,
+        segments,
+        phases,
     }
 }
 
@@ -425,7 +436,7 @@ fn parts_of_run(scope: &Scope<'_>, ends: &[u64]) -> Vec<Segment> {
         let part = timeline.slot(stay.start);
         let weight = scope.weight(stay.block);
         allocated[part] += weight;
-        let kind = profile.kinds[profile.blocks.kind[stay.block] as usize];
+        let kind = profile.kinds[profile.kind_of(stay.block) as usize];
         sizes[part].add(kind.length, weight);
         if profile.blocks.promotion[stay.block] != NEVER {
             promoted[part] += weight.bytes.value;

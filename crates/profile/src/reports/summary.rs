@@ -6,7 +6,7 @@ use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::scope::Scope;
-use crate::store::NEVER;
+use crate::store::{Moment, NEVER};
 
 /// A block is short-lived if it dies within this share of the run.
 const SHORT: f64 = 0.01;
@@ -90,37 +90,47 @@ pub fn summary(scope: &Scope<'_>, view: &View, rows: usize) -> Summary {
     let duration = profile.duration();
     let short = duration * SHORT;
 
-    let (at_peak, at_end) = (scope.at_peak(), scope.at_end());
     let clock = &profile.clock;
-    let short_lived = scope.filter(|stay| {
-        stay.end != NEVER && {
-            let age = clock.get(stay.end as usize) - clock.get(stay.start as usize);
-            (age as f64) / 1e6 < short
-        }
+    let Moment(peak_event) = peak.moment;
+    let sums = groups.sums_of(scope, |stay| {
+        let died = stay.end != NEVER;
+        [
+            true,
+            stay.start < peak_event && stay.end >= peak_event,
+            !died,
+            died && {
+                let age = clock.get(stay.end as usize) - clock.get(stay.start as usize);
+                (age as f64) / 1e6 < short
+            },
+            profile.blocks.promotion[stay.block] != NEVER,
+        ]
     });
-    let promoted = scope.promoted().total();
-    let collected = scope.total() - at_end.total();
+    let column = |i: usize| -> Vec<Amount> { sums.iter().map(|sums| sums[i]).collect() };
+    let [allocated, at_peak, at_end, short_lived, promoted] = std::array::from_fn(column);
+    let total = |sums: &[Amount]| -> Amount { sums.iter().copied().sum() };
+    let figures = |amount: &Amount| Figures::of_total(scope, amount);
+    let collected = figures(&(total(&allocated) - total(&at_end)));
     let lists = [
         (RankingKind::LiveAtPeak, &at_peak),
         (RankingKind::LiveAtEnd, &at_end),
-        (RankingKind::Allocated, scope),
-        (RankingKind::Blocks, scope),
+        (RankingKind::Allocated, &allocated),
+        (RankingKind::Blocks, &allocated),
         (RankingKind::ShortLived, &short_lived),
     ]
     .into_iter()
-    .map(|(kind, scope)| ranking(kind, scope, &groups, rows))
+    .map(|(kind, sums)| ranking(kind, scope, &groups, sums, rows))
     .collect();
-    let allocated = Figures::of_total(scope, &scope.total());
-    let promoted = Figures::of_total(scope, &promoted);
+    let [allocated, at_peak, at_end, promoted] =
+        [allocated, at_peak, at_end, promoted].map(|sums| figures(&total(&sums)));
     let rate = |estimate: Estimate| (duration > 0.0).then(|| estimate.per(duration));
     Summary {
         subject: Subject::new(scope),
         by: view.by,
         allocated,
         promoted,
-        collected: Figures::of_total(scope, &collected),
-        live_at_end: Figures::of_total(scope, &at_end.total()),
-        live_at_peak: Figures::of_total(scope, &at_peak.total()),
+        collected,
+        live_at_end: at_end,
+        live_at_peak: at_peak,
         peak_time: peak.time,
         allocation_rate: rate(allocated.bytes),
         promotion_rate: rate(promoted.bytes),
@@ -129,8 +139,13 @@ pub fn summary(scope: &Scope<'_>, view: &View, rows: usize) -> Summary {
     }
 }
 
-fn ranking(kind: RankingKind, scope: &Scope<'_>, groups: &Groups, rows: usize) -> Ranking {
-    let sums = groups.sums(scope);
+fn ranking(
+    kind: RankingKind,
+    scope: &Scope<'_>,
+    groups: &Groups,
+    sums: &[Amount],
+    rows: usize,
+) -> Ranking {
     let key = |amount: &Amount| match kind {
         RankingKind::Blocks => amount.blocks.value,
         _ => amount.bytes.value,

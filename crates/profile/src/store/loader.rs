@@ -7,8 +7,9 @@ use heapline_trace::{Alloc, BlockIndex, Damage, Event, Locations, Mark, Reader, 
 use super::clock::Clock;
 use super::kinds::{Kind, KindTable};
 use super::stack_worker::StackWorker;
-use super::{Blocks, NEVER, Profile};
-use crate::estimate::Sampling;
+use super::{Blocks, Moment, NEVER, Profile, weights};
+use crate::estimate::{Amount, Estimator, Sampling};
+use crate::walk::Changes;
 
 /// How a trace is loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +45,8 @@ pub struct Loader {
     index: BlockIndex,
     clock: Clock,
     kinds: KindTable,
+    /// The kind of each block, until the stacks are done.
+    block_kinds: Vec<u32>,
     stacks: StackWorker,
     /// Events about blocks that had not been allocated yet: with several domains the trace may
     /// have the allocation later.
@@ -77,6 +80,7 @@ impl Loader {
             index: BlockIndex::new(),
             clock: Clock::default(),
             kinds: KindTable::default(),
+            block_kinds: Vec::new(),
             stacks: StackWorker::start(!options.keep_recursion).map_err(LoadError::Thread)?,
             early: Vec::new(),
             latest: 0,
@@ -113,11 +117,11 @@ impl Loader {
             source: alloc.source,
             domain: alloc.domain,
         });
-        self.stacks.push(alloc.stack, alloc.domain, locations);
+        self.stacks.push(alloc.stack, alloc.domain, kind, locations);
         self.blocks.birth.push(number);
         self.blocks.promotion.push(NEVER);
         self.blocks.death.push(NEVER);
-        self.blocks.kind.push(kind);
+        self.block_kinds.push(kind);
     }
 
     #[inline]
@@ -164,32 +168,47 @@ impl Loader {
         if !self.in_order {
             sort(&mut self.clock, &mut self.blocks);
         }
+        let kinds = std::mem::take(&mut self.kinds).finish();
+        // The stacks take a little longer than all else: this is for nothing.
+        let moment = self.peak(&weights(&kinds, &self.sampling, Estimator::default()));
+        drop(self.block_kinds);
         let (stacks, symbols) = self.stacks.finish(locations);
         let blocks = &mut self.blocks;
-        blocks.context = stacks.column;
+        blocks.class = stacks.column;
         for column in [
             &mut blocks.birth,
             &mut blocks.promotion,
             &mut blocks.death,
-            &mut blocks.kind,
-            &mut blocks.context,
+            &mut blocks.class,
         ] {
             column.shrink_to_fit();
         }
-        Ok(Profile {
+        let profile = Profile {
             info: self.info,
             damage,
             sampling: self.sampling,
             blocks: self.blocks,
             clock: self.clock,
-            kinds: self.kinds.finish(),
+            kinds,
+            classes: stacks.classes,
             contexts: stacks.contexts,
             tree: stacks.tree,
             symbols,
             shortened_stacks: stacks.shortened,
             unmatched: self.unmatched,
             peaks: Default::default(),
-        })
+        };
+        profile.set_peak(Estimator::default(), moment);
+        Ok(profile)
+    }
+
+    fn peak(&self, weights: &[Amount]) -> Moment {
+        let mut changes = Changes::new(self.clock.len());
+        let Blocks { birth, death, .. } = &self.blocks;
+        for ((&birth, &death), &kind) in birth.iter().zip(death).zip(&self.block_kinds) {
+            changes.add(kind, birth, death);
+        }
+        changes.peak(weights)
     }
 
     /// Applies events that came before the allocation of their block.

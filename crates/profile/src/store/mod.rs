@@ -17,13 +17,12 @@ pub(crate) use clock::Clock;
 pub use kinds::Kind;
 pub use loader::{LoadError, LoadOptions, Loader};
 pub(crate) use names::is_anonymous;
-pub(crate) use stacks::{CallTree, Context, NONE, ROOT};
+pub(crate) use stacks::{CallTree, Class, Context, NONE, ROOT};
 pub use symbols::{FrameInfo, Function, Symbols};
 
 use crate::estimate::{Amount, Estimator, Sampling};
 use crate::query::Query;
 use crate::scope::Scope;
-use crate::walk;
 
 /// The event that never comes: the death of a block that outlives the trace.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -37,7 +36,7 @@ pub struct Moment(pub(crate) u32);
 
 /// A loaded trace, ready for questions.
 ///
-/// It takes some 22 bytes a sampled block, and what the distinct stacks need.
+/// It takes some 18 bytes a sampled block, and what the distinct stacks need.
 #[derive(Debug)]
 pub struct Profile {
     pub(crate) info: TraceInfo,
@@ -46,6 +45,7 @@ pub struct Profile {
     pub(crate) blocks: Blocks,
     pub(crate) clock: Clock,
     pub(crate) kinds: Vec<Kind>,
+    pub(crate) classes: Vec<Class>,
     pub(crate) contexts: Vec<Context>,
     pub(crate) tree: CallTree,
     pub(crate) symbols: Symbols,
@@ -65,8 +65,8 @@ pub(crate) struct Blocks {
     pub(crate) promotion: Vec<u32>,
     /// The event that collected it, or [`NEVER`].
     pub(crate) death: Vec<u32>,
-    pub(crate) kind: Vec<u32>,
-    pub(crate) context: Vec<u32>,
+    /// Its kind and its stack.
+    pub(crate) class: Vec<u32>,
 }
 
 /// When most was alive.
@@ -172,24 +172,31 @@ impl Profile {
     /// When most was alive: the first of the moments with the largest sum of bytes.
     #[must_use]
     pub fn peak(&self, estimator: Estimator) -> Peak {
-        *self.peaks[estimator as usize].get_or_init(|| {
-            let moment = walk::peak(&Scope::new(self, &Query::default(), estimator));
-            Peak {
-                moment,
-                time: self.seconds(moment),
-            }
-        })
+        *self.peaks[estimator as usize]
+            .get_or_init(|| self.peak_at(Scope::new(self, &Query::default(), estimator).peak()))
+    }
+
+    /// Notes when the peak is, if it is not known yet.
+    fn set_peak(&self, estimator: Estimator, moment: Moment) {
+        self.peaks[estimator as usize].get_or_init(|| self.peak_at(moment));
+    }
+
+    fn peak_at(&self, moment: Moment) -> Peak {
+        Peak {
+            moment,
+            time: self.seconds(moment),
+        }
     }
 
     /// What each kind of block stands for, by number.
     pub(crate) fn weights(&self, estimator: Estimator) -> Vec<Amount> {
-        self.kinds
-            .iter()
-            .map(|kind| {
-                self.sampling
-                    .amount(estimator, kind.length, kind.source, kind.samples)
-            })
-            .collect()
+        weights(&self.kinds, &self.sampling, estimator)
+    }
+
+    /// The kind of a block, by number.
+    #[inline]
+    pub(crate) fn kind_of(&self, block: usize) -> u32 {
+        self.classes[self.blocks.class[block] as usize].kind
     }
 
     /// The frame of the allocation itself, or [`NONE`].
@@ -203,7 +210,15 @@ impl Profile {
     /// Bytes of memory that a block takes, on average, without the stacks.
     #[must_use]
     pub fn bytes_per_block(&self) -> f64 {
-        let columns = 5 * size_of::<u32>();
+        let columns = 4 * size_of::<u32>();
         columns as f64 + self.clock.memory() as f64 / self.len().max(1) as f64
     }
+}
+
+/// What each kind of block stands for.
+fn weights(kinds: &[Kind], sampling: &Sampling, estimator: Estimator) -> Vec<Amount> {
+    kinds
+        .iter()
+        .map(|kind| sampling.amount(estimator, kind.length, kind.source, kind.samples))
+        .collect()
 }

@@ -6,8 +6,11 @@ use std::thread::{self, JoinHandle};
 
 use heapline_trace::{LocationId, Locations, Stack};
 
-use super::stacks::{CallTree, Context, Name, StackTable};
+use super::stacks::{CallTree, Class, Context, Name, ShortStack, StackTable};
 use super::symbols::{SymbolTable, Symbols};
+
+/// Marks a stack that was cut, above its domain.
+const CUT: u32 = 1 << 16;
 
 /// Words in a batch before it is sent.
 const BATCH: usize = 1 << 16;
@@ -26,8 +29,9 @@ pub(crate) struct StackWorker {
 /// What has become of the stacks.
 #[derive(Debug)]
 pub(crate) struct Built {
-    /// The context of each block.
+    /// The class of each block.
     pub(crate) column: Vec<u32>,
+    pub(crate) classes: Vec<Class>,
     pub(crate) contexts: Vec<Context>,
     pub(crate) tree: CallTree,
     pub(crate) shortened: u64,
@@ -37,8 +41,8 @@ pub(crate) struct Built {
 struct Batch {
     /// Locations that are new in this batch.
     names: Vec<(u32, Vec<Name>)>,
-    /// For each stack its domain, how many locations it shares with the last one, whether it was
-    /// cut, how many are new, and those.
+    /// For each stack the block's kind, the domain with [`CUT`] if it was cut, how many locations
+    /// it shares with the last one, how many are new, and those.
     stacks: Vec<u32>,
 }
 
@@ -70,13 +74,13 @@ impl StackWorker {
 
     /// Takes the stack of the next block.
     #[inline]
-    pub(crate) fn push(&mut self, stack: Stack<'_>, domain: u16, locations: &Locations) {
+    pub(crate) fn push(&mut self, stack: Stack<'_>, domain: u16, kind: u32, locations: &Locations) {
         let new = stack.new_frames();
         let word = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         self.batch.stacks.extend([
-            u32::from(domain),
+            kind,
+            u32::from(domain) | if stack.is_cut() { CUT } else { 0 },
             word(stack.shared()),
-            u32::from(stack.is_cut()),
             word(new.len()),
         ]);
         for &location in new {
@@ -123,16 +127,21 @@ impl StackWorker {
 }
 
 impl Batch {
-    /// Appends the contexts of the batch's stacks to `column`, and empties the batch.
+    /// Appends the classes of the batch's stacks to `column`, and empties the batch.
     fn unpack(&mut self, table: &mut StackTable, column: &mut Vec<u32>) {
         for (location, names) in self.names.drain(..) {
             table.name(location, &names);
         }
         let mut rest = &self.stacks[..];
-        while let [domain, shared, cut, len, tail @ ..] = rest {
-            let (new, tail) = tail.split_at(*len as usize);
-            let domain = u16::try_from(*domain).unwrap_or(u16::MAX);
-            column.push(table.context(domain, *shared as usize, new, *cut != 0));
+        while let &[kind, domain, shared, len, ref tail @ ..] = rest {
+            let (new, tail) = tail.split_at(len as usize);
+            column.push(table.class(ShortStack {
+                domain: u16::try_from(domain & !CUT).unwrap_or(u16::MAX),
+                shared: shared as usize,
+                new,
+                cut: domain & CUT != 0,
+                kind,
+            }));
             rest = tail;
         }
         self.stacks.clear();

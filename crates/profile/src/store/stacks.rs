@@ -3,8 +3,9 @@
 //! The full tree of calling contexts is out of the question: recursion gives the compiler's trace
 //! of 3.5 million blocks 8.4 million nodes. With recursion collapsed, so that each function is in
 //! a path once, where it was first called, it has 400,000. Blocks that were allocated at the same
-//! place by the same path have the same *context*; of those there are 240,000, and every question
-//! about stacks is answered by adding up contexts and walking the tree.
+//! place by the same path have the same *context*; of those there are 240,000. Those of the same
+//! context and kind are of the same *class*: what there is to say of them but for times is the
+//! same, so most questions are answered by counting the blocks of each class and walking the tree.
 
 use hashbrown::HashMap;
 
@@ -45,19 +46,35 @@ pub(crate) struct Context {
     pub(crate) site: u32,
 }
 
+/// All that blocks have in common, apart from when they lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class {
+    pub(crate) context: u32,
+    pub(crate) kind: u32,
+}
+
+/// A node of the tree that is being built.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    parent: u32,
+    frame: u32,
+    /// How many frames it is away from the root.
+    depth: u32,
+    /// The child that was met last; [`ROOT`] if it has none.
+    recent: u32,
+}
+
 /// Turns the stacks of a trace into contexts, looking only at what is new in each.
 #[derive(Debug)]
 pub(crate) struct StackTable {
     collapse: bool,
-    tree: CallTree,
-    /// How many frames each node is away from the root.
-    depth: Vec<u32>,
-    /// The child of each node that was met last; [`ROOT`] if it has none.
-    recent: Vec<u32>,
+    nodes: Vec<Node>,
     /// All children of nodes that have several.
     children: HashMap<(u32, u32), u32>,
     contexts: Vec<Context>,
-    numbers: HashMap<Context, u32>,
+    context_numbers: HashMap<Context, u32>,
+    classes: Vec<Class>,
+    class_numbers: HashMap<(Context, u32), u32>,
     names: Names,
     /// The current stack of each domain.
     domains: HashMap<u16, Vec<Entry>>,
@@ -70,6 +87,19 @@ pub(crate) struct StackTable {
     is_full: bool,
     /// Stacks of which only the outer part was kept, because the tree was full.
     shortened: u64,
+}
+
+/// A block's stack, as far as it differs from the last one of its domain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortStack<'a> {
+    pub(crate) domain: u16,
+    /// How many locations are those of the last stack.
+    pub(crate) shared: usize,
+    pub(crate) new: &'a [u32],
+    /// Whether its innermost frames are not known.
+    pub(crate) cut: bool,
+    /// The kind of the block.
+    pub(crate) kind: u32,
 }
 
 /// A location of the current stack, and the node that it leads to.
@@ -131,8 +161,10 @@ struct Call {
     from: u32,
     location: u32,
     to: u32,
-    /// The context of an allocation there, or [`NONE`] if it has not been asked for.
-    context: u32,
+    /// The kind of the last block that was allocated there, and its class; [`NONE`] if no block
+    /// was.
+    kind: u32,
+    class: u32,
 }
 
 /// The functions between the root and a node.
@@ -148,17 +180,17 @@ struct Path {
 impl Path {
     /// Moves to another node. What both paths share is left alone, so this costs no more than the
     /// frames that were pushed since the last time.
-    fn go_to(&mut self, node: u32, tree: &CallTree, depth: &[u32], names: &Names) {
+    fn go_to(&mut self, node: u32, tree: &[Node], names: &Names) {
         let mut ancestor = node;
-        while self.nodes.get(depth[ancestor as usize] as usize) != Some(&ancestor) {
+        while self.nodes.get(tree[ancestor as usize].depth as usize) != Some(&ancestor) {
             self.missing.push(ancestor);
-            ancestor = tree.parent[ancestor as usize];
+            ancestor = tree[ancestor as usize].parent;
         }
-        let shared = depth[ancestor as usize] as usize + 1;
+        let shared = tree[ancestor as usize].depth as usize + 1;
         self.nodes.truncate(shared);
         self.functions.truncate(shared);
         while let Some(node) = self.missing.pop() {
-            let frame = tree.frame[node as usize];
+            let frame = tree[node as usize].frame;
             self.push(node, names.functions[frame as usize]);
         }
     }
@@ -192,20 +224,24 @@ impl StackTable {
             from: NONE,
             location: NONE,
             to: ROOT,
-            context: NONE,
+            kind: NONE,
+            class: NONE,
+        };
+        let root = Node {
+            parent: ROOT,
+            frame: NONE,
+            depth: 0,
+            recent: ROOT,
         };
         Self {
             collapse,
-            tree: CallTree {
-                parent: vec![ROOT],
-                frame: vec![NONE],
-            },
-            depth: vec![0],
-            recent: vec![ROOT],
+            nodes: vec![root],
             children: HashMap::new(),
             names: Names::default(),
             contexts: vec![nowhere],
-            numbers: HashMap::from([(nowhere, 0)]),
+            context_numbers: HashMap::from([(nowhere, 0)]),
+            classes: Vec::new(),
+            class_numbers: HashMap::new(),
             domains: HashMap::new(),
             domain: 0,
             current: Vec::new(),
@@ -226,9 +262,15 @@ impl StackTable {
         self.names.add(location, frames);
     }
 
-    /// The context of the next stack of a domain, of which `shared` locations are those of the
-    /// last one. If the stack was `cut`, its innermost frames are not known.
-    pub(crate) fn context(&mut self, domain: u16, shared: usize, new: &[u32], cut: bool) -> u32 {
+    /// The class of the next block, with its stack in short.
+    pub(crate) fn class(&mut self, stack: ShortStack<'_>) -> u32 {
+        let ShortStack {
+            domain,
+            shared,
+            new,
+            cut,
+            kind,
+        } = stack;
         if domain != self.domain {
             let next = self.domains.remove(&domain).unwrap_or_default();
             let last = std::mem::replace(&mut self.current, next);
@@ -242,14 +284,14 @@ impl StackTable {
         let mut last = None;
         let mut known = new.iter();
         for &location in known.by_ref() {
-            let nodes = self.tree.len();
+            let nodes = self.nodes.len();
             if !self.is_full {
                 let call = self.call(node, location);
                 node = self.calls[call].to;
                 last = Some(call);
             }
             self.push(location, node);
-            if self.tree.len() > nodes {
+            if self.nodes.len() > nodes {
                 break;
             }
         }
@@ -270,12 +312,14 @@ impl StackTable {
         let context = Context { node, site };
         match last {
             Some(call) if !cut && !self.is_full => {
-                if self.calls[call].context == NONE {
-                    self.calls[call].context = self.number(context);
+                if self.calls[call].kind != kind {
+                    let class = self.number(context, kind);
+                    self.calls[call].kind = kind;
+                    self.calls[call].class = class;
                 }
-                self.calls[call].context
+                self.calls[call].class
             }
-            _ => self.number(context),
+            _ => self.number(context, kind),
         }
     }
 
@@ -309,7 +353,8 @@ impl StackTable {
             from: if self.is_full { NONE } else { from },
             location,
             to,
-            context: NONE,
+            kind: NONE,
+            class: NONE,
         };
         slot
     }
@@ -318,7 +363,7 @@ impl StackTable {
     #[inline(never)]
     fn step(&mut self, from: u32, location: u32) -> u32 {
         if self.collapse {
-            self.path.go_to(from, &self.tree, &self.depth, &self.names);
+            self.path.go_to(from, &self.nodes, &self.names);
         }
         self.extend(from, location, Self::child)
     }
@@ -352,23 +397,23 @@ impl StackTable {
 
     #[inline]
     fn child(&mut self, node: u32, frame: u32) -> u32 {
-        let recent = self.recent[node as usize];
+        let recent = self.nodes[node as usize].recent;
         if recent == ROOT {
             // The first child: no need to look for others, and for most nodes it stays so.
             return self.add(node, frame);
         }
-        if self.tree.frame[recent as usize] == frame {
+        let other = self.nodes[recent as usize].frame;
+        if other == frame {
             return recent;
         }
         if let Some(&child) = self.children.get(&(node, frame)) {
-            self.recent[node as usize] = child;
+            self.nodes[node as usize].recent = child;
             return child;
         }
         let child = self.add(node, frame);
         if child != node {
             self.children.insert((node, frame), child);
             // The child that was the only one so far is not among them yet.
-            let other = self.tree.frame[recent as usize];
             self.children.insert((node, other), recent);
         }
         child
@@ -376,34 +421,49 @@ impl StackTable {
 
     /// A new node; the old one if there are too many.
     fn add(&mut self, node: u32, frame: u32) -> u32 {
-        if self.tree.len() == MOST_NODES {
+        if self.nodes.len() == MOST_NODES {
             return node;
         }
-        let child = number(self.tree.len());
-        self.tree.parent.push(node);
-        self.tree.frame.push(frame);
-        self.depth.push(self.depth[node as usize] + 1);
-        self.recent.push(ROOT);
-        self.recent[node as usize] = child;
+        let child = number(self.nodes.len());
+        let parent = &mut self.nodes[node as usize];
+        parent.recent = child;
+        let depth = parent.depth + 1;
+        self.nodes.push(Node {
+            parent: node,
+            frame,
+            depth,
+            recent: ROOT,
+        });
         child
     }
 
-    fn number(&mut self, context: Context) -> u32 {
-        let contexts = &mut self.contexts;
-        *self.numbers.entry(context).or_insert_with(|| {
-            contexts.push(context);
-            number(contexts.len() - 1)
-        })
+    fn number(&mut self, context: Context, kind: u32) -> u32 {
+        let (contexts, numbers) = (&mut self.contexts, &mut self.context_numbers);
+        let classes = &mut self.classes;
+        *self
+            .class_numbers
+            .entry((context, kind))
+            .or_insert_with(|| {
+                let context = *numbers.entry(context).or_insert_with(|| {
+                    contexts.push(context);
+                    number(contexts.len() - 1)
+                });
+                classes.push(Class { context, kind });
+                number(classes.len() - 1)
+            })
     }
 
     pub(crate) fn finish(mut self, column: Vec<u32>) -> Built {
-        self.tree.parent.shrink_to_fit();
-        self.tree.frame.shrink_to_fit();
         self.contexts.shrink_to_fit();
+        self.classes.shrink_to_fit();
         Built {
             column,
             contexts: self.contexts,
-            tree: self.tree,
+            classes: self.classes,
+            tree: CallTree {
+                parent: self.nodes.iter().map(|node| node.parent).collect(),
+                frame: self.nodes.iter().map(|node| node.frame).collect(),
+            },
             shortened: self.shortened,
         }
     }
