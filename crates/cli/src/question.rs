@@ -100,7 +100,9 @@ impl Filter {
     }
 
     pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
-        Ok(Scope::new(profile, &self.query()?, self.estimator()))
+        let query = self.query()?;
+        warn_of_unmatched(&query, profile);
+        Ok(Scope::new(profile, &query, self.estimator()))
     }
 
     /// The arguments again, for a command to type next.
@@ -142,6 +144,13 @@ impl Question {
             "heapline {name} {trace}{}{arguments}",
             self.filter.as_typed()
         )
+    }
+}
+
+/// A name that nothing is called is most likely misspelt.
+pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
+    for name in query.unmatched(profile) {
+        crate::error::warn(&format!("the trace has no {name}"));
     }
 }
 

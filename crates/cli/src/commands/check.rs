@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table, WARN};
 use crate::input::Input;
-use crate::question::{Filter, Json};
+use crate::question::{Filter, Json, warn_of_unmatched};
 use crate::units::{
     bytes, count, count_short, estimated_bytes, estimated_change, estimated_count_short, label,
     share,
@@ -87,6 +87,9 @@ impl Args {
         }
         let filter = Filter::with_estimator(self.estimate.estimator);
         let profile = filter.load(&self.input)?;
+        for budget in &budgets {
+            warn_of_unmatched(budget.query(), &profile);
+        }
         let mut verdicts: Vec<Verdict> = budgets
             .iter()
             .map(|budget| budget.check(&profile, filter.estimator()))

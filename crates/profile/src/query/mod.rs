@@ -15,6 +15,7 @@ mod eval;
 mod parser;
 mod pattern;
 mod token;
+mod unmatched;
 
 pub use amount::{Lifetime, Size, TimePoint};
 pub(crate) use amount::{size, time_point};
@@ -102,6 +103,15 @@ impl Query {
             None => Selection::all(profile),
             Some(expr) => eval::select(expr, profile, estimator),
         }
+    }
+
+    /// Names that the query asks for and nothing in the profile has, such as
+    /// `function "Pasrer.*"`: most likely it was not meant so.
+    #[must_use]
+    pub fn unmatched(&self, profile: &Profile) -> Vec<String> {
+        self.expr
+            .as_ref()
+            .map_or_else(Vec::new, |expr| unmatched::unmatched(expr, profile))
     }
 }
 

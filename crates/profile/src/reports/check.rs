@@ -45,6 +45,12 @@ enum What {
 const EXPECTED: &str = "allocated, promoted, peak or live at TIME, with or without blocks before";
 
 impl Budget {
+    /// Which blocks it is about.
+    #[must_use]
+    pub fn query(&self) -> &Query {
+        &self.query
+    }
+
     /// Understands `[blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT`.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let tokens = tokens(text).map_err(|error| error.of(text))?;
