@@ -1,8 +1,12 @@
 //! Programs that are run for their effect.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+/// How much of a log is shown when something fails: the cause is near the end.
+const LINES_OF_A_LOG: usize = 40;
 
 /// What went wrong, in words.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -61,6 +65,27 @@ impl Run {
     pub(crate) fn quiet(mut self) -> Self {
         self.command.stdout(Stdio::null());
         self
+    }
+
+    /// In another folder than the project's.
+    pub(crate) fn folder(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Runs it, with what it prints in a file; when it fails, the end of that is in the error.
+    pub(crate) fn run_into(mut self, log: &Path) -> Outcome {
+        let unusable = |error| format!("cannot write {}: {error}", log.display());
+        let file = File::create(log).map_err(unusable)?;
+        let errors = file.try_clone().map_err(unusable)?;
+        self.command.stdout(file).stderr(errors);
+        self.run().map_err(|problem| {
+            let text = std::fs::read(log).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let lines: Vec<&str> = text.lines().collect();
+            let tail = lines[lines.len().saturating_sub(LINES_OF_A_LOG)..].join("\n");
+            format!("{problem}\n{tail}\nAll of it is in {}.", log.display())
+        })
     }
 
     /// Runs it; anything but success is an error.

@@ -24,7 +24,9 @@ pub(crate) fn check() -> Outcome {
     setup::debian_unless(exists("npm"), "npm")?;
     setup::debian_unless(program("go", &["version"]).output().is_ok(), "golang-go")?;
 
-    let cache = cache()?;
+    let cache = setup::cache()?.join("consumers");
+    std::fs::create_dir_all(&cache)
+        .map_err(|error| format!("cannot make {}: {error}", cache.display()))?;
     let folder = root().join("tests/consumers");
     let text = |path: PathBuf| path.display().to_string();
     let python = text(cache.join("venv/bin/python"));
@@ -50,16 +52,4 @@ pub(crate) fn check() -> Outcome {
     let schema = text(schema);
     let arguments = [&[&*script, &*heapline, &*schema][..], &TRACES[..]].concat();
     program(&python, &arguments).run()
-}
-
-/// A folder outside of the checkout, which survives it.
-fn cache() -> Outcome<PathBuf> {
-    let base = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(base) => PathBuf::from(base),
-        None => PathBuf::from(std::env::var_os("HOME").ok_or("there is no HOME")?).join(".cache"),
-    };
-    let cache = base.join("heapline/consumers");
-    std::fs::create_dir_all(&cache)
-        .map_err(|error| format!("cannot make {}: {error}", cache.display()))?;
-    Ok(cache)
 }

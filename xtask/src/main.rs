@@ -11,6 +11,7 @@ mod bench;
 mod command;
 mod consumers;
 mod fuzz;
+mod ocaml;
 mod setup;
 mod test;
 
@@ -27,6 +28,8 @@ Usage: cargo xtask COMMAND
   fuzz [S]  run each fuzz target for S seconds (60 if not given)
   bench [TRACE]
             speed of reading, writing and dumping, and instruction counts
+  ocaml     set up the OCaml compilers and programs that tests of recording need, and
+            print the variable to set for `cargo test`
   fixtures  make the fixtures that are generated, after their generator was changed
 ";
 
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(None),
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),
+        ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -1,5 +1,7 @@
 //! What the tests need and a fresh machine may not have.
 
+use std::path::PathBuf;
+
 use crate::command::{Outcome, exists, program};
 
 /// Installs a Debian package unless `command` is there.
@@ -18,6 +20,36 @@ pub(crate) fn debian_unless(is_there: bool, package: &str) -> Outcome {
     program("sh", &["-c", &format!("{sudo}sh -c '{install} {package}'")])
         .run()
         .map_err(|problem| format!("{problem}\nInstall {package} by hand, please, and try again."))
+}
+
+/// Installs the packages of those commands that are not there, all at once.
+pub(crate) fn debian_all(commands_and_packages: &[(&str, &str)]) -> Outcome {
+    let missing: Vec<&str> = commands_and_packages
+        .iter()
+        .filter(|(command, _)| !exists(command))
+        .map(|&(_, package)| package)
+        .collect();
+    debian_unless(missing.is_empty(), &missing.join(" "))
+}
+
+/// Where a command is.
+pub(crate) fn path_of(command: &str) -> Outcome<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .map(|folder| folder.join(command))
+        .find(|path| path.is_file())
+        .ok_or_else(|| format!("there is no {command} in PATH"))
+}
+
+/// A folder outside of the checkout, which survives it.
+pub(crate) fn cache() -> Outcome<PathBuf> {
+    let base = match std::env::var_os("XDG_CACHE_HOME") {
+        Some(base) => PathBuf::from(base),
+        None => PathBuf::from(std::env::var_os("HOME").ok_or("there is no HOME")?).join(".cache"),
+    };
+    let cache = base.join("heapline");
+    std::fs::create_dir_all(&cache)
+        .map_err(|error| format!("cannot make {}: {error}", cache.display()))?;
+    Ok(cache)
 }
 
 /// Installs a component of the Rust toolchain unless `command` is there.

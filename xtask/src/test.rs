@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change is done.
 
 use crate::command::{Outcome, cargo};
-use crate::{consumers, fuzz, setup};
+use crate::{consumers, fuzz, ocaml, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
 const FUZZ_SECONDS: u32 = 15;
@@ -31,7 +31,10 @@ pub(crate) fn run() -> Outcome {
         "--no-default-features",
     ];
     cargo(&[&bare[..], &["--", "-D", "warnings"]].concat()).run()?;
-    cargo(&["test", "--locked", "--workspace"]).run()?;
+    let compilers = ocaml::set_up()?;
+    cargo(&["test", "--locked", "--workspace"])
+        .env(ocaml::COMPILERS, &compilers)
+        .run()?;
     cargo(&["build", "--locked"]).run()?;
     consumers::check()?;
     cargo(&[
