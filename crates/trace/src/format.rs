@@ -183,6 +183,14 @@ impl PacketHeader {
         put(&self.end_id.to_le_bytes());
         out
     }
+
+    /// Changes what changes while a packet is filled, in a header that was [encoded](Self::encode).
+    pub(crate) fn patch(header: &mut [u8; MAX_HEADER], size: usize, time_end: u64, end_id: u64) {
+        let size_in_bits = u32::try_from(size * 8).unwrap_or(u32::MAX);
+        header[16..24].copy_from_slice(&time_end.to_le_bytes());
+        header[60..68].copy_from_slice(&end_id.to_le_bytes());
+        header[4..8].copy_from_slice(&size_in_bits.to_le_bytes());
+    }
 }
 
 fn header_len(version: u16) -> usize {
@@ -229,21 +237,50 @@ impl Fields<'_> {
     }
 }
 
-/// Appends a number of variable width.
-pub(crate) fn put_vint(out: &mut Vec<u8>, value: i64) {
-    if let Ok(byte) = u8::try_from(value)
-        && byte <= 252
-    {
-        out.push(byte);
-    } else if let Ok(v) = u16::try_from(value) {
-        out.push(253);
-        out.extend_from_slice(&v.to_le_bytes());
-    } else if let Ok(v) = i32::try_from(value) {
-        out.push(254);
-        out.extend_from_slice(&v.to_le_bytes());
-    } else {
-        out.push(255);
-        out.extend_from_slice(&value.to_le_bytes());
+/// The fixed part of an event, on its way into a packet.
+#[derive(Debug)]
+pub(crate) struct EventBytes {
+    bytes: [u8; EventBytes::MAX],
+    len: usize,
+}
+
+impl EventBytes {
+    /// The most that an allocation event takes without its stack: head, three numbers of variable
+    /// width, source, count.
+    pub(crate) const MAX: usize = 4 + 3 * 9 + 1 + 2;
+
+    /// Begins an event.
+    pub(crate) fn new(code: u32, time: u64) -> Self {
+        let mut bytes = [0; Self::MAX];
+        bytes[..4].copy_from_slice(&event_head(code, time));
+        Self { bytes, len: 4 }
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// Appends a number of variable width.
+    pub(crate) fn put_vint(&mut self, value: i64) {
+        if let Ok(byte) = u8::try_from(value)
+            && byte <= 252
+        {
+            self.put(&[byte]);
+        } else if let Ok(v) = u16::try_from(value) {
+            self.put(&[253]);
+            self.put(&v.to_le_bytes());
+        } else if let Ok(v) = i32::try_from(value) {
+            self.put(&[254]);
+            self.put(&v.to_le_bytes());
+        } else {
+            self.put(&[255]);
+            self.put(&value.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 

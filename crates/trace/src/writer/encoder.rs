@@ -8,15 +8,13 @@ use super::names::{FrameSink, Names};
 use super::packet::{PacketBuffer, PacketSink};
 use crate::event::Source;
 use crate::format::{
-    CacheCheck, MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader, VERSION, code, event_head, put_vint,
+    CacheCheck, EventBytes, MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader, VERSION, code,
 };
 
 /// A packet is closed when it has lasted this long. The format can express 33 seconds.
 const MAX_SPAN: u64 = 30_000_000;
 
-/// The most that an allocation event takes without its stack: head, three numbers of variable
-/// width, source, count.
-const MAX_ALLOC: usize = 4 + 3 * 9 + 1 + 2;
+const MAX_ALLOC: usize = EventBytes::MAX;
 
 /// The most that a promotion or collection takes.
 const MAX_MARK: usize = 4 + 9;
@@ -40,8 +38,11 @@ pub const OMITTED_FRAMES: u64 = 0x3fff_ffff_ffff_fff7;
 /// of other domains: a recorder gives each domain its own and lets them write to one file.
 ///
 /// [`Writer`](super::Writer) is simpler where that does not matter.
+///
+/// `M` is the memory that packets are filled in. If it is [given](Self::within) and outlives the
+/// process, then nothing is lost when the process is killed.
 #[derive(Debug)]
-pub struct Encoder {
+pub struct Encoder<M = Vec<u8>> {
     pid: u64,
     domain: u16,
     cache: StackCache,
@@ -49,9 +50,9 @@ pub struct Encoder {
     /// How many of its frames are those that were given.
     intact: usize,
     /// The packet that is being filled.
-    events: PacketBuffer,
+    events: PacketBuffer<M>,
     /// Location events that must be written before it.
-    names: Names,
+    names: Names<M>,
     /// Code words of the stack at hand.
     code_words: Vec<u8>,
     check: CacheCheck,
@@ -69,14 +70,47 @@ impl Encoder {
     /// since the Unix epoch).
     #[must_use]
     pub fn new(pid: u64, domain: u16, start_time: u64) -> Self {
+        Self::with_buffers(
+            pid,
+            domain,
+            start_time,
+            PacketBuffer::new(),
+            PacketBuffer::new(),
+        )
+    }
+}
+
+impl<M: AsMut<[u8]>> Encoder<M> {
+    /// An encoder that fills its packets in the given memory, each of [`MAX_WRITTEN_PACKET`] bytes
+    /// at least: `events` for what happened, `names` for the locations that must be written before.
+    ///
+    /// After every call the packet in each of them is whole, as far as it goes, header included;
+    /// where there is none, the first four bytes are 0.
+    ///
+    /// # Panics
+    ///
+    /// If the memory is too small.
+    #[must_use]
+    pub fn within(pid: u64, domain: u16, start_time: u64, events: M, names: M) -> Self {
+        let (events, names) = (PacketBuffer::within(events), PacketBuffer::within(names));
+        Self::with_buffers(pid, domain, start_time, events, names)
+    }
+
+    fn with_buffers(
+        pid: u64,
+        domain: u16,
+        start_time: u64,
+        events: PacketBuffer<M>,
+        names: PacketBuffer<M>,
+    ) -> Self {
         Self {
             pid,
             domain,
             cache: StackCache::new(),
             last_stack: Vec::new(),
             intact: 0,
-            events: PacketBuffer::new(),
-            names: Names::new(),
+            events,
+            names: Names::new(names),
             code_words: Vec::new(),
             // The reader's cache is empty when the first packet comes; there is nothing to check.
             check: CacheCheck::NONE,
@@ -150,25 +184,28 @@ impl Encoder {
         let short = block.samples == 1 && block.source == Source::Minor;
         match (u32::try_from(block.length), u8::try_from(words)) {
             (Ok(length @ 1..=16), Ok(words)) if short => {
-                let out = self.event(code::SHORT + length, time);
-                put_vint(out, saturating(common as u64));
-                out.push(words);
+                let mut event = EventBytes::new(code::SHORT + length, time);
+                event.put_vint(saturating(common as u64));
+                event.put(&[words]);
+                self.put(time, &event);
             }
             _ => {
-                let out = self.event(code::ALLOC, time);
-                put_vint(out, saturating(block.length));
-                put_vint(out, saturating(block.samples));
-                out.push(match block.source {
+                let mut event = EventBytes::new(code::ALLOC, time);
+                event.put_vint(saturating(block.length));
+                event.put_vint(saturating(block.samples));
+                event.put(&[match block.source {
                     Source::Minor => 0,
                     Source::Major => 1,
                     Source::External => 2,
-                });
-                put_vint(out, saturating(common as u64));
-                out.extend_from_slice(&words.to_le_bytes());
+                }]);
+                event.put_vint(saturating(common as u64));
+                event.put(&words.to_le_bytes());
+                self.put(time, &event);
             }
         }
-        self.events.bytes().extend_from_slice(&self.code_words);
+        self.events.put(&self.code_words);
         self.next_id = self.next_id.wrapping_add(1);
+        self.events.seal(time, self.next_id);
         Ok(())
     }
 
@@ -191,9 +228,9 @@ impl Encoder {
     pub fn flush(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         self.check_usable()?;
         self.broken = true;
-        self.names.flush(self.header(), sink)?;
+        self.names.flush(sink)?;
         if !self.events.is_empty() {
-            self.events.write(self.header(), sink)?;
+            self.events.write(sink)?;
             self.cache.next_check();
         }
         self.broken = false;
@@ -279,19 +316,21 @@ impl Encoder {
             self.flush(sink)?;
         }
         let delta = self.next_id.wrapping_sub(1).wrapping_sub(id).cast_signed();
-        put_vint(self.event(code, time), delta);
+        let mut event = EventBytes::new(code, time);
+        event.put_vint(delta);
+        self.put(time, &event);
+        self.events.seal(time, self.next_id);
         Ok(())
     }
 
-    /// Begins an event; what is returned is for the rest of it.
-    fn event(&mut self, code: u32, time: u64) -> &mut Vec<u8> {
+    /// Appends an event to the packet; opens one if there is none.
+    fn put(&mut self, time: u64, event: &EventBytes) {
+        self.last_time = time;
         if self.events.is_empty() {
             self.time_begin = time;
+            self.events.open(self.header());
         }
-        self.last_time = time;
-        let out = self.events.bytes();
-        out.extend_from_slice(&event_head(code, time));
-        out
+        self.events.put(event.as_slice());
     }
 
     fn lasts_too_long(&self, time: u64) -> bool {

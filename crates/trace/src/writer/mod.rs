@@ -267,7 +267,7 @@ impl<S: PacketSink> Writer<S> {
 ///
 /// For recorders that use [`Encoder`]s; a [`Writer`] does it by itself.
 pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()> {
-    let mut packet = PacketBuffer::new();
+    let mut event = event_head(code::INFO, info.start_time).to_vec();
     // Together the strings must fit into the packet.
     let string = |out: &mut Vec<u8>, text: &str| {
         let text = text.as_bytes();
@@ -275,16 +275,15 @@ pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()
         out.extend_from_slice(&text[..end]);
         out.push(0);
     };
-    let out = packet.bytes();
-    out.extend_from_slice(&event_head(code::INFO, info.start_time));
-    out.extend_from_slice(&info.sample_rate.to_bits().to_le_bytes());
-    out.push(info.word_size);
-    string(out, &info.executable_name);
-    string(out, &info.host_name);
-    string(out, &info.ocaml_runtime_params);
-    out.extend_from_slice(&info.pid.to_le_bytes());
-    string(out, info.context.as_deref().unwrap_or_default());
-    let header = PacketHeader {
+    event.extend_from_slice(&info.sample_rate.to_bits().to_le_bytes());
+    event.push(info.word_size);
+    string(&mut event, &info.executable_name);
+    string(&mut event, &info.host_name);
+    string(&mut event, &info.ocaml_runtime_params);
+    event.extend_from_slice(&info.pid.to_le_bytes());
+    string(&mut event, info.context.as_deref().unwrap_or_default());
+    let mut packet = PacketBuffer::new();
+    packet.open(PacketHeader {
         size: 0,
         time_begin: info.start_time,
         time_end: info.start_time,
@@ -294,6 +293,8 @@ pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()
         check: CacheCheck::NONE,
         first_id: 0,
         end_id: 0,
-    };
-    packet.write(header, sink)
+    });
+    packet.put(&event);
+    packet.seal(info.start_time, 0);
+    packet.write(sink)
 }

@@ -27,20 +27,23 @@ const OMITTED: Frame<'static> = Frame {
 
 /// Which codes one domain has named, and location events that wait for being written.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct Names<M> {
     named: HashSet<u64>,
     tables: NameTables,
-    pending: PacketBuffer,
+    pending: PacketBuffer<M>,
+    /// The event at hand.
+    event: Vec<u8>,
     /// The time of the pending events.
     time: u64,
 }
 
-impl Names {
-    pub(super) fn new() -> Self {
+impl<M: AsMut<[u8]>> Names<M> {
+    pub(super) fn new(pending: PacketBuffer<M>) -> Self {
         Self {
             named: HashSet::new(),
             tables: NameTables::default(),
-            pending: PacketBuffer::new(),
+            pending,
+            event: Vec::new(),
             time: 0,
         }
     }
@@ -57,21 +60,28 @@ impl Names {
             return Ok(());
         }
         if self.pending.room() < MAX_LOCATION + 16 {
-            self.flush(header, sink)?;
+            self.flush(sink)?;
         }
         if self.pending.is_empty() {
             // Within a domain times must not decrease, so a name is as old as the packet it is
             // written before.
             self.time = header.time_begin;
+            self.pending.open(PacketHeader {
+                time_end: self.time,
+                check: CacheCheck::NONE,
+                end_id: header.first_id,
+                ..header
+            });
         }
-        let out = self.pending.bytes();
-        out.extend_from_slice(&event_head(code::LOCATION, self.time));
-        out.extend_from_slice(&code.to_le_bytes());
-        let count_at = out.len();
-        out.push(0);
+        self.event.clear();
+        self.event
+            .extend_from_slice(&event_head(code::LOCATION, self.time));
+        self.event.extend_from_slice(&code.to_le_bytes());
+        let count_at = self.event.len();
+        self.event.push(0);
         let mut frames = FrameSink {
             tables: &mut self.tables,
-            out: self.pending.bytes(),
+            out: &mut self.event,
             count: 0,
             room: MAX_LOCATION,
         };
@@ -81,26 +91,17 @@ impl Names {
             resolve(code, &mut frames);
         }
         let count = frames.count;
-        self.pending.bytes()[count_at] = count;
+        self.event[count_at] = count;
+        self.pending.put(&self.event);
+        self.pending.seal(self.time, header.first_id);
         Ok(())
     }
 
-    pub(super) fn flush(
-        &mut self,
-        header: PacketHeader,
-        sink: &mut impl PacketSink,
-    ) -> io::Result<()> {
+    pub(super) fn flush(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let header = PacketHeader {
-            time_begin: self.time,
-            time_end: self.time,
-            check: CacheCheck::NONE,
-            end_id: header.first_id,
-            ..header
-        };
-        self.pending.write(header, sink)
+        self.pending.write(sink)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Packets on their way out.
 
 use std::io::{self, Write};
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader};
 
@@ -63,43 +64,76 @@ impl<S: Write> Write for ForkGuard<S> {
 }
 
 /// A packet being filled: room for the header, then events.
+///
+/// Its memory may be seen by others, such as a file that is mapped: once a packet was
+/// [opened](Self::open) it is whole after every [`seal`](Self::seal), and an empty one has no magic
+/// number.
 #[derive(Debug)]
-pub(super) struct PacketBuffer {
-    bytes: Vec<u8>,
+pub(super) struct PacketBuffer<M> {
+    memory: M,
+    len: usize,
 }
 
-impl PacketBuffer {
+impl PacketBuffer<Vec<u8>> {
+    /// A packet in memory of its own.
     pub(super) fn new() -> Self {
+        Self::within(vec![0; MAX_WRITTEN_PACKET])
+    }
+}
+
+impl<M: AsMut<[u8]>> PacketBuffer<M> {
+    /// A packet in the first [`MAX_WRITTEN_PACKET`] bytes of `memory`.
+    pub(super) fn within(mut memory: M) -> Self {
+        assert!(
+            memory.as_mut().len() >= MAX_WRITTEN_PACKET,
+            "a packet needs {MAX_WRITTEN_PACKET} bytes"
+        );
         Self {
-            bytes: vec![0; MAX_HEADER],
+            memory,
+            len: MAX_HEADER,
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes.len() == MAX_HEADER
+        self.len == MAX_HEADER
     }
 
     /// Bytes that still fit.
     pub(super) fn room(&self) -> usize {
-        MAX_WRITTEN_PACKET.saturating_sub(self.bytes.len())
+        MAX_WRITTEN_PACKET - self.len
     }
 
-    /// For appending to.
-    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+    /// Appends bytes, for which there must be room. They do not count before they are sealed.
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        self.memory.as_mut()[self.len..end].copy_from_slice(bytes);
+        self.len = end;
     }
 
-    /// Hands the packet to `sink` under the given header, whose size is filled in, and starts a new
-    /// one.
-    pub(super) fn write(
-        &mut self,
-        mut header: PacketHeader,
-        sink: &mut impl PacketSink,
-    ) -> io::Result<()> {
-        header.size = self.bytes.len();
-        self.bytes[..MAX_HEADER].copy_from_slice(&header.encode());
-        let result = sink.packet(&self.bytes);
-        self.bytes.truncate(MAX_HEADER);
+    /// Writes the header of a packet that has no sealed events yet.
+    pub(super) fn open(&mut self, mut header: PacketHeader) {
+        header.size = MAX_HEADER;
+        self.memory.as_mut()[..MAX_HEADER].copy_from_slice(&header.encode());
+    }
+
+    /// Makes all that was appended part of the packet.
+    pub(super) fn seal(&mut self, time_end: u64, end_id: u64) {
+        // What is sealed must be there before it counts: the process can be killed at any time.
+        compiler_fence(Ordering::Release);
+        let Some(header) = self.memory.as_mut().first_chunk_mut::<MAX_HEADER>() else {
+            return;
+        };
+        PacketHeader::patch(header, self.len, time_end, end_id);
+        compiler_fence(Ordering::Release);
+    }
+
+    /// Hands the packet, as it was sealed, to `sink`, and empties it.
+    pub(super) fn write(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
+        let memory = self.memory.as_mut();
+        let result = sink.packet(&memory[..self.len]);
+        compiler_fence(Ordering::Release);
+        memory[..4].fill(0);
+        self.len = MAX_HEADER;
         result
     }
 }
