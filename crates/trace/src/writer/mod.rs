@@ -16,7 +16,7 @@ use crate::location::{LocationId, Locations};
 pub use encoder::{Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
 use packet::PacketBuffer;
-pub use packet::{ForkGuard, PacketSink};
+pub use packet::{ForkGuard, PacketSink, whole_packet};
 
 /// A sampled block that is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

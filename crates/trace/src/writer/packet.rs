@@ -13,6 +13,10 @@ pub trait PacketSink {
     /// encoders may come in any order, but must not be mixed. An error is final: the encoder whose
     /// packet it was takes no more events.
     fn packet(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// The memory of the packet that was taken has been marked as empty, and is going to be used
+    /// for the next one.
+    fn released(&mut self) {}
 }
 
 impl<W: Write> PacketSink for W {
@@ -133,9 +137,20 @@ impl<M: AsMut<[u8]>> PacketBuffer<M> {
         let result = sink.packet(&memory[..self.len]);
         compiler_fence(Ordering::Release);
         memory[..4].fill(0);
+        compiler_fence(Ordering::Release);
         self.len = MAX_HEADER;
+        sink.released();
         result
     }
+}
+
+/// The packet in memory that an encoder [filled](super::Encoder::within); `None` if there is none.
+#[must_use]
+pub fn whole_packet(memory: &[u8]) -> Option<&[u8]> {
+    let header = PacketHeader::parse(memory).ok()?;
+    memory
+        .get(..header.size)
+        .filter(|packet| packet.len() > MAX_HEADER)
 }
 
 #[cfg(test)]

@@ -1,0 +1,197 @@
+//! The recorder for C: at most one recording at a time in a process.
+//!
+//! ```c
+//! struct heapline_frames;
+//! typedef void (*heapline_resolver)(uint64_t code, struct heapline_frames *frames);
+//!
+//! int heapline_start(const char *trace, double rate, const char *context, const char *params,
+//!                    uint64_t max_size, char *message, size_t size);
+//! int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,
+//!                        const intptr_t *stack, size_t depth, heapline_resolver resolver);
+//! void heapline_promote(size_t domain, int64_t id);
+//! void heapline_collect(size_t domain, int64_t id);
+//! void heapline_stop(void);
+//! void heapline_frame(struct heapline_frames *frames, const char *file, const char *name,
+//!                     uint32_t line, uint32_t start_char, uint32_t end_char);
+//! ```
+//!
+//! None of them calls the OCaml runtime, raises, or takes long enough to release its lock for.
+
+use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::{Block, Frame, FrameSink, Options, Recorder, Source};
+
+/// The recording that goes on, or the last one.
+static CURRENT: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Adds the frames of a location.
+type Resolver = unsafe extern "C" fn(code: u64, frames: &mut FrameSink<'_>);
+
+fn current() -> Option<&'static Recorder> {
+    // SAFETY: recorders are never freed.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// Starts a trace; 0 if that was possible. Otherwise `message`, of `size` bytes, says why not.
+/// `context` and `params` may be null; a `max_size` of 0 is none.
+///
+/// # Safety
+///
+/// The strings end in NUL, and `message` has `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapline_start(
+    trace: *const c_char,
+    rate: f64,
+    context: *const c_char,
+    params: *const c_char,
+    max_size: u64,
+    message: *mut c_char,
+    size: usize,
+) -> c_int {
+    // SAFETY: the caller promises strings.
+    let bytes = |s: *const c_char| (!s.is_null()).then(|| unsafe { CStr::from_ptr(s) }.to_bytes());
+    let text = |s: *const c_char| bytes(s).map(|s| String::from_utf8_lossy(s).into_owned());
+    let earlier = current();
+    let options = Options {
+        trace: OsStr::from_bytes(bytes(trace).unwrap_or_default()).into(),
+        supervised: false,
+        sample_rate: rate,
+        context: text(context).filter(|context| !context.is_empty()),
+        runtime_params: text(params).unwrap_or_default(),
+        max_size: (max_size > 0).then_some(max_size),
+        first_id: earlier.map_or(0, Recorder::next_id),
+    };
+    let error = if earlier.is_some_and(Recorder::is_recording) {
+        "a recording is going on already".to_owned()
+    } else {
+        match std::panic::catch_unwind(|| Recorder::start(&options)) {
+            Ok(Ok(recorder)) => {
+                CURRENT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
+                abandon_in_children();
+                return 0;
+            }
+            Ok(Err(error)) => format!("cannot write {}: {error}", options.trace.display()),
+            Err(_) => "a mistake in heapline".to_owned(),
+        }
+    };
+    if let Some(room) = size.checked_sub(1) {
+        let len = error.len().min(room);
+        // SAFETY: the caller promises `size` bytes, which is more than `len`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(error.as_ptr().cast(), message, len);
+            *message.add(len) = 0;
+        }
+    }
+    1
+}
+
+/// A forked process inherits the sampler; its parent's trace is not for it.
+fn abandon_in_children() {
+    extern "C" fn child() {
+        if let Some(recorder) = current() {
+            recorder.abandon();
+        }
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler only writes to two flags.
+        unsafe {
+            libc::pthread_atfork(None, None, Some(child));
+        }
+    });
+}
+
+/// Takes note of a new block; returns its id, or -1 if it is not recorded. `source` is 0 for the
+/// minor heap, 1 for the major, 2 for memory outside. `stack` is a call stack as the sampler gives
+/// it: tagged integers, the innermost function first.
+///
+/// # Safety
+///
+/// `stack` has `depth` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapline_alloc(
+    domain: usize,
+    words: u64,
+    samples: u64,
+    source: c_int,
+    stack: *const isize,
+    depth: usize,
+    resolver: Resolver,
+) -> i64 {
+    let Some(recorder) = current() else {
+        return -1;
+    };
+    let block = Block {
+        length: words,
+        samples,
+        source: match source {
+            0 => Source::Minor,
+            1 => Source::Major,
+            _ => Source::External,
+        },
+    };
+    let stack = if depth == 0 {
+        &[]
+    } else {
+        // SAFETY: the caller promises `depth` elements.
+        unsafe { std::slice::from_raw_parts(stack, depth) }
+    };
+    let codes = stack.iter().map(|value| (value >> 1) as u64);
+    let id = recorder.alloc(domain, block, codes, |code, frames| {
+        // SAFETY: a resolver takes any code of a stack.
+        unsafe { resolver(code, frames) }
+    });
+    id.and_then(|id| i64::try_from(id).ok()).unwrap_or(-1)
+}
+
+/// Takes note that a block was promoted.
+#[unsafe(no_mangle)]
+pub extern "C" fn heapline_promote(domain: usize, id: i64) {
+    if let (Some(recorder), Ok(id)) = (current(), u64::try_from(id)) {
+        recorder.promote(domain, id);
+    }
+}
+
+/// Takes note that a block is dead.
+#[unsafe(no_mangle)]
+pub extern "C" fn heapline_collect(domain: usize, id: i64) {
+    if let (Some(recorder), Ok(id)) = (current(), u64::try_from(id)) {
+        recorder.collect(domain, id);
+    }
+}
+
+/// Ends the recording, if there is one.
+#[unsafe(no_mangle)]
+pub extern "C" fn heapline_stop() {
+    if let Some(recorder) = current() {
+        recorder.stop();
+    }
+}
+
+/// For resolvers: adds a frame, the outermost first.
+///
+/// # Safety
+///
+/// The strings end in NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapline_frame(
+    frames: &mut FrameSink<'_>,
+    file: *const c_char,
+    name: *const c_char,
+    line: u32,
+    start_char: u32,
+    end_char: u32,
+) {
+    // SAFETY: the caller promises strings.
+    let (file, name) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(name)) };
+    frames.push(Frame {
+        file: file.to_bytes(),
+        name: name.to_bytes(),
+        line,
+        start_char,
+        end_char,
+    });
+}

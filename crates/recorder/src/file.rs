@@ -1,0 +1,99 @@
+//! The trace file, written to by all domains at once.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fd::OwnedFd;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Whole packets, one after the other.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    /// Replaced when the program has closed it, as daemons do with files they do not know.
+    file: Mutex<File>,
+    path: PathBuf,
+    /// Which file it is: whatever has our number must not be written to.
+    identity: (u64, u64),
+    /// Where the next packet goes.
+    end: AtomicU64,
+}
+
+impl TraceFile {
+    /// `file` is written from its start.
+    pub(crate) fn new(file: File, path: &Path) -> io::Result<Self> {
+        let identity = identity(&file.metadata()?);
+        Ok(Self {
+            file: Mutex::new(out_of_the_way(file)),
+            path: std::path::absolute(path)?,
+            identity,
+            end: AtomicU64::new(0),
+        })
+    }
+
+    /// Bytes that are written or about to be.
+    pub(crate) fn len(&self) -> u64 {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// A place for so many bytes.
+    pub(crate) fn take_place(&self, len: usize) -> u64 {
+        self.end.fetch_add(len as u64, Ordering::Relaxed)
+    }
+
+    /// Writes a packet to its place.
+    pub(crate) fn write(&self, bytes: &[u8], place: u64) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_ours = |file: &File| {
+            file.metadata()
+                .is_ok_and(|data| identity(&data) == self.identity)
+        };
+        if !is_ours(&file) {
+            let again = File::options().write(true).open(&self.path)?;
+            if !is_ours(&again) {
+                return Err(io::Error::new(
+                    io::ErrorKind::NotFound,
+                    "the program closed the trace, and there is another file in its place",
+                ));
+            }
+            // What has its number now belongs to the program.
+            let old = std::mem::replace(&mut *file, out_of_the_way(again));
+            std::mem::forget(old);
+        }
+        file.write_all_at(bytes, place)
+    }
+}
+
+fn identity(data: &Metadata) -> (u64, u64) {
+    (data.dev(), data.ino())
+}
+
+/// Gives a file a number that programs do not see: above those that they may have, where there are
+/// any.
+pub(crate) fn out_of_the_way(file: File) -> File {
+    let limits = getrlimit(Resource::Nofile);
+    let (Some(soft), hard) = (limits.current, limits.maximum.unwrap_or(1 << 20)) else {
+        return file;
+    };
+    let room = (hard > soft + 16).then_some(Rlimit {
+        current: Some(hard.min(soft + 4096)),
+        maximum: limits.maximum,
+    });
+    let raised = room.is_some_and(|room| setrlimit(Resource::Nofile, room).is_ok());
+    let from = if raised {
+        soft
+    } else {
+        soft.saturating_sub(64)
+    };
+    let moved = i32::try_from(from)
+        .ok()
+        .and_then(|from| rustix::io::fcntl_dupfd_cloexec(&file, from).ok());
+    if raised {
+        // It was so before, and what is open stays open.
+        let _ = setrlimit(Resource::Nofile, limits);
+    }
+    moved.map_or(file, |moved: OwnedFd| moved.into())
+}

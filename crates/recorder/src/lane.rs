@@ -1,0 +1,142 @@
+//! What belongs to one domain of the program.
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+
+use heapline_trace::{Encoder, PacketSink};
+
+use crate::clock::steady_nanos;
+use crate::file::TraceFile;
+use crate::tail::{LaneWord, Page};
+
+/// Events after which the counters are brought up to date, and the time of one is taken.
+const MEASURED: u64 = 64;
+
+/// A domain's encoder, for one thread at a time.
+///
+/// The threads of a domain never run at once, so that nobody waits here. Who ends the recording
+/// takes all lanes for good.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    taken: AtomicBool,
+    domain: UnsafeCell<Domain>,
+}
+
+// SAFETY: `domain` is only reached by who has `taken` the lane.
+unsafe impl Sync for Lane {}
+
+impl Lane {
+    pub(crate) fn new(domain: Domain) -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            domain: UnsafeCell::new(domain),
+        }
+    }
+
+    /// Takes the lane, if nobody has it.
+    #[expect(clippy::mut_from_ref, reason = "that is what `taken` is for")]
+    pub(crate) fn take(&self) -> Option<&mut Domain> {
+        if self.taken.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: nobody else has the lane until it is given back.
+        Some(unsafe { &mut *self.domain.get() })
+    }
+
+    /// Lets others take the lane. Whoever calls this has taken it, and is done with it.
+    pub(crate) fn give_back(&self) {
+        self.taken.store(false, Ordering::Release);
+    }
+}
+
+/// A domain's state.
+#[derive(Debug)]
+pub(crate) struct Domain {
+    pub(crate) work: Work,
+    /// Its page in the tail.
+    pub(crate) page: Page,
+    /// The address of the memory in which it puts names together.
+    pub(crate) names_at: usize,
+}
+
+/// What changes with every event.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) encoder: Encoder<&'static mut [u8]>,
+    /// The stack at hand, outermost caller first.
+    pub(crate) stack: Vec<u64>,
+    /// Ids that were taken for this domain and not used yet.
+    pub(crate) ids: Range<u64>,
+    pub(crate) counters: Counters,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    events: u64,
+    nanos: u64,
+    pub(crate) blocks: u64,
+    /// Blocks minus collections since the last packet was written.
+    pub(crate) outstanding: i64,
+}
+
+impl Domain {
+    /// Counts an event that began at `since`.
+    pub(crate) fn count(&mut self, since: u64) {
+        let counters = &mut self.work.counters;
+        counters.events += 1;
+        if counters.events.is_multiple_of(MEASURED) {
+            let took = steady_nanos().saturating_sub(since);
+            counters.nanos += took * MEASURED;
+            self.publish();
+        }
+    }
+
+    /// Brings the counters in the tail up to date.
+    pub(crate) fn publish(&mut self) {
+        let counters = &self.work.counters;
+        for (word, value) in [
+            (LaneWord::Events, counters.events),
+            (LaneWord::Nanos, counters.nanos),
+            (LaneWord::Blocks, counters.blocks),
+            (LaneWord::Shortened, self.work.encoder.shortened_stacks()),
+        ] {
+            self.page.set(word as usize, value);
+        }
+    }
+}
+
+/// Writes a domain's packets to the trace, so that nothing is lost or doubled whenever the process
+/// ends.
+pub(crate) struct LaneSink<'a> {
+    pub(crate) page: &'a mut Page,
+    pub(crate) file: &'a TraceFile,
+    /// Where the names of this domain are put together.
+    pub(crate) names_at: usize,
+    /// Where a packet could not be written.
+    pub(crate) failed_at: Option<u64>,
+    /// Whether a packet was written.
+    pub(crate) wrote: bool,
+}
+
+impl PacketSink for LaneSink<'_> {
+    fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let place = self.file.take_place(bytes.len());
+        let is_names = bytes.as_ptr().addr() == self.names_at;
+        self.page
+            .set(LaneWord::Writing as usize, u64::from(is_names));
+        compiler_fence(Ordering::Release);
+        self.page.set(LaneWord::Place as usize, place + 1);
+        compiler_fence(Ordering::Release);
+        self.wrote = true;
+        self.file.write(bytes, place).inspect_err(|_| {
+            self.failed_at = Some(place);
+        })
+    }
+
+    fn released(&mut self) {
+        self.page.set(LaneWord::Place as usize, 0);
+        compiler_fence(Ordering::Release);
+    }
+}

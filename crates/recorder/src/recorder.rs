@@ -1,0 +1,459 @@
+//! The recorder: what happens in the program comes in here.
+
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use heapline_trace::{
+    Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketSink, TraceInfo, write_info,
+};
+
+use crate::clock::{Clock, steady_nanos};
+use crate::file::TraceFile;
+use crate::lane::{Counters, Domain, Lane, LaneSink, Work};
+use crate::map::{map, reserve};
+use crate::tail::{self, Ending, Note, PAGE, Page, SLOT, State, Word};
+
+/// Domains that a program can have at once; OCaml allows no more.
+const MAX_LANES: usize = 4096;
+
+/// Ids that a domain takes at once.
+const IDS: u64 = 10_000;
+
+/// The most that the end of a block takes in a trace: its promotion and its collection.
+const MAX_FATE: u64 = 2 * 9;
+
+/// The most that a domain may add before it is counted: two packets, and the ends of all blocks
+/// that fit into one.
+const UNWRITTEN: u64 = 5 * MAX_WRITTEN_PACKET as u64;
+
+/// How long a recording that ends waits for a domain that is in the middle of an event.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What to record, and where to.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The trace. It is overwritten.
+    pub trace: PathBuf,
+    /// Whether somebody [finishes](tail::finish) the trace when the program has ended, and has
+    /// [prepared](tail::prepare) its tail. Otherwise the recorder leaves no tail behind if
+    /// it can.
+    pub supervised: bool,
+    /// How many samples there are for a word.
+    pub sample_rate: f64,
+    /// What the user wants to remember.
+    pub context: Option<String>,
+    /// What the runtime says about its parameters.
+    pub runtime_params: String,
+    /// The trace shall not be larger.
+    pub max_size: Option<u64>,
+    /// The first id to give out. Ids below are not ours: see [`Recorder::next_id`].
+    pub first_id: u64,
+}
+
+/// Records one process.
+///
+/// Domains are told apart by small numbers; the threads of one domain must not call at the same
+/// time, those of different ones may. What cannot be recorded any more is ignored.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Whether events are taken.
+    recording: AtomicBool,
+    /// Whether new blocks are.
+    open: AtomicBool,
+    file: TraceFile,
+    max_size: Option<u64>,
+    first_id: u64,
+    next_id: AtomicU64,
+    /// Blocks whose end is still to come, without those of packets that are not written yet.
+    outstanding: AtomicI64,
+    clock: Clock,
+    start_time: u64,
+    pid: u64,
+    lanes: Box<[AtomicPtr<Lane>]>,
+    tail_path: PathBuf,
+    /// The tail's first page.
+    status: Mutex<Page>,
+    supervised: bool,
+}
+
+impl Recorder {
+    /// Starts a trace. There is no way to free a recorder: nobody knows when the last thread
+    /// has left it.
+    pub fn start(options: &Options) -> io::Result<&'static Self> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&options.trace)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file: a trace is written from several places",
+            ));
+        }
+        let tail_path = std::path::absolute(tail::path(&options.trace))?;
+        let tail = if options.supervised {
+            open_tail(&tail_path)?
+        } else {
+            tail::prepare(&options.trace)?
+        };
+        let mut status = Page(map(&tail, 0, PAGE)?);
+        let clock = Clock::start();
+        let start_time = clock.time(steady_nanos());
+        let pid = u64::from(std::process::id());
+        let file = TraceFile::new(file, &options.trace)?;
+        write_info(&info(options, pid, start_time), &mut Beginning(&file))?;
+        status.set(Word::Pid as usize, pid);
+        status.set(Word::Domains as usize, 1);
+        status.set(Word::State as usize, State::Recording as u64);
+        Ok(Box::leak(Box::new(Self {
+            recording: AtomicBool::new(true),
+            open: AtomicBool::new(true),
+            file,
+            max_size: options.max_size,
+            first_id: options.first_id,
+            next_id: AtomicU64::new(options.first_id),
+            outstanding: AtomicI64::new(0),
+            clock,
+            start_time,
+            pid,
+            lanes: (0..MAX_LANES).map(|_| AtomicPtr::default()).collect(),
+            tail_path,
+            status: Mutex::new(status),
+            supervised: options.supervised,
+        })))
+    }
+
+    /// Takes note of a new block; returns the id under which to say what becomes of it.
+    ///
+    /// `stack` has the innermost function first. `resolve` is asked for the frames of codes that
+    /// are new to the domain. `None` if the block is not recorded.
+    #[inline]
+    pub fn alloc(
+        &self,
+        domain: usize,
+        block: Block,
+        stack: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator,
+        resolve: impl FnMut(u64, &mut FrameSink<'_>),
+    ) -> Option<u64> {
+        if !self.open.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.with_lane(domain, |work, now, sink| {
+            if work.ids.is_empty() {
+                let first = self.next_id.fetch_add(IDS, Ordering::Relaxed);
+                work.ids = first..first + IDS;
+            }
+            let id = work.ids.start;
+            work.stack.clear();
+            work.stack.extend(stack.rev());
+            let time = self.clock.time(now);
+            let trace_id = id - self.first_id;
+            work.encoder
+                .alloc(time, trace_id, block, &work.stack, resolve, sink)?;
+            work.ids.start += 1;
+            work.counters.blocks += 1;
+            work.counters.outstanding += 1;
+            Ok(id)
+        })
+    }
+
+    /// Takes note that a block was promoted to the major heap.
+    #[inline]
+    pub fn promote(&self, domain: usize, id: u64) {
+        self.mark(domain, id, |work, time, id, sink| {
+            work.encoder.promote(time, id, sink)
+        });
+    }
+
+    /// Takes note that a block is dead.
+    #[inline]
+    pub fn collect(&self, domain: usize, id: u64) {
+        self.mark(domain, id, |work, time, id, sink| {
+            work.counters.outstanding -= 1;
+            work.encoder.collect(time, id, sink)
+        });
+    }
+
+    /// An id that is greater than all that were given out: where a recorder that follows this one
+    /// in the same process starts, so that it knows its own blocks.
+    #[must_use]
+    pub fn next_id(&self) -> u64 {
+        self.next_id.load(Ordering::Relaxed)
+    }
+
+    /// Ends the recording. Waits for those domains that are in the middle of an event.
+    pub fn stop(&self) {
+        if !self.recording.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        let mut all = true;
+        for lane in self.lanes.iter().filter_map(load) {
+            // It is never given back.
+            let Some(domain) = take_patiently(lane) else {
+                all = false;
+                continue;
+            };
+            let written = self.work(domain, |work, _, sink| work.encoder.flush(sink));
+            domain.publish();
+            all &= written.is_some();
+        }
+        self.status()
+            .set(Word::State as usize, State::Ended as u64);
+        if all && !self.supervised {
+            // It is an empty file by now.
+            let _ = std::fs::remove_file(&self.tail_path);
+        }
+    }
+
+    /// Ends the recording without touching what a forked process has in common with its parent,
+    /// which goes on.
+    pub fn abandon(&self) {
+        self.recording.store(false, Ordering::Relaxed);
+        self.open.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether events are still taken.
+    #[must_use]
+    pub fn is_recording(&self) -> bool {
+        self.recording.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that the recording gives way to the program's own sampler, and stops.
+    pub fn give_way(&self) {
+        self.end_early(Ending::TakenOver, None, None);
+        self.stop();
+    }
+
+    /// Takes note of something to tell the user.
+    pub fn note(&self, note: Note) {
+        let mut status = self.status();
+        let notes = status.get(Word::Notes as usize) | note as u64;
+        status.set(Word::Notes as usize, notes);
+    }
+
+    /// Takes note that the program started a domain.
+    pub fn domain_started(&self) {
+        let mut status = self.status();
+        let domains = status.get(Word::Domains as usize);
+        status.set(Word::Domains as usize, domains + 1);
+    }
+
+    #[inline]
+    fn mark(
+        &self,
+        domain: usize,
+        id: u64,
+        encode: impl FnOnce(&mut Work, u64, u64, &mut LaneSink<'_>) -> io::Result<()>,
+    ) {
+        // Blocks of a process that this one was forked from are in its trace.
+        let Some(id) = id.checked_sub(self.first_id) else {
+            return;
+        };
+        self.with_lane(domain, |work, now, sink| {
+            encode(work, self.clock.time(now), id, sink)
+        });
+    }
+
+    /// Does something with a domain's lane.
+    #[inline]
+    fn with_lane<R>(
+        &self,
+        domain: usize,
+        f: impl FnOnce(&mut Work, u64, &mut LaneSink<'_>) -> io::Result<R>,
+    ) -> Option<R> {
+        if !self.recording.load(Ordering::Relaxed) {
+            return None;
+        }
+        let lane = match load(self.lanes.get(domain)?) {
+            Some(lane) => lane,
+            None => self.new_lane(domain)?,
+        };
+        let result = self.work(lane.take()?, f);
+        lane.give_back();
+        result
+    }
+
+    /// Does something for a domain. What goes wrong ends the recording.
+    #[inline]
+    fn work<R>(
+        &self,
+        domain: &mut Domain,
+        f: impl FnOnce(&mut Work, u64, &mut LaneSink<'_>) -> io::Result<R>,
+    ) -> Option<R> {
+        let now = steady_nanos();
+        let mut sink = LaneSink {
+            page: &mut domain.page,
+            file: &self.file,
+            names_at: domain.names_at,
+            failed_at: None,
+            wrote: false,
+        };
+        let work = &mut domain.work;
+        let result = catch_unwind(AssertUnwindSafe(|| f(work, now, &mut sink)));
+        let (failed_at, wrote) = (sink.failed_at, sink.wrote);
+        match result {
+            Ok(Ok(result)) => {
+                domain.count(now);
+                if wrote {
+                    self.check_size(&mut domain.work.counters);
+                }
+                Some(result)
+            }
+            Ok(Err(error)) => {
+                self.end_early(Ending::Unwritable, error.raw_os_error(), failed_at);
+                None
+            }
+            Err(_) => {
+                self.end_early(Ending::Bug, None, None);
+                None
+            }
+        }
+    }
+
+    /// Takes no new blocks any more once the rest of the room is needed for what becomes of those
+    /// that are in the trace: so all that is in it is complete, lifetimes included.
+    #[cold]
+    fn check_size(&self, counters: &mut Counters) {
+        let more = std::mem::take(&mut counters.outstanding);
+        let outstanding = self.outstanding.fetch_add(more, Ordering::Relaxed) + more;
+        let Some(max_size) = self.max_size else {
+            return;
+        };
+        let lanes = self.lanes.iter().filter(|lane| load(lane).is_some());
+        let needed = self.file.len()
+            + outstanding.max(0).cast_unsigned() * MAX_FATE
+            + lanes.count() as u64 * UNWRITTEN;
+        if needed > max_size && self.open.swap(false, Ordering::Relaxed) {
+            self.say_ending(Ending::Full, None);
+        }
+        if self.file.len() > max_size {
+            self.recording.store(false, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn end_early(&self, ending: Ending, errno: Option<i32>, failed_at: Option<u64>) {
+        self.recording.store(false, Ordering::Relaxed);
+        self.open.store(false, Ordering::Relaxed);
+        self.say_ending(ending, errno);
+        if let Some(place) = failed_at {
+            let mut status = self.status();
+            let first = match status.get(Word::FailedAt as usize) {
+                0 => place + 1,
+                other => other.min(place + 1),
+            };
+            status.set(Word::FailedAt as usize, first);
+        }
+    }
+
+    /// Says why the recording has less than it could. The gravest reason stays.
+    fn say_ending(&self, ending: Ending, errno: Option<i32>) {
+        let time = self.clock.time(steady_nanos()) - self.start_time;
+        let mut status = self.status();
+        if status.get(Word::Ending as usize) >= ending as u64 {
+            return;
+        }
+        status.set(Word::Ending as usize, ending as u64);
+        let errno = errno.and_then(|errno| u64::try_from(errno).ok());
+        status.set(Word::Errno as usize, errno.unwrap_or(0));
+        status.set(Word::EndingTime as usize, time);
+    }
+
+    /// Makes the lane of a domain that has none.
+    #[cold]
+    fn new_lane(&self, domain: usize) -> Option<&'static Lane> {
+        let made = catch_unwind(AssertUnwindSafe(|| self.try_new_lane(domain)));
+        let Ok(Ok(lane)) = made else {
+            self.note(Note::LostDomain);
+            return None;
+        };
+        self.lanes.get(domain)?.store(lane, Ordering::Release);
+        // SAFETY: it was made just now, and is never freed.
+        Some(unsafe { &*lane })
+    }
+
+    fn try_new_lane(&self, domain: usize) -> io::Result<*mut Lane> {
+        let mut status = self.status();
+        let lanes = status.get(Word::Lanes as usize);
+        let tail = open_tail(&self.tail_path)?;
+        let offset = PAGE as u64 + lanes * SLOT as u64;
+        reserve(&tail, offset, SLOT)?;
+        let (page, packets) = map(&tail, offset, SLOT)?.split_at_mut(PAGE);
+        let (events, names) = packets.split_at_mut(MAX_WRITTEN_PACKET);
+        status.set(Word::Lanes as usize, lanes + 1);
+        let number = u16::try_from(domain).map_err(io::Error::other)?;
+        let names_at = names.as_ptr().addr();
+        let encoder = Encoder::within(self.pid, number, self.start_time, events, names);
+        Ok(Box::into_raw(Box::new(Lane::new(Domain {
+            work: Work {
+                encoder,
+                stack: Vec::new(),
+                ids: 0..0,
+                counters: Counters::default(),
+            },
+            page: Page(page),
+            names_at,
+        }))))
+    }
+
+    fn status(&self) -> MutexGuard<'_, Page> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A lane that exists.
+#[inline]
+fn load(lane: &AtomicPtr<Lane>) -> Option<&'static Lane> {
+    // SAFETY: lanes are made before they are stored, and are never freed.
+    unsafe { lane.load(Ordering::Acquire).as_ref() }
+}
+
+/// Takes a lane from a thread that is about to give it back.
+fn take_patiently(lane: &Lane) -> Option<&mut Domain> {
+    let tries = PATIENCE.as_micros() / 100;
+    for _ in 0..tries {
+        if let Some(domain) = lane.take() {
+            return Some(domain);
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    None
+}
+
+fn open_tail(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).open(path)
+}
+
+/// Writes the packet with which a trace begins.
+struct Beginning<'a>(&'a TraceFile);
+
+impl PacketSink for Beginning<'_> {
+    fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(bytes, self.0.take_place(bytes.len()))
+    }
+}
+
+fn info(options: &Options, pid: u64, start_time: u64) -> TraceInfo {
+    let executable = std::env::current_exe().unwrap_or_default();
+    TraceInfo {
+        sample_rate: options.sample_rate,
+        word_size: 64,
+        executable_name: executable.to_string_lossy().into_owned(),
+        host_name: rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned(),
+        ocaml_runtime_params: options.runtime_params.clone(),
+        pid,
+        start_time,
+        initial_domain: 0,
+        context: options.context.clone(),
+    }
+}
