@@ -61,29 +61,26 @@ let work () =
   done
 [@@inline never]
 
+(* The frames of a stack, outermost first. *)
+let describe callstack =
+  let frame slot =
+    match (Printexc.Slot.name slot, Printexc.Slot.location slot) with
+    | Some name, Some { filename; line_number; start_char; end_char; _ } ->
+        Some (Printf.sprintf "%s %s:%d:%d-%d" name filename line_number start_char end_char)
+    | _ -> None
+  in
+  let slots = Option.value (Printexc.backtrace_slots callstack) ~default:[||] in
+  String.concat "; " (List.filter_map frame (List.rev (Array.to_list slots)))
+
 let () =
-  match Sys.argv with
-  | [| _; "self" |] ->
-      let frames = Hashtbl.create 100 in
-      let note (info : Gc.Memprof.allocation) =
-        match Printexc.backtrace_slots info.callstack with
-        | None -> None
-        | Some slots ->
-            Array.iter
-              (fun slot ->
-                match (Printexc.Slot.name slot, Printexc.Slot.location slot) with
-                | Some name, Some { filename; line_number; start_char; end_char; _ } ->
-                    Hashtbl.replace frames (name, filename, line_number, start_char, end_char) ()
-                | _ -> ())
-              slots;
-            None
-      in
-      let tracker = { Gc.Memprof.null_tracker with alloc_minor = note; alloc_major = note } in
-      ignore (Gc.Memprof.start ~sampling_rate:1. ~callstack_size:max_int tracker);
-      work ();
-      Gc.Memprof.stop ();
-      Hashtbl.iter
-        (fun (name, file, line, first, last) () ->
-          Printf.printf "%s %s:%d:%d-%d\n" name file line first last)
-        frames
-  | _ -> work ()
+  let self = Array.length Sys.argv > 1 in
+  let stacks = Hashtbl.create 100 in
+  let note (info : Gc.Memprof.allocation) =
+    Hashtbl.replace stacks (describe info.callstack) ();
+    None
+  in
+  let tracker = { Gc.Memprof.null_tracker with alloc_minor = note; alloc_major = note } in
+  if self then ignore (Gc.Memprof.start ~sampling_rate:1. ~callstack_size:max_int tracker);
+  work ();
+  if self then Gc.Memprof.stop ();
+  Hashtbl.iter (fun stack () -> print_endline stack) stacks

@@ -1,0 +1,106 @@
+//! Recording does not show: the same output, the same errors, the same end.
+
+use crate::run::Program;
+use crate::toolchain::compilers;
+
+/// Programs with the arguments to try, where there are any.
+const PROGRAMS: [(&str, &[&str]); 13] = [
+    ("maps", &[]),
+    ("threads", &[]),
+    ("exceptions", &[]),
+    ("fork", &[]),
+    ("exec", &[]),
+    ("signals", &["handled", "term", "int", "abort"]),
+    (
+        "exits",
+        &[
+            "return", "exit", "at_exit", "_exit", "raise", "thread", "overflow",
+        ],
+    ),
+    ("deep", &[]),
+    ("bigarrays", &[]),
+    ("marshal", &[]),
+    ("sizes", &[]),
+    ("sites", &[]),
+    ("surroundings", &["plain", "two words", "--", "-o", ""]),
+];
+
+#[test]
+fn programs_do_the_same_when_they_are_recorded() {
+    for compiler in compilers("programs_do_the_same_when_they_are_recorded") {
+        for (name, ways) in PROGRAMS {
+            let none = [""];
+            let ways = if ways.is_empty() { &none } else { ways };
+            for way in ways {
+                let program = Program::new(compiler.program(name));
+                let program = if *ways == none {
+                    program
+                } else {
+                    program.args(&[way])
+                };
+                assert_same(
+                    &program,
+                    &format!("{name} {way} (OCaml {})", compiler.version),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_with_domains_do_the_same_when_they_are_recorded() {
+    for compiler in crate::toolchain::with_domains("programs_with_domains_do_the_same") {
+        for name in ["domains", "waves", "short", "effects", "domain_exit"] {
+            let program = Program::new(compiler.program(&format!("ocaml5/{name}")));
+            assert_same(&program, name);
+        }
+    }
+}
+
+/// Recorded at a rate at which nearly everything is sampled, and at one that is usual.
+#[track_caller]
+fn assert_same(program: &Program, what: &str) {
+    let (plain, _) = program.plain();
+    for rate in ["0.1", "1e-4"] {
+        let recording = program.record(&["--rate", rate]);
+        assert_eq!(recording.ended, plain, "{what}: {}", recording.said);
+        let trace = recording.read();
+        assert!(
+            rate == "1e-4" || !trace.allocations.is_empty(),
+            "{what}: nothing was recorded: {}",
+            recording.said
+        );
+    }
+}
+
+#[test]
+fn all_of_a_large_input_goes_through() {
+    let input: String = "a line of words\n".repeat(60_000);
+    for compiler in compilers("all_of_a_large_input_goes_through") {
+        let program = Program::new(compiler.program("streams")).input(input.as_str());
+        let (plain, _) = program.plain();
+        assert_eq!(plain.stdout.len(), input.len());
+        let recording = program.record(&["--rate", "1e-2"]);
+        assert_eq!(recording.ended, plain, "{}", recording.said);
+        recording.read();
+    }
+}
+
+#[test]
+fn the_environment_is_the_users() {
+    for compiler in compilers("the_environment_is_the_users") {
+        let program = Program::new(compiler.program("surroundings"))
+            .env("MEMTRACE_RATE", "0.5")
+            .env("OCAMLRUNPARAM", "b")
+            .env("EMPTY", "")
+            // Something that every program has anyhow.
+            .env("LD_PRELOAD", "libm.so.6");
+        let (plain, _) = program.plain();
+        assert!(plain.stdout.contains("LD_PRELOAD=libm.so.6"), "{plain:?}");
+        let recording = program.record(&["--rate", "1e-2", "--context", "a test"]);
+        assert_eq!(recording.ended, plain, "OCaml {}", compiler.version);
+        let trace = recording.read();
+        assert_eq!(trace.context.as_deref(), Some("a test"));
+        assert!((trace.rate - 0.01).abs() < 1e-12, "{}", trace.rate);
+    }
+}

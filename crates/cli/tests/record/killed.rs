@@ -1,0 +1,151 @@
+//! Programs that are killed leave a trace that has everything but the last moment.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::run::heapline;
+use crate::toolchain::compilers;
+use crate::trace::Trace;
+
+/// The size that only the ticks of `ticker.ml` have.
+const BLOCK: u64 = 777;
+
+/// How much may be missing.
+const LOST: u64 = 100_000;
+
+/// In all, over all compilers.
+const KILLS: usize = 60;
+
+#[test]
+fn a_killed_program_loses_at_most_a_tenth_of_a_second() {
+    let compilers = compilers("a_killed_program_loses_at_most_a_tenth_of_a_second");
+    for round in 0..KILLS {
+        let Some(compiler) = compilers.get(round % compilers.len().max(1)) else {
+            return;
+        };
+        // From before the first line to well after the first packet.
+        let wait = Duration::from_millis(3 + (round as u64 * 7_919) % 240);
+        let rate = if round % 2 == 0 { "1" } else { "0.1" };
+        let killed = Killed::after(&compiler.program("ticker"), &[], rate, wait);
+        killed.check(rate == "1", LOST);
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_while_it_sleeps_loses_nothing() {
+    for compiler in compilers("a_program_that_is_killed_while_it_sleeps_loses_nothing") {
+        for ticks in ["1", "10", "1000"] {
+            let wait = Duration::from_millis(400);
+            let killed = Killed::after(&compiler.program("ticker"), &[ticks], "1", wait);
+            assert_eq!(killed.ticks.len(), ticks.parse::<usize>().unwrap());
+            killed.check(true, 0);
+        }
+    }
+}
+
+/// What a killed program had printed, and its trace.
+struct Killed {
+    folder: tempfile::TempDir,
+    /// When each block had been allocated, in microseconds since 1970.
+    ticks: Vec<u64>,
+}
+
+impl Killed {
+    fn after(program: &Path, arguments: &[&str], rate: &str, wait: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = heapline()
+            .args(["record", "--rate", rate, "-o"])
+            .arg(folder.path().join("trace.ctf"))
+            .arg("--")
+            .arg(program)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdout = recorder.stdout.take().unwrap();
+        let reader = thread::spawn(move || {
+            let mut text = String::new();
+            stdout.read_to_string(&mut text).unwrap();
+            text
+        });
+        let pid = recorded(&recorder, program);
+        thread::sleep(wait);
+        kill(pid);
+        recorder.wait().unwrap();
+        let ticks = reader
+            .join()
+            .unwrap()
+            // The last line may be cut off.
+            .split_inclusive('\n')
+            .filter_map(|line| line.strip_suffix('\n')?.split_once(' ')?.1.parse().ok())
+            .collect();
+        Self { folder, ticks }
+    }
+
+    fn check(&self, is_exact: bool, may_be_lost: u64) {
+        let path = self.folder.path().join("trace.ctf");
+        if self.ticks.is_empty() && !path.exists() {
+            // Killed before it began.
+            return;
+        }
+        let trace = Trace::strict(&path);
+        let Some(&last) = self.ticks.last() else {
+            return;
+        };
+        let blocks: Vec<u64> = trace
+            .allocations
+            .iter()
+            .filter(|a| a.words == BLOCK)
+            .map(|a| trace.start + a.time)
+            .collect();
+        let due = self.ticks.iter().filter(|&&t| t + may_be_lost <= last);
+        let due = due.count();
+        if is_exact {
+            assert!(
+                blocks.len() >= due,
+                "{} blocks are in the trace, {due} of {} were due",
+                blocks.len(),
+                self.ticks.len()
+            );
+        } else if due > 100 {
+            // A block of 777 words is missed once in 10^35 times at this rate.
+            assert!(blocks.len() >= due, "{} of {due}", blocks.len());
+        }
+    }
+}
+
+/// The process that runs `program`: heapline itself or its child.
+fn recorded(recorder: &Child, program: &Path) -> u32 {
+    let program = program.canonicalize().unwrap();
+    let started = Instant::now();
+    loop {
+        let children = format!("/proc/{0}/task/{0}/children", recorder.id());
+        let children = std::fs::read_to_string(children).unwrap_or_default();
+        let candidates = children
+            .split_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .chain([recorder.id()]);
+        for pid in candidates {
+            if std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program) {
+                return pid;
+            }
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "the program was not started"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn kill(pid: u32) {
+    let killed = Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+}

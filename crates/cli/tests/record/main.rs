@@ -1,0 +1,16 @@
+//! `heapline record` on real programs: those of `tests/ocaml/programs`, compiled by each OCaml
+//! that is there, and some that Debian has.
+//!
+//! `cargo xtask test` sets up what they need. Without it they say so and are skipped.
+
+mod behaviour;
+mod debian;
+mod domains;
+mod estimates;
+mod killed;
+mod names;
+mod processes;
+mod refusals;
+mod run;
+mod toolchain;
+mod trace;

@@ -1,0 +1,96 @@
+//! Forked children and programs that are started by the recorded one.
+
+use std::path::{Path, PathBuf};
+
+use crate::run::Program;
+use crate::toolchain::compilers;
+use crate::trace::Trace;
+
+/// All traces in a folder.
+fn traces(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn forked_children_are_left_alone() {
+    for compiler in compilers("forked_children_are_left_alone") {
+        let recording = Program::new(compiler.program("fork")).record(&["--rate", "1e-2"]);
+        assert_eq!(
+            traces(recording.folder.path()),
+            std::slice::from_ref(&recording.trace)
+        );
+        let trace = recording.read();
+        // The parent's 200,000 cells and pairs, and not the children's 150,000.
+        trace.assert_near(trace.heap_words(), 1_200_000.0, &compiler.version);
+    }
+}
+
+#[test]
+fn forked_children_get_traces_of_their_own_when_asked() {
+    for compiler in compilers("forked_children_get_traces_of_their_own_when_asked") {
+        let program = Program::new(compiler.program("fork"));
+        let recording = program.record(&["--rate", "1e-2", "--follow-fork"]);
+        let (plain, _) = program.plain();
+        assert_eq!(recording.ended, plain);
+        let paths = traces(recording.folder.path());
+        assert_eq!(paths.len(), 5, "{paths:?}");
+        let mut pids = Vec::new();
+        for path in paths {
+            let trace = Trace::strict(&path);
+            pids.push(trace.pid);
+            let truth = if path == recording.trace {
+                1_200_000.0
+            } else {
+                300_000.0
+            };
+            trace.assert_near(trace.heap_words(), truth, &path.display().to_string());
+        }
+        pids.sort_unstable();
+        pids.dedup();
+        assert_eq!(pids.len(), 5);
+    }
+}
+
+#[test]
+fn started_programs_are_left_alone() {
+    for compiler in compilers("started_programs_are_left_alone") {
+        let recording = Program::new(compiler.program("exec")).record(&["--rate", "1e-2"]);
+        assert_eq!(
+            traces(recording.folder.path()),
+            std::slice::from_ref(&recording.trace)
+        );
+        let trace = recording.read();
+        let truth = Program::new(compiler.program("exec"))
+            .args(&["child"])
+            .words();
+        trace.assert_near(trace.heap_words(), 2.0 * truth, &compiler.version);
+    }
+}
+
+#[test]
+fn started_programs_get_traces_of_their_own_when_asked() {
+    for compiler in compilers("started_programs_get_traces_of_their_own_when_asked") {
+        let program = Program::new(compiler.program("exec"));
+        let recording = program.record(&["--rate", "1e-2", "--follow-exec"]);
+        let paths = traces(recording.folder.path());
+        // The first, its child, and the one that it becomes; not the shell.
+        assert_eq!(paths.len(), 3, "{paths:?}");
+        let truth = Program::new(compiler.program("exec"))
+            .args(&["child"])
+            .words();
+        for path in paths {
+            let trace = Trace::strict(&path);
+            let truth = if path == recording.trace {
+                2.0 * truth
+            } else {
+                truth
+            };
+            trace.assert_near(trace.heap_words(), truth, &path.display().to_string());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a test wants to know of a trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use heapline_trace::{Event, Options, Reader, Source};
+
+#[derive(Default)]
+pub(crate) struct Trace {
+    pub(crate) rate: f64,
+    pub(crate) pid: u64,
+    pub(crate) context: Option<String>,
+    /// Microseconds since 1970.
+    pub(crate) start: u64,
+    pub(crate) allocations: Vec<Allocation>,
+    pub(crate) promotions: u64,
+    pub(crate) collections: u64,
+    /// The longest stack.
+    pub(crate) depth: usize,
+}
+
+pub(crate) struct Allocation {
+    /// Microseconds since the start.
+    pub(crate) time: u64,
+    pub(crate) domain: u16,
+    pub(crate) words: u64,
+    pub(crate) samples: u64,
+    pub(crate) source: Source,
+}
+
+impl Trace {
+    /// A trace in which the reader finds nothing wrong.
+    pub(crate) fn strict(path: &Path) -> Self {
+        Self::read(path, Options::new().strict(true))
+    }
+
+    pub(crate) fn read(path: &Path, options: Options) -> Self {
+        let fail = |error| -> ! { panic!("{}: {error}", path.display()) };
+        let mut reader = Reader::open(path, options).unwrap_or_else(|error| fail(error));
+        let info = reader.info();
+        let mut trace = Self {
+            rate: info.sample_rate,
+            pid: info.pid,
+            context: info.context.clone(),
+            start: info.start_time,
+            ..Self::default()
+        };
+        let read = reader.for_each(|event, _| match event {
+            Event::Alloc(alloc) => {
+                trace.depth = trace.depth.max(alloc.stack.frames().len());
+                trace.allocations.push(Allocation {
+                    time: alloc.time,
+                    domain: alloc.domain,
+                    words: alloc.length,
+                    samples: alloc.samples,
+                    source: alloc.source,
+                });
+            }
+            Event::Promote(_) => trace.promotions += 1,
+            Event::Collect(_) => trace.collections += 1,
+        });
+        read.unwrap_or_else(|error| fail(error));
+        trace
+    }
+
+    /// An estimate of the words that the program allocated on its heap, headers included.
+    pub(crate) fn heap_words(&self) -> f64 {
+        self.words_where(|allocation| allocation.source != Source::External)
+    }
+
+    pub(crate) fn words_where(&self, wanted: impl Fn(&Allocation) -> bool) -> f64 {
+        let samples: u64 = self
+            .allocations
+            .iter()
+            .filter(|allocation| wanted(allocation))
+            .map(|allocation| allocation.samples)
+            .sum();
+        samples as f64 / self.rate
+    }
+
+    /// The same for each domain.
+    pub(crate) fn words_by_domain(&self) -> BTreeMap<u16, f64> {
+        let domains: BTreeSet<u16> = self.allocations.iter().map(|a| a.domain).collect();
+        domains
+            .into_iter()
+            .map(|domain| (domain, self.words_where(|a| a.domain == domain)))
+            .collect()
+    }
+
+    /// Each word is sampled independently: the number of samples of so many words is binomial.
+    pub(crate) fn standard_error(&self, words: f64) -> f64 {
+        (words * (1.0 - self.rate) / self.rate).sqrt()
+    }
+
+    /// Within 4 standard errors of the truth, and within what programs do beside: a few hundred
+    /// words at start and end that one of the two counts leaves out.
+    #[track_caller]
+    pub(crate) fn assert_near(&self, estimate: f64, truth: f64, what: &str) {
+        let error = self.standard_error(truth);
+        assert!(
+            (estimate - truth).abs() <= 4.0 * error + 1000.0,
+            "{what}: estimated {estimate:.0} words, allocated {truth:.0}: {:+.1} standard errors",
+            (estimate - truth) / error
+        );
+    }
+}
