@@ -191,7 +191,12 @@ pub unsafe extern "C" fn heapline_frame(
         file: file.to_bytes(),
         name: name.to_bytes(),
         line,
-        start_char,
-        end_char,
+        start_char: narrow(start_char),
+        end_char: narrow(end_char),
     });
+}
+
+/// Traces have no room for more.
+fn narrow(column: u32) -> u16 {
+    u16::try_from(column).unwrap_or(u16::MAX)
 }

@@ -39,9 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Options {
     /// The trace. It is overwritten.
     pub trace: PathBuf,
-    /// Whether somebody [finishes](tail::finish) the trace when the program has ended, and has
-    /// [prepared](tail::prepare) its tail. Otherwise the recorder leaves no tail behind if
-    /// it can.
+    /// Whether somebody [finishes](tail::finish) the trace when the program has ended. Otherwise
+    /// the recorder leaves no tail behind if it can.
     pub supervised: bool,
     /// How many samples there are for a word.
     pub sample_rate: f64,
@@ -79,6 +78,7 @@ pub struct Recorder {
     /// The tail's first page.
     status: Mutex<Page>,
     supervised: bool,
+    runtime_params: String,
 }
 
 impl Recorder {
@@ -98,11 +98,7 @@ impl Recorder {
             ));
         }
         let tail_path = std::path::absolute(tail::path(&options.trace))?;
-        let tail = if options.supervised {
-            open_tail(&tail_path)?
-        } else {
-            tail::prepare(&options.trace)?
-        };
+        let tail = tail::prepare(&options.trace)?;
         let mut status = Page(map(&tail, 0, PAGE)?);
         let clock = Clock::start();
         let start_time = clock.time(steady_nanos());
@@ -127,6 +123,7 @@ impl Recorder {
             tail_path,
             status: Mutex::new(status),
             supervised: options.supervised,
+            runtime_params: options.runtime_params.clone(),
         })))
     }
 
@@ -179,6 +176,12 @@ impl Recorder {
             work.counters.outstanding -= 1;
             work.encoder.collect(time, id, sink)
         });
+    }
+
+    /// What the runtime said about its parameters.
+    #[must_use]
+    pub fn runtime_params(&self) -> &str {
+        &self.runtime_params
     }
 
     /// An id that is greater than all that were given out: where a recorder that follows this one

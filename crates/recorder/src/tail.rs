@@ -66,10 +66,8 @@ pub(crate) enum LaneWord {
 /// How far a recording got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The agent did not run.
+    /// It is about to begin.
     Prepared,
-    /// The agent ran, but the program did not get to OCaml code.
-    Loaded,
     /// The program is recorded, or was until it ended without saying so.
     Recording,
     /// The recording ended as it should.
@@ -145,7 +143,7 @@ pub fn path(trace: &Path) -> PathBuf {
 }
 
 /// Creates the tail of a trace, for a recording that is going to begin.
-pub fn prepare(trace: &Path) -> io::Result<File> {
+pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
     let file = File::options()
         .read(true)
         .write(true)
@@ -156,12 +154,6 @@ pub fn prepare(trace: &Path) -> io::Result<File> {
     write_word(&file, Word::Version, VERSION)?;
     write_word(&file, Word::Magic, MAGIC)?;
     Ok(file)
-}
-
-/// Takes note that the agent runs.
-pub fn loaded(trace: &Path) -> io::Result<()> {
-    let file = File::options().write(true).open(path(trace))?;
-    write_word(&file, Word::State, State::Loaded as u64)
 }
 
 fn write_word(file: &File, word: Word, value: u64) -> io::Result<()> {
@@ -252,8 +244,7 @@ fn outcome(page: &[u8]) -> Outcome {
     Outcome {
         state: match word(Word::State) {
             0 => State::Prepared,
-            1 => State::Loaded,
-            2 => State::Recording,
+            1 => State::Recording,
             _ => State::Ended,
         },
         pid: word(Word::Pid),

@@ -1,0 +1,94 @@
+//! x86-64: jumps, the code of closures, and hooks.
+
+use std::arch::naked_asm;
+
+use crate::callbacks;
+use crate::preload;
+use crate::runtime::{C_CALL, Value};
+
+/// Bytes of a jump to anywhere.
+pub(crate) const JUMP: usize = 14;
+
+/// Instructions that jump somewhere.
+pub(crate) type Jump = [u8; JUMP];
+
+/// `jmp *(%rip)`, and the address.
+pub(crate) fn jump_to(target: usize) -> Jump {
+    let mut code = [0; JUMP];
+    code[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+    code[6..].copy_from_slice(&target.to_le_bytes());
+    code
+}
+
+/// Code for a closure of one argument.
+///
+/// OCaml passes the argument in `%rax`, keeps the domain's state in `%r14` and the allocation pointer
+/// in `%r15`, and expects nothing else to survive. `caml_c_call` takes a C function in `%rax`,
+/// and puts OCaml's registers where the runtime looks for them; in OCaml 5 it also goes
+/// from the fiber's stack, which is small, to the system's. On entry the stack is 8 bytes off
+/// its alignment, because of the return address.
+macro_rules! closure {
+    ($name:ident, $function:path) => {
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name(_: Value) -> Value {
+            naked_asm!(
+                "sub rsp, 8",
+                "mov rdi, rax",
+                "lea rax, [rip + {function}]",
+                "call [rip + {c_call}]",
+                "add rsp, 8",
+                "ret",
+                function = sym $function,
+                c_call = sym C_CALL,
+            )
+        }
+    };
+}
+
+closure!(alloc_minor, callbacks::alloc_minor);
+closure!(alloc_major, callbacks::alloc_major);
+closure!(promote, callbacks::promote);
+closure!(dealloc_minor, callbacks::dealloc);
+closure!(dealloc_major, callbacks::dealloc);
+
+/// A hook that a function of the runtime was overwritten with a jump to: calls ours, which
+/// restores the function and returns its address, and goes there with all that was
+/// passed to it.
+macro_rules! hook {
+    ($name:ident, $function:path) => {
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "push rax",
+                "push r10",
+                "and rsp, -16",
+                "call {function}",
+                "mov r11, rax",
+                "lea rsp, [rbp - 64]",
+                "pop r10",
+                "pop rax",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "pop rbp",
+                "jmp r11",
+                function = sym $function,
+            )
+        }
+    };
+}
+
+hook!(before_start, preload::before_start);
+hook!(before_spawn, preload::before_spawn);
+hook!(before_own_sampler, preload::before_own_sampler);

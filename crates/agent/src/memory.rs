@@ -1,0 +1,178 @@
+//! Memory of our own, from the system: never from the program's allocator, which may be what is
+//! looked at, or not be there yet.
+//!
+//! Little is asked for, and rarely: tables that grow, names that are remembered. So this is
+//! simple: sizes are powers of two, freed pieces wait in a list for the next of their size, and
+//! what is large comes from the system and goes back there.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::UnsafeCell;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SMALLEST: usize = 16;
+/// Pieces larger than this have pages of their own.
+const LARGEST: usize = 1 << 15;
+/// What is asked of the system at once.
+const CHUNK: usize = 1 << 18;
+const PAGE: usize = 4096;
+
+const CLASSES: usize = (LARGEST / SMALLEST).trailing_zeros() as usize + 1;
+
+/// The allocator.
+pub(crate) struct Memory {
+    locked: AtomicBool,
+    pieces: UnsafeCell<Pieces>,
+}
+
+struct Pieces {
+    /// Freed pieces by size; each begins with the address of the next.
+    free: [*mut u8; CLASSES],
+    /// What is left of the last chunk.
+    rest: *mut u8,
+    rest_len: usize,
+}
+
+// SAFETY: `pieces` is only reached while `locked` is held.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    pub(crate) const fn new() -> Self {
+        Self {
+            locked: AtomicBool::new(false),
+            pieces: UnsafeCell::new(Pieces {
+                free: [null_mut(); CLASSES],
+                rest: null_mut(),
+                rest_len: 0,
+            }),
+        }
+    }
+
+    fn with_pieces<R>(&self, f: impl FnOnce(&mut Pieces) -> R) -> R {
+        // Nobody holds it for long, and a lock of the system's might want memory.
+        while self.locked.swap(true, Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+        // SAFETY: the lock is held.
+        let result = f(unsafe { &mut *self.pieces.get() });
+        self.locked.store(false, Ordering::Release);
+        result
+    }
+}
+
+/// The size that is really used, and its class if it is small.
+fn size_of(layout: Layout) -> (usize, Option<usize>) {
+    let size = layout.size().max(layout.align()).max(SMALLEST);
+    if size > LARGEST {
+        return (size.next_multiple_of(PAGE), None);
+    }
+    let size = size.next_power_of_two();
+    let class = (size / SMALLEST).trailing_zeros() as usize;
+    (size, Some(class))
+}
+
+impl Pieces {
+    fn take(&mut self, size: usize, class: usize) -> *mut u8 {
+        let piece = self.free[class];
+        if !piece.is_null() {
+            // SAFETY: a freed piece holds the address of the next one, or null.
+            self.free[class] = unsafe { piece.cast::<*mut u8>().read() };
+            return piece;
+        }
+        // Pieces are aligned to their size: what is before that is lost, less than as much again.
+        let skip = self.rest.align_offset(size);
+        if self.rest.is_null() || self.rest_len < skip.saturating_add(size) {
+            let chunk = map(CHUNK);
+            if chunk.is_null() {
+                return chunk;
+            }
+            (self.rest, self.rest_len) = (chunk, CHUNK);
+            return self.take(size, class);
+        }
+        // SAFETY: both are within the chunk, as was just checked.
+        let piece = unsafe { self.rest.add(skip) };
+        // SAFETY: as above.
+        self.rest = unsafe { piece.add(size) };
+        self.rest_len -= skip + size;
+        piece
+    }
+
+    fn give_back(&mut self, piece: *mut u8, class: usize) {
+        // SAFETY: the piece is free, and large and aligned enough for an address.
+        unsafe { piece.cast::<*mut u8>().write(self.free[class]) };
+        self.free[class] = piece;
+    }
+}
+
+/// Zeroed memory from the system; null if it has none.
+fn map(len: usize) -> *mut u8 {
+    // SAFETY: the system chooses an address that is not in use.
+    let start = unsafe {
+        libc::mmap(
+            null_mut(),
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        null_mut()
+    } else {
+        start.cast()
+    }
+}
+
+// SAFETY: pieces are as large and as aligned as asked for (nothing asks for more than a page's
+// alignment beyond `LARGEST`), and nobody gets one that is in use.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match size_of(layout) {
+            (size, Some(class)) => self.with_pieces(|pieces| pieces.take(size, class)),
+            (size, None) if layout.align() <= PAGE => map(size),
+            _ => null_mut(),
+        }
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        match size_of(layout) {
+            (_, Some(class)) => self.with_pieces(|pieces| pieces.give_back(piece, class)),
+            (size, None) => {
+                // SAFETY: it was mapped with this size.
+                unsafe { libc::munmap(piece.cast(), size) };
+            }
+        }
+    }
+
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let Ok(new_layout) = Layout::from_size_align(new_size, layout.align()) else {
+            return null_mut();
+        };
+        match (size_of(layout), size_of(new_layout)) {
+            (old, new) if old == new => piece,
+            ((old, None), (new, None)) => {
+                // SAFETY: it was mapped with the old size.
+                let moved =
+                    unsafe { libc::mremap(piece.cast(), old, new, libc::MREMAP_MAYMOVE) };
+                if moved == libc::MAP_FAILED {
+                    null_mut()
+                } else {
+                    moved.cast()
+                }
+            }
+            _ => {
+                // SAFETY: as the caller's.
+                let new = unsafe { self.alloc(new_layout) };
+                if !new.is_null() {
+                    let len = layout.size().min(new_size);
+                    // SAFETY: both have this many bytes and are different.
+                    unsafe { std::ptr::copy_nonoverlapping(piece, new, len) };
+                    // SAFETY: it is not used any more.
+                    unsafe { self.dealloc(piece, layout) };
+                }
+                new
+            }
+        }
+    }
+}

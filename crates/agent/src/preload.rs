@@ -1,0 +1,282 @@
+//! Where it begins: what is wanted, and the hooks that see to it.
+
+use std::ffi::{CStr, c_void};
+use std::io::Write;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::panic::catch_unwind;
+use std::sync::OnceLock;
+
+use heapline_recorder::tail::Note;
+use heapline_recorder::{Options, Recorder};
+
+use crate::arch;
+use crate::callbacks::{self, Session};
+use crate::domains;
+use crate::patch::Patch;
+use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value};
+use crate::settings::Settings;
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+static START_PROGRAM: Patch = Patch::new();
+static SPAWN: Patch = Patch::new();
+static MEMPROF_START: Patch = Patch::new();
+static MEMPROF_STOP: Patch = Patch::new();
+static MEMPROF_DISCARD: Patch = Patch::new();
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+/// Runs before `main`.
+extern "C" fn constructor() {
+    contained(|| {
+        match Settings::read() {
+            Ok(None) => {}
+            Ok(Some(settings)) => prepare(settings),
+            Err(message) => say(&message),
+        }
+    });
+}
+
+/// Runs when the program exits, whichever thread does so.
+extern "C" fn destructor() {
+    contained(|| {
+        if let Some(session) = callbacks::session() {
+            session.recorder.stop();
+        }
+    });
+}
+
+/// Does something that must not harm the program.
+fn contained(f: impl FnOnce() + std::panic::UnwindSafe) {
+    if catch_unwind(f).is_err() {
+        callbacks::end();
+    }
+}
+
+/// Tells the user.
+fn say(message: &str) {
+    // SAFETY: it is not closed, since it is not dropped; if it is not open, writing fails.
+    let mut stderr = ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(2) });
+    let _ = stderr.write_all(format!("heapline: {message}\n").as_bytes());
+}
+
+fn prepare(settings: Settings) {
+    // A message of a panic would be among the program's output.
+    std::panic::set_hook(Box::new(|_| {}));
+    settings.hide(own_path());
+    let runtime = match Runtime::find() {
+        Ok(runtime) => runtime,
+        // A shell on the way to the program, for example.
+        Err(Unfit::NoRuntime) => return,
+        Err(Unfit::TooOld) => {
+            return say(
+                "not recorded: the program was built with an OCaml before 4.11, which has no \
+                 sampler; build it with 4.14, or 5.3 or later",
+            );
+        }
+        Err(Unfit::NoSampler) => {
+            return say(
+                "not recorded: the program was built with OCaml 5.0, 5.1 or 5.2, which have no \
+                 sampler; build it with 5.3 or later, or 4.14",
+            );
+        }
+        Err(Unfit::Missing(name)) => {
+            let name = name.to_string_lossy();
+            return say(&format!(
+                "not recorded: this OCaml runtime has no {name}, so it is one that heapline does \
+                 not know"
+            ));
+        }
+    };
+    let start_program = runtime.start_program;
+    let _ = SETTINGS.set(settings);
+    let _ = RUNTIME.set(runtime);
+    let hook = (arch::before_start as *const ()).expose_provenance();
+    // SAFETY: it is a function of the runtime, longer than a jump, and there is only this thread,
+    // which is not in it.
+    if let Err(error) = unsafe { START_PROGRAM.set(start_program, hook) } {
+        say(&format!(
+            "not recorded: the system does not let the program be changed ({error})"
+        ));
+    }
+}
+
+/// The name of this library's file.
+fn own_path() -> &'static CStr {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let here = constructor as *const c_void;
+    // SAFETY: looks for the library that an address is in.
+    let found = unsafe { libc::dladdr(here, info.as_mut_ptr()) };
+    // SAFETY: all zeros is a value of it too.
+    let name = unsafe { info.assume_init() }.dli_fname;
+    if found == 0 || name.is_null() {
+        return c"";
+    }
+    // SAFETY: the dynamic linker keeps the name as long as the library.
+    unsafe { CStr::from_ptr(name) }
+}
+
+/// Comes before `caml_start_program`: the runtime is up, and about to run OCaml. Returns where to
+/// go on.
+pub(crate) extern "C" fn before_start() -> usize {
+    // SAFETY: this is the only thread that runs OCaml's code.
+    let start_program = unsafe { START_PROGRAM.restore() };
+    contained(|| {
+        if let (Some(settings), Some(runtime)) = (SETTINGS.get(), RUNTIME.get()) {
+            start(settings, runtime);
+        }
+    });
+    start_program.unwrap_or_default()
+}
+
+fn start(settings: &'static Settings, runtime: &'static Runtime) {
+    // SAFETY: the runtime is up, and its own code has called us.
+    let params = unsafe { runtime.parameters() };
+    let Some(recorder) = record(settings, params, 0) else {
+        return;
+    };
+    callbacks::begin(Session { runtime, recorder });
+    // SAFETY: this happens once.
+    let [rate, depth, tracker] = unsafe { callbacks::arguments(settings.rate) };
+    // SAFETY: as above.
+    unsafe { runtime.start_sampler(rate, depth, tracker) };
+    // SAFETY: the handler is made for it.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    guard_sampler(settings, runtime);
+    if let Kind::Domains {
+        spawn: Some(spawn), ..
+    } = runtime.kind
+    {
+        let hook = (arch::before_spawn as *const ()).expose_provenance();
+        // SAFETY: no OCaml code runs, so nobody starts a domain.
+        let _ = unsafe { SPAWN.set(spawn, hook) };
+    }
+}
+
+/// Starts a trace of this process.
+fn record(settings: &Settings, params: String, first_id: u64) -> Option<&'static Recorder> {
+    let recorder = settings.claim().and_then(|claimed| {
+        Recorder::start(&Options {
+            trace: claimed.path,
+            supervised: claimed.is_supervised,
+            sample_rate: settings.rate,
+            context: settings.context.clone(),
+            runtime_params: params,
+            max_size: settings.max_size,
+            first_id,
+        })
+    });
+    match recorder {
+        Ok(recorder) => Some(recorder),
+        Err(error) => {
+            let place = settings.place().display();
+            say(&format!("not recorded: cannot write {place}: {error}"));
+            None
+        }
+    }
+}
+
+/// The sampler is ours: a program that starts one too would be told that there is one already.
+fn guard_sampler(settings: &Settings, runtime: &Runtime) {
+    let address = |function: *const ()| function.expose_provenance();
+    let patches = if settings.give_way {
+        vec![(
+            &MEMPROF_START,
+            Some(runtime.memprof_start),
+            address(arch::before_own_sampler as *const ()),
+        )]
+    } else {
+        vec![
+            (
+                &MEMPROF_START,
+                Some(runtime.memprof_start),
+                address(own_sampler as *const ()),
+            ),
+            (
+                &MEMPROF_STOP,
+                Some(runtime.memprof_stop),
+                address(own_sampler_call as *const ()),
+            ),
+            (
+                &MEMPROF_DISCARD,
+                runtime.memprof_discard(),
+                address(own_sampler_call as *const ()),
+            ),
+        ]
+    };
+    for (patch, function, target) in patches {
+        if let Some(function) = function {
+            // SAFETY: they are functions of the runtime, longer than a jump; no OCaml code runs,
+            // so nobody is in them.
+            let _ = unsafe { patch.set(function, target) };
+        }
+    }
+}
+
+/// Takes the place of `caml_memprof_start` for the program: it believes to have a sampler.
+extern "C" fn own_sampler(_rate: Value, _depth: Value, _tracker: Value) -> Value {
+    contained(|| {
+        if let Some(session) = callbacks::session() {
+            session.recorder.note(Note::OwnSampler);
+        }
+    });
+    UNIT
+}
+
+/// Takes the place of `caml_memprof_stop` and `caml_memprof_discard` for the program.
+extern "C" fn own_sampler_call(_: Value) -> Value {
+    UNIT
+}
+
+/// Comes before the program's first `caml_memprof_start`, if it shall have the sampler.
+pub(crate) extern "C" fn before_own_sampler() -> usize {
+    // SAFETY: the runtime lets one thread at a time in here before there are domains; a domain
+    // that starts a sampler of its own while others do is beyond us.
+    let function = unsafe { MEMPROF_START.restore() };
+    contained(|| {
+        if let Some(session) = callbacks::session() {
+            session.recorder.give_way();
+            callbacks::end();
+            // SAFETY: OCaml code has called us, and the sampler is running.
+            unsafe { session.runtime.stop_sampler() };
+        }
+    });
+    function.unwrap_or_default()
+}
+
+/// Comes before the program's first `caml_domain_spawn`.
+pub(crate) extern "C" fn before_spawn() -> usize {
+    // SAFETY: there is only one domain yet, and its lock is held.
+    let function = unsafe { SPAWN.restore() };
+    contained(domains::watch);
+    function.unwrap_or_default()
+}
+
+/// Runs in a process that was just forked. It has the sampler too.
+extern "C" fn in_child() {
+    contained(|| {
+        let (Some(session), Some(settings)) = (callbacks::session(), SETTINGS.get()) else {
+            return;
+        };
+        session.recorder.abandon();
+        callbacks::end();
+        if settings.follow_fork
+            && let Some(recorder) = record(
+                settings,
+                session.recorder.runtime_params().to_owned(),
+                session.recorder.next_id(),
+            )
+        {
+            let runtime = session.runtime;
+            callbacks::begin(Session { runtime, recorder });
+        }
+    });
+}

@@ -1,0 +1,243 @@
+//! OCaml's runtime, as it is found in the program.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use heapline_recorder::{Frame, FrameSink};
+
+/// An OCaml value: a tagged integer or the address of a block.
+pub(crate) type Value = usize;
+
+pub(crate) const UNIT: Value = 1;
+pub(crate) const NONE: Value = 1;
+
+/// `caml_c_call`, for the code of the closures.
+pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
+
+/// Frames of a location that are kept: functions inlined into each other.
+const MAX_INLINED: usize = 64;
+
+/// What is known of the runtime.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    pub(crate) kind: Kind,
+    pub(crate) start_program: usize,
+    pub(crate) memprof_start: usize,
+    pub(crate) memprof_stop: usize,
+    memprof_discard: Option<usize>,
+    c_call: usize,
+    debuginfo_extract: usize,
+    debuginfo_next: usize,
+    debuginfo_location: usize,
+    runtime_parameters: Option<usize>,
+}
+
+/// The two ways in which samplers work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// 4.11 to 4.14: one for the process.
+    Single,
+    /// From 5.3 on: one per domain.
+    Domains {
+        /// `caml_ml_domain_index`
+        domain_index: usize,
+        /// `caml_domain_spawn`
+        spawn: Option<usize>,
+    },
+}
+
+/// Why a program cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// It is no OCaml program, or does not let its symbols be seen.
+    NoRuntime,
+    /// Before 4.11.
+    TooOld,
+    /// 5.0 to 5.2 have a function that only says that it does nothing.
+    NoSampler,
+    /// Something that should be there is not.
+    Missing(&'static CStr),
+}
+
+/// The address of a symbol of the program.
+pub(crate) fn symbol(name: &CStr) -> Option<usize> {
+    // SAFETY: a search by name.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then(|| address.expose_provenance())
+}
+
+impl Runtime {
+    /// Looks for the runtime in this process.
+    pub(crate) fn find() -> Result<Self, Unfit> {
+        let needed = |name: &'static CStr| symbol(name).ok_or(Unfit::Missing(name));
+        let start_program = symbol(c"caml_start_program").ok_or(Unfit::NoRuntime)?;
+        let memprof_start = symbol(c"caml_memprof_start").ok_or(Unfit::TooOld)?;
+        let memprof_discard = symbol(c"caml_memprof_discard");
+        let kind = if symbol(c"caml_memprof_young_trigger").is_some() {
+            Kind::Single
+        } else if memprof_discard.is_some() {
+            Kind::Domains {
+                domain_index: needed(c"caml_ml_domain_index")?,
+                spawn: symbol(c"caml_domain_spawn"),
+            }
+        } else {
+            return Err(Unfit::NoSampler);
+        };
+        Ok(Self {
+            kind,
+            start_program,
+            memprof_start,
+            memprof_stop: needed(c"caml_memprof_stop")?,
+            memprof_discard,
+            c_call: needed(c"caml_c_call")?,
+            debuginfo_extract: needed(c"caml_debuginfo_extract")?,
+            debuginfo_next: needed(c"caml_debuginfo_next")?,
+            debuginfo_location: needed(c"caml_debuginfo_location")?,
+            runtime_parameters: symbol(c"caml_runtime_parameters"),
+        })
+    }
+
+    pub(crate) fn memprof_discard(&self) -> Option<usize> {
+        self.memprof_discard
+    }
+
+    /// The parameters that the program runs with, as `Sys.runtime_parameters` has them.
+    ///
+    /// # Safety
+    ///
+    /// The runtime is up, this thread may run OCaml code, and does not.
+    pub(crate) unsafe fn parameters(&self) -> String {
+        let Some(function) = self.runtime_parameters else {
+            return String::new();
+        };
+        // SAFETY: that is what the function takes and returns.
+        let function: extern "C" fn(Value) -> Value = unsafe { std::mem::transmute(function) };
+        let string = std::ptr::with_exposed_provenance::<c_char>(function(UNIT));
+        // SAFETY: OCaml's strings end in NUL, and nothing has happened since this one was made.
+        let string = unsafe { CStr::from_ptr(string) };
+        string.to_string_lossy().into_owned()
+    }
+
+    /// Starts the sampler with closures that call [`crate::callbacks`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`parameters`](Self::parameters); the sampler was not started before.
+    pub(crate) unsafe fn start_sampler(&self, rate: Value, stack_size: Value, tracker: Value) {
+        C_CALL.store(self.c_call, Ordering::Release);
+        // SAFETY: that is what the function takes and returns.
+        let start: extern "C" fn(Value, Value, Value) -> Value =
+            unsafe { std::mem::transmute(self.memprof_start) };
+        start(rate, stack_size, tracker);
+    }
+
+    /// Stops the sampler.
+    ///
+    /// # Safety
+    ///
+    /// As for [`parameters`](Self::parameters); the sampler was started.
+    pub(crate) unsafe fn stop_sampler(&self) {
+        // SAFETY: that is what the function takes and returns.
+        let stop: extern "C" fn(Value) -> Value =
+            unsafe { std::mem::transmute(self.memprof_stop) };
+        stop(UNIT);
+    }
+
+    /// The number of the domain that this thread runs: that of its slot, which later domains get
+    /// again.
+    #[inline]
+    pub(crate) fn domain(&self) -> usize {
+        match self.kind {
+            Kind::Single => 0,
+            Kind::Domains { domain_index, .. } => {
+                // SAFETY: that is what the function takes and returns.
+                let index: extern "C" fn(Value) -> Value =
+                    unsafe { std::mem::transmute(domain_index) };
+                index(UNIT) >> 1
+            }
+        }
+    }
+
+    /// Adds the frames of a location, the outermost function first.
+    pub(crate) fn resolve(&self, code: u64, frames: &mut FrameSink<'_>) {
+        type Walk = extern "C" fn(*const c_void) -> *const c_void;
+        // SAFETY: that is what these functions take and return.
+        let (extract, next, location): (
+            Walk,
+            Walk,
+            extern "C" fn(*const c_void, &mut LocationInfo),
+        ) = unsafe {
+            (
+                std::mem::transmute::<usize, Walk>(self.debuginfo_extract),
+                std::mem::transmute::<usize, Walk>(self.debuginfo_next),
+                std::mem::transmute::<usize, extern "C" fn(*const c_void, &mut LocationInfo)>(
+                    self.debuginfo_location,
+                ),
+            )
+        };
+        // A code is the address of a slot without its lowest bit, which is 0.
+        #[expect(clippy::cast_possible_truncation, reason = "it is an address")]
+        let mut info = extract(std::ptr::with_exposed_provenance((code << 1) as usize));
+        let mut found = [Frame::UNKNOWN; MAX_INLINED];
+        let mut count = 0;
+        while !info.is_null() && count < MAX_INLINED {
+            let mut raw = LocationInfo::default();
+            location(info, &mut raw);
+            if let Some(frame) = raw.frame(self.kind) {
+                found[count] = frame;
+                count += 1;
+            }
+            info = next(info);
+        }
+        for frame in found[..count].iter().rev() {
+            frames.push(*frame);
+        }
+    }
+}
+
+/// The runtime's `struct caml_loc_info`.
+#[repr(C)]
+#[derive(Default)]
+struct LocationInfo {
+    valid: c_int,
+    is_raise: c_int,
+    file: usize,
+    name: usize,
+    /// Line, columns and more, which differ between versions; more room than any needs.
+    numbers: [c_int; 12],
+}
+
+impl LocationInfo {
+    fn frame(&self, kind: Kind) -> Option<Frame<'static>> {
+        if self.valid == 0 {
+            return None;
+        }
+        let [line, start, end] = match kind {
+            // loc_lnum, loc_startchr, loc_endchr
+            Kind::Single => [self.numbers[0], self.numbers[1], self.numbers[2]],
+            // start_lnum, start_chr, end_lnum, end_chr, end_offset, which counts from the start
+            // of the first line as the other one does
+            Kind::Domains { .. } => [self.numbers[0], self.numbers[1], self.numbers[4]],
+        };
+        Some(Frame {
+            file: text(self.file),
+            name: text(self.name),
+            line: u32::try_from(line).unwrap_or(0),
+            start_char: column(start),
+            end_char: column(end),
+        })
+    }
+}
+
+fn column(number: c_int) -> u16 {
+    u16::try_from(number.max(0)).unwrap_or(u16::MAX)
+}
+
+/// A string of the program's debug information.
+fn text(address: usize) -> &'static [u8] {
+    if address == 0 {
+        return b"??";
+    }
+    // SAFETY: the runtime gave it as a string, and debug information is never unloaded.
+    unsafe { CStr::from_ptr(std::ptr::with_exposed_provenance(address)) }.to_bytes()
+}

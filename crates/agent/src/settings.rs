@@ -1,0 +1,190 @@
+//! What is wanted, as the environment says.
+//!
+//! | variable | |
+//! | --- | --- |
+//! | `HEAPLINE_PREFIX` | traces are this and `.PID.ctf`; set by `heapline record` |
+//! | `HEAPLINE_TRACE` | the first process writes this file instead |
+//! | `HEAPLINE_RATE` | samples per word |
+//! | `HEAPLINE_CONTEXT` | what the user wants to remember |
+//! | `HEAPLINE_MAX_SIZE` | bytes that a trace may have |
+//! | `HEAPLINE_FOLLOW` | `fork`, `exec` or both: processes that are recorded too |
+//! | `HEAPLINE_MEMPROF` | `ours` or `theirs`: who has the sampler if the program wants it |
+//!
+//! Without `heapline record`, memtrace's variables do: `MEMTRACE` is the file to write,
+//! `MEMTRACE_RATE` the rate.
+
+use std::env::var_os;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+const VARIABLES: [&CStr; 7] = [
+    c"HEAPLINE_PREFIX",
+    c"HEAPLINE_TRACE",
+    c"HEAPLINE_RATE",
+    c"HEAPLINE_CONTEXT",
+    c"HEAPLINE_MAX_SIZE",
+    c"HEAPLINE_FOLLOW",
+    c"HEAPLINE_MEMPROF",
+];
+
+/// What memtrace takes if nothing is said.
+const MEMTRACE_RATE: f64 = 1e-6;
+
+/// What is wanted.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    target: Target,
+    pub(crate) rate: f64,
+    pub(crate) context: Option<String>,
+    pub(crate) max_size: Option<u64>,
+    pub(crate) follow_fork: bool,
+    follow_exec: bool,
+    /// Whether a program that wants the sampler gets it.
+    pub(crate) give_way: bool,
+}
+
+/// Where to write to.
+#[derive(Debug)]
+enum Target {
+    /// As memtrace does: this file, over whatever it was.
+    File(PathBuf),
+    /// As `heapline record` wants it: new files only.
+    New {
+        first: Option<PathBuf>,
+        prefix: OsString,
+    },
+}
+
+/// A file for a trace.
+#[derive(Debug)]
+pub(crate) struct Claimed {
+    pub(crate) path: PathBuf,
+    /// Whether `heapline record` knows of it.
+    pub(crate) is_supervised: bool,
+}
+
+impl Settings {
+    /// Reads the environment; `None` if nothing is wanted.
+    pub(crate) fn read() -> Result<Option<Self>, String> {
+        if let Some(prefix) = var_os("HEAPLINE_PREFIX") {
+            let text = |name| var_os(name).map(|text: OsString| text.to_string_lossy().into_owned());
+            let follow = text("HEAPLINE_FOLLOW").unwrap_or_default();
+            return Ok(Some(Self {
+                target: Target::New {
+                    first: var_os("HEAPLINE_TRACE").map(Into::into),
+                    prefix,
+                },
+                rate: rate("HEAPLINE_RATE")?.unwrap_or(1e-4),
+                context: text("HEAPLINE_CONTEXT"),
+                max_size: text("HEAPLINE_MAX_SIZE").and_then(|size| size.parse().ok()),
+                follow_fork: follow.split(',').any(|word| word == "fork"),
+                follow_exec: follow.split(',').any(|word| word == "exec"),
+                give_way: text("HEAPLINE_MEMPROF").is_some_and(|whose| whose == "theirs"),
+            }));
+        }
+        let file = match var_os("MEMTRACE") {
+            Some(file) if !file.is_empty() => file,
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            target: Target::File(file.into()),
+            rate: rate("MEMTRACE_RATE")?.unwrap_or(MEMTRACE_RATE),
+            context: None,
+            max_size: None,
+            follow_fork: false,
+            follow_exec: false,
+            give_way: false,
+        }))
+    }
+
+    /// Makes the environment what it would be without us, so that the program and those that it
+    /// runs do not see it. Not if those shall be recorded too.
+    pub(crate) fn hide(&self, own_path: &CStr) {
+        if self.follow_exec {
+            return;
+        }
+        let memtrace = matches!(self.target, Target::File(_)).then_some(c"MEMTRACE");
+        for name in VARIABLES.into_iter().chain(memtrace) {
+            // SAFETY: before `main` there is only this thread.
+            unsafe { libc::unsetenv(name.as_ptr()) };
+        }
+        let preload = var_os("LD_PRELOAD").unwrap_or_default();
+        let rest = without(preload.as_bytes(), own_path.to_bytes());
+        match CString::new(rest) {
+            Ok(rest) if !rest.is_empty() => {
+                // SAFETY: as above.
+                unsafe { libc::setenv(c"LD_PRELOAD".as_ptr(), rest.as_ptr(), 1) };
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { libc::unsetenv(c"LD_PRELOAD".as_ptr()) };
+            }
+        }
+    }
+
+    /// Finds a file for the trace of this process. Several processes may do so at once.
+    pub(crate) fn claim(&self) -> io::Result<Claimed> {
+        let (first, prefix) = match &self.target {
+            Target::File(path) => {
+                return Ok(Claimed {
+                    path: path.clone(),
+                    is_supervised: false,
+                });
+            }
+            Target::New { first, prefix } => (first, prefix),
+        };
+        let pid = std::process::id();
+        let numbered = (1_u32..1000).map(|n| {
+            let mut name = prefix.clone();
+            if n == 1 {
+                name.push(format!(".{pid}.ctf"));
+            } else {
+                name.push(format!(".{pid}-{n}.ctf"));
+            }
+            PathBuf::from(name)
+        });
+        let mut result = Err(io::Error::from(io::ErrorKind::AlreadyExists));
+        for path in first.clone().into_iter().chain(numbered) {
+            result = File::create_new(&path).map(|_| Claimed {
+                path,
+                is_supervised: true,
+            });
+            match &result {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                _ => break,
+            }
+        }
+        result
+    }
+
+    /// Where traces go, for messages.
+    pub(crate) fn place(&self) -> &Path {
+        match &self.target {
+            Target::File(path) => path,
+            Target::New { first, prefix } => first.as_deref().unwrap_or(Path::new(prefix)),
+        }
+    }
+}
+
+/// The list of libraries without one of them.
+fn without(list: &[u8], library: &[u8]) -> Vec<u8> {
+    let is_separator = |byte: &u8| *byte == b':' || *byte == b' ';
+    let rest = list.split(is_separator).filter(|path| *path != library && !path.is_empty());
+    rest.collect::<Vec<_>>().join(&b':')
+}
+
+fn rate(name: &str) -> Result<Option<f64>, String> {
+    let Some(text) = var_os(name) else {
+        return Ok(None);
+    };
+    let text = text.to_string_lossy();
+    match text.parse() {
+        Ok(rate) if 0.0 < rate && rate <= 1.0 => Ok(Some(rate)),
+        _ => Err(format!(
+            "{name} is {text:?}: the sampling rate must be a number above 0 and not above 1"
+        )),
+    }
+}
