@@ -1,5 +1,6 @@
 # Builds as little of OCaml as gives a working ocamlopt with its standard library, unix and
-# threads: `make world.opt` takes three times as long, and most of what it makes is not needed.
+# threads, and what dune asks for: `make world.opt` takes twice as long, and most of what it makes
+# is not needed.
 #
 # Run by ocaml.rs in the folder of the sources, with
 #   PREFIX     where the compiler will be used
@@ -28,5 +29,5 @@ for library in stdlib otherlibs/unix otherlibs/systhreads; do
 done
 cp runtime/caml/*.h runtime/caml/domain_state.tbl "$installed/lib/ocaml/caml"
 cp runtime/libasmrun*.a Makefile.config "$installed/lib/ocaml"
-cp boot/ocamlrun "$installed/bin/ocamlrun"
+cp boot/ocamlrun ocamlc tools/ocamldep tools/ocamlmklib "$installed/bin"
 cp "$COMPILER" "$installed/bin/ocamlopt"

@@ -1,0 +1,32 @@
+/* The engine, which is crates/recorder/src/capi.rs. */
+
+#ifndef HEAPLINE_ENGINE_H
+#define HEAPLINE_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum heapline_source { HEAPLINE_MINOR, HEAPLINE_MAJOR, HEAPLINE_EXTERNAL };
+
+struct heapline_frames;
+
+/* Adds the frames of a location. */
+typedef void (*heapline_resolver)(uint64_t code, struct heapline_frames *frames);
+
+/* 0, or 1 with a message. */
+int heapline_start(const char *trace, double rate, const char *context, const char *params,
+                   uint64_t max_size, char *message, size_t size);
+
+/* The block's id, or -1. */
+int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,
+                       const intptr_t *stack, size_t depth, heapline_resolver resolver);
+
+void heapline_promote(size_t domain, int64_t id);
+void heapline_collect(size_t domain, int64_t id);
+void heapline_stop(void);
+
+/* Outermost frame first. */
+void heapline_frame(struct heapline_frames *frames, const char *file, const char *name,
+                    uint32_t line, uint32_t start_char, uint32_t end_char);
+
+#endif

@@ -1,0 +1,11 @@
+(* The sampler of OCaml 5.3 and later: domains inherit it, and it goes on to tell what becomes of
+   blocks until it is discarded. *)
+
+type profile = Gc.Memprof.t
+
+let start ~sampling_rate tracker : profile =
+  Gc.Memprof.start ~sampling_rate ~callstack_size:max_int tracker
+
+let stop profile =
+  Gc.Memprof.stop ();
+  Gc.Memprof.discard profile
