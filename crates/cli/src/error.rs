@@ -5,6 +5,7 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const NOTE: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Whether the reader of a pipe went away, as `head` does.
@@ -22,4 +23,9 @@ pub(crate) fn print(error: &anyhow::Error) {
 
 pub(crate) fn warn(message: &str) {
     anstream::eprintln!("{WARNING}heapline:{WARNING:#} {message}");
+}
+
+/// Something that is no problem, beside the output of another program.
+pub(crate) fn note(message: &str) {
+    anstream::eprintln!("{NOTE}heapline:{NOTE:#} {message}");
 }

@@ -155,7 +155,7 @@ pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
 }
 
 /// Text as a shell takes it for one word.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./%+:,=@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

@@ -194,6 +194,20 @@ pub fn finish(trace: &Path) -> io::Result<Option<Outcome>> {
     Ok(Some(outcome))
 }
 
+/// Like [`finish`], unless the process that writes the trace is still there.
+pub fn finish_if_dead(trace: &Path) -> io::Result<Option<Outcome>> {
+    let mut page = [0; PAGE];
+    match File::open(path(trace)).and_then(|mut file| file.read_exact(&mut page)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        result => result?,
+    }
+    let pid = number(&page, Word::Pid as usize);
+    if Path::new("/proc").join(pid.to_string()).exists() {
+        return Ok(None);
+    }
+    finish(trace)
+}
+
 fn complete(trace: &Path, tail: &Path) -> io::Result<Option<Outcome>> {
     let mut bytes = Vec::new();
     match File::open(tail) {

@@ -13,6 +13,7 @@ mod hotspots;
 mod info;
 mod leaks;
 mod man;
+mod record;
 mod series;
 mod stats;
 mod summary;
@@ -25,7 +26,7 @@ use clap::{Parser, Subcommand};
 /// Where did the memory go?
 ///
 /// Heapline shows what OCaml programs allocate, what lives on, and where in the program it comes
-/// from, out of the traces that memtrace writes.
+/// from. It records programs as they are, and reads the traces that memtrace writes.
 #[derive(Debug, Parser)]
 #[command(
     name = "heapline",
@@ -45,6 +46,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Record(record::Args),
     Summary(summary::Args),
     Hotspots(hotspots::Args),
     Tree(tree::Args),
@@ -68,6 +70,7 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         crate::draw::use_ascii(self.ascii);
         match self.command {
+            Command::Record(args) => return args.run(),
             Command::Summary(args) => args.run(),
             Command::Hotspots(args) => args.run(),
             Command::Tree(args) => args.run(),

@@ -1,5 +1,7 @@
 //! Sizes, durations and times in queries.
 
+use std::str::FromStr;
+
 use jiff::Timestamp;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
@@ -57,6 +59,15 @@ impl Size {
             Self::Bytes(bytes) => bytes,
             Self::Words(words) => words * word_bytes,
         }
+    }
+}
+
+/// Reads what queries take: `64KiB`, `100`, `1.5G`, `16w`, `2Mw`.
+impl FromStr for Size {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        size(text).ok_or("a size is a number and a unit, such as 64KiB, 1.5G or 16w")
     }
 }
 

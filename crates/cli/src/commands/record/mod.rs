@@ -1,0 +1,303 @@
+//! `heapline record`.
+
+mod library;
+mod program;
+mod rate;
+mod run;
+mod said;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use heapline_profile::query::Size;
+
+use crate::output::Force;
+use rate::Rate;
+
+/// The least that a trace may be limited to: a few packets must fit.
+const MIN_MAX_SIZE: f64 = 512.0 * 1024.0;
+
+/// Record an OCaml program as it is
+///
+/// Nothing has to be changed or rebuilt: a library that is preloaded into the program starts the
+/// sampler of OCaml's runtime. The program runs as it would by itself: input, output, signals and
+/// exit code are its own. It takes a native program for x86-64 Linux, built with OCaml 4.11 to
+/// 4.14, or 5.3 or later.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline record -- ./server --port 8080
+  heapline record -o parse.ctf --rate 1e-3 --summary -- ./parse big.json
+  heapline record --rate 64KiB --max-size 1GiB -- coqc file.v
+  heapline record --follow-exec -- make
+
+The exit code is the program's, or 128 and the signal's number if one ended it; 2 if it was not
+started.")]
+pub(crate) struct Args {
+    /// The trace to write [default: PROGRAM.PID.ctf]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Samples per word (1e-4, 1/10000), or memory per sample (512KiB)
+    ///
+    /// 1e-4 is one sample for 78 KiB, and costs next to nothing; 1e-3 costs a few percent, and tells
+    /// three times as exactly. 1 records every block.
+    #[arg(long, default_value = "1e-4", value_name = "RATE")]
+    rate: Rate,
+
+    /// Text to keep with the trace, such as what is being tried
+    #[arg(long, value_name = "TEXT")]
+    context: Option<String>,
+
+    /// Stop recording new blocks before the trace is larger than this
+    ///
+    /// What becomes of those that are recorded already still is, so that their lifetimes are right.
+    #[arg(long, value_name = "SIZE")]
+    max_size: Option<Size>,
+
+    /// Record processes that the program forks too, each into a file of its own
+    #[arg(long)]
+    follow_fork: bool,
+
+    /// Record OCaml programs that the program runs too, each into a file of its own
+    #[arg(long)]
+    follow_exec: bool,
+
+    /// Who has the sampler if the program wants it for itself, by Gc.Memprof
+    #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE")]
+    memprof: Memprof,
+
+    /// Show the summary of the trace at the end
+    #[arg(long)]
+    summary: bool,
+
+    /// Say nothing at the end
+    #[arg(short, long, conflicts_with = "summary")]
+    quiet: bool,
+
+    #[command(flatten)]
+    force: Force,
+
+    /// Print the path of the library that is preloaded, and do nothing else
+    ///
+    /// With it in `LD_PRELOAD`, programs are recorded that are started by others. `MEMTRACE`
+    /// names the trace, `MEMTRACE_RATE` the rate, as for memtrace.
+    #[arg(long, exclusive = true)]
+    print_agent: bool,
+
+    /// The program and its arguments
+    #[arg(
+        required_unless_present = "print_agent",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    command: Vec<OsString>,
+}
+
+/// Who has the sampler.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Memprof {
+    /// This recording: the program believes that it has one, but is not called
+    Ours,
+    /// The program: this recording ends when it starts its own
+    Theirs,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if self.print_agent {
+            let path = library::path()?;
+            crate::output::to_stdout(format!("{}\n", path.display()).as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let [program, arguments @ ..] = &self.command[..] else {
+            bail!("give a program to record");
+        };
+        let program_path = program::find(Path::new(program))?;
+        program::check(&program_path, self.follow_exec)?;
+        let max_size = self.max_size()?;
+        let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
+        let mut command = Command::new(&program_path);
+        command.args(arguments);
+        std::os::unix::process::CommandExt::arg0(&mut command, program);
+        self.set_environment(&mut command, &traces, max_size)?;
+
+        let start = Instant::now();
+        let ended = run::run(&mut command)
+            .with_context(|| format!("cannot run {}", program_path.display()))?;
+        let took = start.elapsed();
+        let recorded = said::Recorded {
+            trace: traces.first(ended.pid),
+            others: traces.others(ended.pid),
+            rate: self.rate,
+            took,
+        };
+        recorded.say(self.quiet, self.summary)?;
+        Ok(ended.exit_code())
+    }
+
+    fn max_size(&self) -> anyhow::Result<Option<u64>> {
+        let Some(size) = self.max_size else {
+            return Ok(None);
+        };
+        let bytes = size.bytes(8.0);
+        if bytes < MIN_MAX_SIZE {
+            bail!("--max-size must be 512KiB at least, for there to be anything");
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is positive, and a cast saturates"
+        )]
+        Ok(Some(bytes as u64))
+    }
+
+    /// Tells the agent what is wanted: see its `settings.rs`.
+    fn set_environment(
+        &self,
+        command: &mut Command,
+        traces: &Traces,
+        max_size: Option<u64>,
+    ) -> anyhow::Result<()> {
+        let mut preload = library::path()?.into_os_string();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        command.env("LD_PRELOAD", preload);
+        command.env("HEAPLINE_PREFIX", &traces.prefix);
+        command.env("HEAPLINE_RATE", self.rate.0.to_string());
+        let follow = [(self.follow_fork, "fork"), (self.follow_exec, "exec")];
+        let follow = follow.iter().filter(|(wanted, _)| *wanted);
+        let follow: Vec<&str> = follow.map(|(_, word)| *word).collect();
+        let memprof = match self.memprof {
+            Memprof::Ours => "ours",
+            Memprof::Theirs => "theirs",
+        };
+        command.env("HEAPLINE_MEMPROF", memprof);
+        command.env("HEAPLINE_FOLLOW", follow.join(","));
+        if let Some(first) = &traces.first {
+            command.env("HEAPLINE_TRACE", first);
+        }
+        if let Some(context) = &self.context {
+            command.env("HEAPLINE_CONTEXT", context);
+        }
+        if let Some(max_size) = max_size {
+            command.env("HEAPLINE_MAX_SIZE", max_size.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// The files that may be written.
+struct Traces {
+    /// That of the first process, if it was named.
+    first: Option<PathBuf>,
+    /// Others are this, the number of the process, and `.ctf`.
+    prefix: OsString,
+    /// As the user would type it: for messages.
+    shown_prefix: PathBuf,
+    /// What matches that already.
+    before: Vec<PathBuf>,
+}
+
+impl Traces {
+    fn new(output: Option<&Path>, program: &Path, force: bool) -> anyhow::Result<Self> {
+        let shown_prefix = match output {
+            Some(output) => {
+                crate::output::refuse_compressed(output)?;
+                make_way(output, force)?;
+                match output.extension() {
+                    Some(extension) if extension == "ctf" => output.with_extension(""),
+                    _ => output.to_owned(),
+                }
+            }
+            None => program.file_name().unwrap_or_default().into(),
+        };
+        let mut traces = Self {
+            first: output.map(std::path::absolute).transpose()?,
+            prefix: std::path::absolute(&shown_prefix)?.into(),
+            shown_prefix,
+            before: Vec::new(),
+        };
+        if output.is_none() {
+            let name = traces.numbered(std::process::id(), "");
+            make_way(&name, true)?;
+        }
+        traces.before = traces.matching();
+        Ok(traces)
+    }
+
+    /// The trace of the program itself.
+    fn first(&self, pid: u32) -> PathBuf {
+        let shown = self.shown_first();
+        shown.unwrap_or_else(|| self.numbered(pid, ""))
+    }
+
+    fn shown_first(&self) -> Option<PathBuf> {
+        let first = self.first.as_deref()?;
+        let folder = std::env::current_dir().ok()?;
+        Some(first.strip_prefix(folder).unwrap_or(first).to_owned())
+    }
+
+    /// Those of other processes.
+    fn others(&self, pid: u32) -> Vec<PathBuf> {
+        let first = self.first(pid);
+        let mut others = self.matching();
+        others.retain(|path| *path != first && !self.before.contains(path));
+        others.sort();
+        others
+    }
+
+    fn numbered(&self, pid: u32, more: &str) -> PathBuf {
+        let mut name = self.shown_prefix.clone().into_os_string();
+        name.push(format!(".{pid}{more}.ctf"));
+        name.into()
+    }
+
+    /// Files that are named like traces of processes.
+    fn matching(&self) -> Vec<PathBuf> {
+        let parent = self.shown_prefix.parent().unwrap_or(Path::new(""));
+        let start = self.shown_prefix.file_name().unwrap_or_default();
+        let start = format!("{}.", start.to_string_lossy());
+        let folder = if parent.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            parent
+        };
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_one = |name: &str| {
+            let number = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(".ctf"));
+            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+        };
+        entries
+            .map(|entry| entry.file_name())
+            .filter(|name| is_one(&name.to_string_lossy()))
+            .map(|name| parent.join(name))
+            .collect()
+    }
+}
+
+/// Makes sure that a file can be written, and does not exist.
+fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            bail!("{shown} is not a file; a trace is written from several places, and needs one")
+        }
+        Ok(_) if !force => bail!("{shown} exists already; --force overwrites it"),
+        Ok(_) => fs::remove_file(path).with_context(|| format!("cannot overwrite {shown}"))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
+    }
+    File::create_new(path)
+        .and_then(|_| fs::remove_file(path))
+        .with_context(|| format!("cannot write {shown}"))
+}

@@ -1,0 +1,139 @@
+//! The program that is to be recorded: whether that can work is known before it runs.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, ReadCache};
+
+/// What bytecode ends in, with three digits more.
+const BYTECODE: &[u8] = b"Caml1999X";
+
+/// Finds a program as a shell does.
+pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
+    let is_plain = name.parent().is_some_and(|parent| parent.as_os_str().is_empty());
+    let shown = name.display();
+    if !is_plain {
+        let metadata = fs::metadata(name).with_context(|| format!("cannot run {shown}"))?;
+        if metadata.is_dir() {
+            bail!("{shown} is a folder, not a program");
+        }
+        if metadata.permissions().mode() & 0o111 == 0 {
+            bail!("{shown} is not executable; `chmod +x` makes it so if it is a program");
+        }
+        return Ok(name.to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|candidate| {
+            fs::metadata(candidate)
+                .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        })
+        .with_context(|| {
+            format!("there is no program {shown} in PATH; give its path, such as ./{shown}")
+        })
+}
+
+/// An error if the program cannot be recorded. With `follows_exec` it may also be one that runs
+/// OCaml programs.
+pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<()> {
+    let shown = path.display();
+    let mut file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+    let mode = file.metadata()?.permissions().mode();
+    if mode & 0o6000 != 0 {
+        bail!(
+            "{shown} is setuid or setgid: the system preloads nothing into such programs; \
+             record a copy without that, or as the user that it runs as"
+        );
+    }
+    let mut start = [0; 256];
+    let len = file.read(&mut start)?;
+    let start = &start[..len];
+    if is_bytecode(&mut file, start)? {
+        bail!(
+            "{shown} is OCaml bytecode, whose runtime does not tell where blocks come from \
+             in a way that heapline can use; build it with ocamlopt (dune: the .exe target)"
+        );
+    }
+    if let Some(line) = start.strip_prefix(b"#!") {
+        if follows_exec {
+            return Ok(());
+        }
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let interpreter = String::from_utf8_lossy(line);
+        bail!(
+            "{shown} is a script for {}; give the OCaml program that it runs, or record \
+             all programs that it runs with --follow-exec",
+            interpreter.trim()
+        );
+    }
+    check_elf(path, file, follows_exec)
+}
+
+fn is_bytecode(file: &mut File, start: &[u8]) -> anyhow::Result<bool> {
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_interpreted = line.starts_with(b"#!") && line.windows(8).any(|part| part == b"ocamlrun");
+    let mut end = [0; 12];
+    let has_end = file.seek(SeekFrom::End(-12)).is_ok() && file.read_exact(&mut end).is_ok();
+    file.rewind()?;
+    Ok(is_interpreted || has_end && end.starts_with(BYTECODE))
+}
+
+fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> {
+    let shown = path.display();
+    let cache = ReadCache::new(file);
+    let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else {
+        bail!("{shown} is not a 64-bit ELF program: only those of Linux can be recorded");
+    };
+    let endian = elf.endian();
+    let header = elf.elf_header();
+    if header.e_machine(endian) != object::elf::EM_X86_64 {
+        bail!("{shown} is for another processor: only x86-64 programs can be recorded so far");
+    }
+    let is_dynamic = elf
+        .elf_program_headers()
+        .iter()
+        .any(|segment| segment.p_type(endian) == object::elf::PT_INTERP);
+    if !is_dynamic {
+        bail!(
+            "{shown} is statically linked, so nothing can be preloaded into it; \
+             link it dynamically, or link heapline's OCaml library into it"
+        );
+    }
+    if follows_exec {
+        return Ok(());
+    }
+    let exports = |name: &str| {
+        elf.dynamic_symbols()
+            .any(|symbol| symbol.is_definition() && symbol.name() == Ok(name))
+    };
+    if !exports("caml_start_program") {
+        let hides = elf.symbols().any(|symbol| symbol.name() == Ok("caml_start_program"));
+        if hides {
+            bail!(
+                "{shown} does not export the symbols of its OCaml runtime; link it with \
+                 -ccopt -Wl,-E"
+            );
+        }
+        bail!(
+            "{shown} is no OCaml program; if it runs OCaml programs, --follow-exec records those"
+        );
+    }
+    if !exports("caml_memprof_start") {
+        bail!(
+            "{shown} was built with an OCaml before 4.11, which has no sampler; \
+             build it with 4.14, or 5.3 or later"
+        );
+    }
+    if !exports("caml_memprof_young_trigger") && !exports("caml_memprof_discard") {
+        bail!(
+            "{shown} was built with OCaml 5.0, 5.1 or 5.2, which have no sampler; \
+             build it with 5.3 or later, or 4.14"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! How often to sample.
+
+use std::str::FromStr;
+
+use heapline_profile::query::Size;
+
+/// Bytes of a word: the agent is for 64-bit programs.
+const WORD: f64 = 8.0;
+
+/// Samples per word.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rate(pub(super) f64);
+
+impl Rate {
+    /// Bytes that a sample stands for, on average.
+    pub(super) fn bytes_per_sample(self) -> f64 {
+        WORD / self.0
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    /// `1e-4`, `1/10000`, or how much memory there shall be one sample for: `512KiB`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let rate = if let Some((above, below)) = text.split_once('/') {
+            number(above).zip(number(below)).map(|(a, b)| a / b)
+        } else if let Some(rate) = number(text) {
+            Some(rate)
+        } else {
+            let size = text.parse::<Size>().ok();
+            size.map(|size| WORD / size.bytes(WORD))
+        };
+        match rate {
+            // Below, not even a petabyte is seen.
+            Some(rate) if (1e-15..=1.0).contains(&rate) => Ok(Self(rate)),
+            Some(rate) if rate > 1.0 && rate.is_finite() => Err(format!(
+                "{text} is more than one sample per word; 1 records every block"
+            )),
+            Some(_) => Err(format!("{text} is too little to see anything")),
+            None => Err("a rate is samples per word, such as 1e-4 or 1/10000, \
+                         or memory per sample, such as 512KiB"
+                .to_owned()),
+        }
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> f64 {
+        text.parse::<Rate>().unwrap().0
+    }
+
+    #[test]
+    fn a_rate_is_a_number_a_fraction_or_memory_per_sample() {
+        for text in ["1e-4", "0.0001", "1/10000", " 2 / 20000 ", "80000B", "10kw"] {
+            assert!((rate(text) - 1e-4).abs() < 1e-18, "{text}");
+        }
+        assert!((rate("512KiB") - 8.0 / 524_288.0).abs() < 1e-18);
+        assert!((rate("1") - 1.0).abs() < 1e-18);
+        assert!((Rate(1e-4).bytes_per_sample() - 80_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        for text in ["", "often", "0", "-1e-4", "1/0", "0/5", "2", "4B", "NaN", "inf", "1/", "1e-99"] {
+            let error = text.parse::<Rate>().unwrap_err();
+            assert!(!error.is_empty(), "{text}");
+        }
+        assert!("2".parse::<Rate>().unwrap_err().contains("1 records every block"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Running the program: it is to notice nothing of us.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+
+/// A program that has ended.
+pub(super) struct Ended {
+    pub(super) pid: u32,
+    status: ExitStatus,
+}
+
+impl Ended {
+    /// As a shell has it.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        let code = match self.status.signal() {
+            Some(signal) => 128 + signal,
+            None => self.status.code().unwrap_or(2),
+        };
+        ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+    }
+}
+
+/// Runs a program to its end. Signals that are sent to us are for it.
+pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
+    let mut signals = SignalsInfo::<WithOrigin>::new([
+        SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
+    ])?;
+    let mut child = command.spawn()?;
+    let pid = child.id();
+    let handle = signals.handle();
+    let forwarder = thread::spawn(move || {
+        for origin in &mut signals {
+            // What comes from a terminal has been sent to the program too.
+            if origin.process.is_some() {
+                forward(pid, origin.signal);
+            }
+        }
+    });
+    let status = child.wait();
+    handle.close();
+    let _ = forwarder.join();
+    Ok(Ended {
+        pid,
+        status: status?,
+    })
+}
+
+fn forward(pid: u32, signal: i32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+        // If it has ended already, so be it.
+        let _ = kill_process(pid, signal);
+    }
+}

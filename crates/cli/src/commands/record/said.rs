@@ -1,0 +1,146 @@
+//! What was recorded, in a few words.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View, reports};
+use heapline_recorder::tail::{self, Ending, Note, Outcome};
+use heapline_trace::{Options, Reader};
+
+use super::rate::Rate;
+use crate::commands::summary;
+use crate::error::{note, warn};
+use crate::question::quoted;
+use crate::units::{bytes, count, estimated_bytes, seconds};
+
+/// A recording that has ended.
+pub(super) struct Recorded {
+    /// The trace of the program itself.
+    pub(super) trace: PathBuf,
+    /// Those of other processes.
+    pub(super) others: Vec<PathBuf>,
+    pub(super) rate: Rate,
+    /// How long the program ran.
+    pub(super) took: Duration,
+}
+
+impl Recorded {
+    pub(super) fn say(&self, quiet: bool, with_summary: bool) -> anyhow::Result<()> {
+        let outcome = finish(&self.trace)?;
+        for other in &self.others {
+            tail::finish_if_dead(other)
+                .with_context(|| format!("cannot complete {}", other.display()))?;
+        }
+        let Some(outcome) = outcome else {
+            if self.others.is_empty() {
+                warn(
+                    "nothing was recorded: the program ended before its OCaml code began, or the \
+                     library could not be preloaded",
+                );
+            }
+            self.say_others(quiet);
+            return Ok(());
+        };
+        self.warn_of(&outcome);
+        if !quiet {
+            self.describe(&outcome, with_summary)?;
+        }
+        self.say_others(quiet);
+        Ok(())
+    }
+
+    fn describe(&self, outcome: &Outcome, with_summary: bool) -> anyhow::Result<()> {
+        let name = self.trace.display().to_string();
+        let mut reader = Reader::open(&self.trace, Options::new())
+            .with_context(|| format!("cannot read {name}"))?;
+        let profile = Profile::load(&mut reader, LoadOptions::default())
+            .with_context(|| format!("cannot read {name}"))?;
+        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        let view = View {
+            by: GroupBy::Site,
+            ..View::default()
+        };
+        let report = reports::summary(&scope, &view, 5);
+        let nanos = Duration::from_nanos(outcome.nanos).as_secs_f64();
+        let took = self.took.as_secs_f64();
+        note(&format!(
+            "{name}: {} blocks sampled, one for {}; {} allocated, {} live at peak; \
+             {} of {} in the recorder ({:.1} %)",
+            count(profile.len() as u64),
+            bytes(self.rate.bytes_per_sample()),
+            estimated_bytes(report.allocated.bytes),
+            estimated_bytes(report.live_at_peak.bytes),
+            seconds(nanos),
+            seconds(took),
+            100.0 * nanos / took.max(f64::MIN_POSITIVE),
+        ));
+        if with_summary {
+            let text = summary::text(&report, &|command, arguments| {
+                format!("heapline {command} {}{arguments}", quoted(&name))
+            });
+            return crate::output::to_stdout_styled(&text);
+        }
+        note(&format!("next: heapline summary {}", quoted(&name)));
+        Ok(())
+    }
+
+    fn say_others(&self, quiet: bool) {
+        for other in self.others.iter().filter(|_| !quiet) {
+            note(&format!("another process: {}", other.display()));
+        }
+    }
+
+    /// Says why there is less than there could be.
+    fn warn_of(&self, outcome: &Outcome) {
+        let name = self.trace.display();
+        if let Some((ending, micros)) = outcome.ending {
+            let when = seconds(Duration::from_micros(micros).as_secs_f64());
+            warn(&match ending {
+                Ending::Full => format!(
+                    "{name} reached --max-size after {when}: blocks allocated later are not in \
+                     it; what became of the others is"
+                ),
+                Ending::Unwritable => format!(
+                    "the recording ended after {when} because {name} could not be written: {}",
+                    io::Error::from_raw_os_error(outcome.errno)
+                ),
+                Ending::Bug => format!(
+                    "the recording ended after {when} because of a mistake in heapline; please \
+                     report it"
+                ),
+                Ending::TakenOver => format!(
+                    "the recording ended after {when}: the program started its own sampler"
+                ),
+            });
+        }
+        if outcome.has(Note::OwnSampler) {
+            warn(
+                "the program started a sampler of its own (Gc.Memprof), which was not called; \
+                 --memprof theirs lets it have the runtime's, and ends the recording then",
+            );
+        }
+        if outcome.has(Note::AlikeDomains) {
+            warn(&format!(
+                "the program started {} domains, and OCaml samples those that share a slot \
+                 alike: what short-lived ones allocate may be missing or counted too often; \
+                 a higher --rate helps",
+                count(outcome.domains)
+            ));
+        }
+        if outcome.has(Note::LostDomain) {
+            warn("there was no room for a domain's events, which are missing");
+        }
+        if outcome.shortened > 0 {
+            warn(&format!(
+                "{} stacks were too deep for the format, and lack frames in the middle",
+                count(outcome.shortened)
+            ));
+        }
+    }
+}
+
+fn finish(trace: &Path) -> anyhow::Result<Option<Outcome>> {
+    tail::finish(trace).with_context(|| format!("cannot complete {}", trace.display()))
+}
