@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::run::Program;
-use crate::toolchain::compilers;
+use crate::toolchain::{compilers, root};
 
 /// A program, its arguments, and what it leaves behind that must be the same.
 type Case = (
@@ -35,7 +35,7 @@ fn programs_of_debian_do_the_same_and_are_estimated_right() {
     for (name, arguments, files) in CASES {
         let prepare = || {
             let folder = tempfile::tempdir().unwrap();
-            copy(&inputs(), folder.path());
+            copy(&root().join("tests/ocaml/debian"), folder.path());
             let program = Program::new(in_path(name))
                 .args(arguments)
                 .folder(folder.path());
@@ -75,11 +75,7 @@ fn programs_of_debian_do_the_same_and_are_estimated_right() {
     }
 }
 
-fn inputs() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ocaml/debian")
-}
-
-fn in_path(name: &str) -> std::path::PathBuf {
+fn in_path(name: &str) -> PathBuf {
     std::env::split_paths(&std::env::var_os("PATH").unwrap())
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())

@@ -8,6 +8,7 @@ mod debian;
 mod domains;
 mod estimates;
 mod killed;
+mod library;
 mod names;
 mod processes;
 mod refusals;

@@ -59,6 +59,47 @@ impl Compiler {
         !self.version.starts_with("4.")
     }
 
+    /// The folder of the programs that link the OCaml library, built by dune.
+    pub(crate) fn linked_programs(&self) -> PathBuf {
+        let cell = Arc::clone(
+            self.compiled
+                .lock()
+                .unwrap()
+                .entry("the OCaml library".to_owned())
+                .or_default(),
+        );
+        cell.get_or_init(|| self.build_library()).clone()
+    }
+
+    fn build_library(&self) -> PathBuf {
+        // The engine is the same for all: two builds of it at once would wait for each other.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _one = ONE_AT_A_TIME.lock().unwrap();
+        let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let build = scratch.join(format!("dune-{}", self.version));
+        // Dune takes the compiler from PATH.
+        let mut path = vec![self.path.parent().unwrap().to_owned()];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+        let output = Command::new("dune")
+            .args(["build", "--root"])
+            .arg(root().join("ocaml"))
+            .arg("--build-dir")
+            .arg(&build)
+            .arg("@all")
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("HEAPLINE_SOURCE", root())
+            .env("CARGO_TARGET_DIR", scratch.join("engine"))
+            .output()
+            .unwrap_or_else(|error| panic!("dune: {error}; `cargo xtask ocaml` installs it"));
+        assert!(
+            output.status.success(),
+            "the OCaml library cannot be built with OCaml {}:\n{}",
+            self.version,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        build.join("default/test")
+    }
+
     /// A program of `tests/ocaml/programs`, such as `ocaml5/waves`.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.program_with(name, name, &[])
@@ -78,7 +119,8 @@ impl Compiler {
 
     /// Compiles a program unless an earlier run of the tests did.
     fn compile(&self, name: &str, kind: &str, flags: &[&str]) -> PathBuf {
-        let source = programs().join(name).with_extension("ml");
+        let source = root().join("tests/ocaml/programs").join(name);
+        let source = source.with_extension("ml");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("ocaml-{}", self.version))
             .join(kind);
@@ -114,6 +156,11 @@ impl Compiler {
     }
 }
 
-fn programs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/ocaml/programs")
+/// The project's folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .to_owned()
 }

@@ -56,7 +56,10 @@ fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
     if bytes.contains(&b':') || bytes.contains(&b' ') {
         return refused("its name has a colon or a space, which separate preloaded libraries");
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let metadata = fs::symlink_metadata(folder)?;
     // Whoever can write here could put something else into the programs that we run.
     if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {

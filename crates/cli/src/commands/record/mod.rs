@@ -274,8 +274,12 @@ impl Traces {
         };
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let is_one = |name: &str| {
-            let number = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(".ctf"));
-            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit() || b == b'-'))
+            let number = name
+                .strip_prefix(&start)
+                .and_then(|rest| rest.strip_suffix(".ctf"));
+            number.is_some_and(|n| {
+                !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit() || b == b'-')
+            })
         };
         entries
             .map(|entry| entry.file_name())

@@ -14,7 +14,9 @@ const BYTECODE: &[u8] = b"Caml1999X";
 
 /// Finds a program as a shell does.
 pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
-    let is_plain = name.parent().is_some_and(|parent| parent.as_os_str().is_empty());
+    let is_plain = name
+        .parent()
+        .is_some_and(|parent| parent.as_os_str().is_empty());
     let shown = name.display();
     if !is_plain {
         let metadata = fs::metadata(name).with_context(|| format!("cannot run {shown}"))?;
@@ -75,7 +77,10 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<()> {
 }
 
 fn is_bytecode(file: &mut File, start: &[u8]) -> anyhow::Result<bool> {
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = start
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     let is_interpreted = line.starts_with(b"#!") && line.windows(8).any(|part| part == b"ocamlrun");
     let mut end = [0; 12];
     let has_end = file.seek(SeekFrom::End(-12)).is_ok() && file.read_exact(&mut end).is_ok();
@@ -112,7 +117,9 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> 
             .any(|symbol| symbol.is_definition() && symbol.name() == Ok(name))
     };
     if !exports("caml_start_program") {
-        let hides = elf.symbols().any(|symbol| symbol.name() == Ok("caml_start_program"));
+        let hides = elf
+            .symbols()
+            .any(|symbol| symbol.name() == Ok("caml_start_program"));
         if hides {
             bail!(
                 "{shown} does not export the symbols of its OCaml runtime; link it with \

@@ -70,10 +70,16 @@ mod tests {
 
     #[test]
     fn what_is_no_rate_is_refused() {
-        for text in ["", "often", "0", "-1e-4", "1/0", "0/5", "2", "4B", "NaN", "inf", "1/", "1e-99"] {
+        for text in [
+            "", "often", "0", "-1e-4", "1/0", "0/5", "2", "4B", "NaN", "inf", "1/", "1e-99",
+        ] {
             let error = text.parse::<Rate>().unwrap_err();
             assert!(!error.is_empty(), "{text}");
         }
-        assert!("2".parse::<Rate>().unwrap_err().contains("1 records every block"));
+        assert!(
+            "2".parse::<Rate>()
+                .unwrap_err()
+                .contains("1 records every block")
+        );
     }
 }

@@ -29,9 +29,8 @@ impl Ended {
 
 /// Runs a program to its end. Signals that are sent to us are for it.
 pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
-    let mut signals = SignalsInfo::<WithOrigin>::new([
-        SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,
-    ])?;
+    let mut signals =
+        SignalsInfo::<WithOrigin>::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
     let mut child = command.spawn()?;
     let pid = child.id();
     let handle = signals.handle();

@@ -110,9 +110,9 @@ impl Recorded {
                     "the recording ended after {when} because of a mistake in heapline; please \
                      report it"
                 ),
-                Ending::TakenOver => format!(
-                    "the recording ended after {when}: the program started its own sampler"
-                ),
+                Ending::TakenOver => {
+                    format!("the recording ended after {when}: the program started its own sampler")
+                }
             });
         }
         if outcome.has(Note::OwnSampler) {
