@@ -256,7 +256,8 @@ pub(crate) extern "C" fn before_own_sampler() -> usize {
 pub(crate) extern "C" fn before_spawn() -> usize {
     // SAFETY: there is only one domain yet, and its lock is held.
     let function = unsafe { SPAWN.restore() };
-    contained(domains::watch);
+    // SAFETY: as above.
+    contained(|| unsafe { domains::watch() });
     function.unwrap_or_default()
 }
 

@@ -14,10 +14,10 @@
 //! `MEMTRACE_RATE` the rate.
 
 use std::env::var_os;
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const VARIABLES: [&CStr; 7] = [
