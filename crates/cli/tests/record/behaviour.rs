@@ -1,6 +1,6 @@
 //! Recording does not show: the same output, the same errors, the same end.
 
-use crate::run::Program;
+use crate::run::{Program, truths};
 use crate::toolchain::compilers;
 
 /// Programs with the arguments to try, where there are any.
@@ -102,5 +102,63 @@ fn the_environment_is_the_users() {
         let trace = recording.read();
         assert_eq!(trace.context.as_deref(), Some("a test"));
         assert!((trace.rate - 0.01).abs() < 1e-12, "{}", trace.rate);
+    }
+}
+
+/// The runtime has one sampler; by default the recording keeps it, and the program believes that it
+/// has it.
+#[test]
+fn a_program_with_a_sampler_of_its_own_runs_in_both_ways() {
+    for compiler in compilers("a_program_with_a_sampler_of_its_own_runs_in_both_ways") {
+        let program = Program::new(compiler.program("memprof"));
+        let (plain, output) = program.plain();
+        assert!(plain.stdout.starts_with("started\nstopped\n"));
+        let samples: u64 = truths(&output, "own samples")[0].parse().unwrap();
+        assert!(samples > 1_000);
+
+        let ours = program.record(&["--rate", "1e-2"]);
+        assert_eq!(ours.ended, plain, "OCaml {}", compiler.version);
+        assert!(ours.said.contains("Gc.Memprof"), "{}", ours.said);
+        let trace = ours.read();
+        trace.assert_near(trace.heap_words(), program.words(), &compiler.version);
+
+        let theirs = program.record(&["--rate", "1e-2", "--memprof", "theirs"]);
+        assert_eq!(theirs.ended, plain, "OCaml {}", compiler.version);
+        assert!(theirs.said.contains("Gc.Memprof"), "{}", theirs.said);
+        assert!(theirs.read().allocations.len() < 100);
+    }
+}
+
+#[test]
+fn programs_are_recorded_however_they_were_linked() {
+    for compiler in compilers("programs_are_recorded_however_they_were_linked") {
+        for (kind, flags) in [
+            ("maps-stripped", "-s"),
+            ("maps-no-pie", "-no-pie"),
+            ("maps-now", "-Wl,-z,now"),
+        ] {
+            let program = Program::new(compiler.program_with("maps", kind, &["-ccopt", flags]));
+            assert_same(&program, &format!("{kind} (OCaml {})", compiler.version));
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_not_larger_than_allowed() {
+    for compiler in compilers("a_trace_is_not_larger_than_allowed") {
+        let program = Program::new(compiler.program("maps"));
+        let (plain, _) = program.plain();
+        let recording = program.record(&["--rate", "0.5", "--max-size", "300KiB"]);
+        assert_eq!(recording.ended, plain, "OCaml {}", compiler.version);
+        let size = std::fs::metadata(&recording.trace).unwrap().len();
+        assert!(size <= 300 * 1024, "{size}");
+        let trace = recording.read();
+        assert!(
+            trace.allocations.len() > 1_000,
+            "{}",
+            trace.allocations.len()
+        );
+        // What is recorded is recorded to its end.
+        assert!(trace.collections > trace.allocations.len() as u64 / 2);
     }
 }

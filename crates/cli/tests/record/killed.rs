@@ -1,12 +1,12 @@
 //! Programs that are killed leave a trace that has everything but the last moment.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::run::heapline;
+use crate::run::{heapline, shell_status};
 use crate::toolchain::compilers;
 use crate::trace::Trace;
 
@@ -30,7 +30,7 @@ fn a_killed_program_loses_at_most_a_tenth_of_a_second() {
         let wait = Duration::from_millis(3 + (round as u64 * 7_919) % 240);
         let rate = if round % 2 == 0 { "1" } else { "0.1" };
         let killed = Killed::after(&compiler.program("ticker"), &[], rate, wait);
-        killed.check(rate == "1", LOST);
+        killed.check(LOST);
     }
 }
 
@@ -41,7 +41,30 @@ fn a_program_that_is_killed_while_it_sleeps_loses_nothing() {
             let wait = Duration::from_millis(400);
             let killed = Killed::after(&compiler.program("ticker"), &[ticks], "1", wait);
             assert_eq!(killed.ticks.len(), ticks.parse::<usize>().unwrap());
-            killed.check(true, 0);
+            killed.check(0);
+        }
+    }
+}
+
+#[test]
+fn a_signal_to_heapline_is_one_to_the_program() {
+    for compiler in compilers("a_signal_to_heapline_is_one_to_the_program") {
+        for (signal, status) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129)] {
+            let program = compiler.program("ticker");
+            let folder = tempfile::tempdir().unwrap();
+            let mut recorder = start(&program, &["50"], "0.1", folder.path());
+            let mut lines = BufReader::new(recorder.stdout.take().unwrap()).lines();
+            // Well after the first line of the program.
+            assert!(lines.nth(20).unwrap().is_ok());
+            send(signal, recorder.id());
+            lines.for_each(drop);
+            assert_eq!(shell_status(recorder.wait().unwrap()), status);
+            assert!(
+                Trace::strict(&folder.path().join("trace.ctf"))
+                    .allocations
+                    .len()
+                    > 20
+            );
         }
     }
 }
@@ -56,16 +79,7 @@ struct Killed {
 impl Killed {
     fn after(program: &Path, arguments: &[&str], rate: &str, wait: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut recorder = heapline()
-            .args(["record", "--rate", rate, "-o"])
-            .arg(folder.path().join("trace.ctf"))
-            .arg("--")
-            .arg(program)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut recorder = start(program, arguments, rate, folder.path());
         let mut stdout = recorder.stdout.take().unwrap();
         let reader = thread::spawn(move || {
             let mut text = String::new();
@@ -74,7 +88,7 @@ impl Killed {
         });
         let pid = recorded(&recorder, program);
         thread::sleep(wait);
-        kill(pid);
+        send("-KILL", pid);
         recorder.wait().unwrap();
         let ticks = reader
             .join()
@@ -86,7 +100,7 @@ impl Killed {
         Self { folder, ticks }
     }
 
-    fn check(&self, is_exact: bool, may_be_lost: u64) {
+    fn check(&self, may_be_lost: u64) {
         let path = self.folder.path().join("trace.ctf");
         if self.ticks.is_empty() && !path.exists() {
             // Killed before it began.
@@ -96,25 +110,16 @@ impl Killed {
         let Some(&last) = self.ticks.last() else {
             return;
         };
-        let blocks: Vec<u64> = trace
-            .allocations
-            .iter()
-            .filter(|a| a.words == BLOCK)
-            .map(|a| trace.start + a.time)
-            .collect();
+        let blocks = trace.allocations.iter().filter(|a| a.words == BLOCK);
+        let blocks = blocks.count();
         let due = self.ticks.iter().filter(|&&t| t + may_be_lost <= last);
         let due = due.count();
-        if is_exact {
-            assert!(
-                blocks.len() >= due,
-                "{} blocks are in the trace, {due} of {} were due",
-                blocks.len(),
-                self.ticks.len()
-            );
-        } else if due > 100 {
-            // A block of 777 words is missed once in 10^35 times at this rate.
-            assert!(blocks.len() >= due, "{} of {due}", blocks.len());
-        }
+        // At a rate of 0.1 a block of 778 words is missed once in 10^35 times.
+        assert!(
+            blocks >= due,
+            "{blocks} blocks are in the trace, {due} of {} were due",
+            self.ticks.len()
+        );
     }
 }
 
@@ -142,10 +147,23 @@ fn recorded(recorder: &Child, program: &Path) -> u32 {
     }
 }
 
-fn kill(pid: u32) {
-    let killed = Command::new("kill")
-        .args(["-9", &pid.to_string()])
+fn start(program: &Path, arguments: &[&str], rate: &str, folder: &Path) -> Child {
+    heapline()
+        .args(["record", "--rate", rate, "-o"])
+        .arg(folder.join("trace.ctf"))
+        .arg("--")
+        .arg(program)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill")
+        .args([signal, &pid.to_string()])
         .status()
         .unwrap();
-    assert!(killed.success());
+    assert!(sent.success());
 }

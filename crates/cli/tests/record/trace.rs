@@ -10,8 +10,6 @@ pub(crate) struct Trace {
     pub(crate) rate: f64,
     pub(crate) pid: u64,
     pub(crate) context: Option<String>,
-    /// Microseconds since 1970.
-    pub(crate) start: u64,
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) promotions: u64,
     pub(crate) collections: u64,
@@ -20,8 +18,6 @@ pub(crate) struct Trace {
 }
 
 pub(crate) struct Allocation {
-    /// Microseconds since the start.
-    pub(crate) time: u64,
     pub(crate) domain: u16,
     pub(crate) words: u64,
     pub(crate) samples: u64,
@@ -42,14 +38,12 @@ impl Trace {
             rate: info.sample_rate,
             pid: info.pid,
             context: info.context.clone(),
-            start: info.start_time,
             ..Self::default()
         };
         let read = reader.for_each(|event, _| match event {
             Event::Alloc(alloc) => {
                 trace.depth = trace.depth.max(alloc.stack.frames().len());
                 trace.allocations.push(Allocation {
-                    time: alloc.time,
                     domain: alloc.domain,
                     words: alloc.length,
                     samples: alloc.samples,
