@@ -71,10 +71,14 @@ fn say(message: &str) {
 fn prepare(settings: Settings) {
     // A message of a panic would be among the program's output.
     std::panic::set_hook(Box::new(|_| {}));
+    let found = Runtime::find();
+    if let Err(Unfit::NoRuntime) = found {
+        // Something on the way to the program, such as `env` or `timeout`.
+        return;
+    }
     settings.hide(own_path());
-    let runtime = match Runtime::find() {
+    let runtime = match found {
         Ok(runtime) => runtime,
-        // A shell on the way to the program, for example.
         Err(Unfit::NoRuntime) => return,
         Err(Unfit::TooOld) => {
             return say(

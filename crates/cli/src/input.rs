@@ -35,6 +35,10 @@ impl Input {
             return Reader::from_source(Watched::new(io::stdin(), None), options)
                 .map_err(|error| self.error(error));
         }
+        // A program that was killed may have left the end of its trace beside it.
+        if let Err(error) = heapline_recorder::tail::finish_if_dead(&self.trace) {
+            warn(&format!("{name} lacks what its program did last: {error}"));
+        }
         let file = File::open(&self.trace).with_context(|| format!("cannot open {name}"))?;
         let metadata = file
             .metadata()

@@ -1,6 +1,6 @@
 //! Time that does not jump.
 
-use rustix::time::{ClockId, clock_gettime};
+use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, clockid_t};
 
 /// Microseconds since the Unix epoch at the start, and steadily on from there: setting the
 /// computer's clock does not disturb a recording.
@@ -12,7 +12,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        let real = micros(nanos(ClockId::Realtime));
+        let real = micros(nanos(CLOCK_REALTIME));
         Self {
             offset: real.wrapping_sub(micros(steady_nanos())),
         }
@@ -25,12 +25,26 @@ impl Clock {
 }
 
 /// The steady clock.
+#[inline]
 pub(crate) fn steady_nanos() -> u64 {
-    nanos(ClockId::Monotonic)
+    nanos(CLOCK_MONOTONIC)
 }
 
-fn nanos(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
+/// Time that this thread has run: other programs do not count.
+pub(crate) fn thread_nanos() -> u64 {
+    nanos(CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// A clock of the system's C library, which knows best how to read it: not everywhere by a
+/// system call, but not everywhere without.
+#[inline]
+fn nanos(clock: clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it is a place for the time.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     (time.tv_sec.cast_unsigned())
         .wrapping_mul(1_000_000_000)
         .wrapping_add(time.tv_nsec.cast_unsigned())

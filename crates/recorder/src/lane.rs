@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use heapline_trace::{Encoder, PacketSink};
 
-use crate::clock::steady_nanos;
+use crate::clock::thread_nanos;
 use crate::file::TraceFile;
 use crate::tail::{LaneWord, Page};
 
@@ -82,15 +82,23 @@ pub(crate) struct Counters {
 }
 
 impl Domain {
-    /// Counts an event that began at `since`.
-    pub(crate) fn count(&mut self, since: u64) {
+    /// Counts an event that begins. Some are measured; for those, when that was.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> Option<u64> {
         let counters = &mut self.work.counters;
         counters.events += 1;
-        if counters.events.is_multiple_of(MEASURED) {
-            let took = steady_nanos().saturating_sub(since);
-            counters.nanos += took * MEASURED;
-            self.publish();
-        }
+        counters
+            .events
+            .is_multiple_of(MEASURED)
+            .then(thread_nanos)
+    }
+
+    /// Ends the measurement of an event.
+    #[cold]
+    pub(crate) fn measured(&mut self, since: u64) {
+        let took = thread_nanos().saturating_sub(since);
+        self.work.counters.nanos += took * MEASURED;
+        self.publish();
     }
 
     /// Brings the counters in the tail up to date.

@@ -230,7 +230,7 @@ impl Recorder {
 
     /// Takes note that the recording gives way to the program's own sampler, and stops.
     pub fn give_way(&self) {
-        self.end_early(Ending::TakenOver, None, None);
+        self.say_ending(Ending::TakenOver, None);
         self.stop();
     }
 
@@ -290,6 +290,7 @@ impl Recorder {
         domain: &mut Domain,
         f: impl FnOnce(&mut Work, u64, &mut LaneSink<'_>) -> io::Result<R>,
     ) -> Option<R> {
+        let measured_since = domain.begin();
         let now = steady_nanos();
         let mut sink = LaneSink {
             page: &mut domain.page,
@@ -303,7 +304,9 @@ impl Recorder {
         let (failed_at, wrote) = (sink.failed_at, sink.wrote);
         match result {
             Ok(Ok(result)) => {
-                domain.count(now);
+                if let Some(since) = measured_since {
+                    domain.measured(since);
+                }
                 if wrote {
                     self.check_size(&mut domain.work.counters);
                 }

@@ -212,7 +212,7 @@ impl Traces {
     fn new(output: Option<&Path>, program: &Path, force: bool) -> anyhow::Result<Self> {
         let shown_prefix = match output {
             Some(output) => {
-                crate::output::refuse_compressed(output)?;
+                refuse_compressed(output)?;
                 make_way(output, force)?;
                 match output.extension() {
                     Some(extension) if extension == "ctf" => output.with_extension(""),
@@ -287,6 +287,18 @@ impl Traces {
             .map(|name| parent.join(name))
             .collect()
     }
+}
+
+fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
+    let extension = path.extension().unwrap_or_default();
+    if extension == "gz" || extension == "zst" {
+        bail!(
+            "traces are written uncompressed, so that nothing is lost when the program is \
+             killed; compress {} afterwards, all commands read that",
+            path.with_extension("").display()
+        );
+    }
+    Ok(())
 }
 
 /// Makes sure that a file can be written, and does not exist.

@@ -1,0 +1,121 @@
+//! `heapline record` does not start what it cannot record, and says why. The programs are made with
+//! the C compiler: what tells runtimes apart are symbols.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// A program with the given functions that leaves a file behind if it is started.
+fn program(folder: &Path, functions: &[&str], options: &[&str]) -> PathBuf {
+    let source = folder.join("program.c");
+    let mut text = String::from("#include <stdio.h>\n");
+    for function in functions {
+        text.push_str(&format!("void {function}(void) {{}}\n"));
+    }
+    text.push_str("int main(void) { fclose(fopen(\"started\", \"w\")); return 0; }\n");
+    fs::write(&source, text).unwrap();
+    let program = folder.join("program");
+    let status = Command::new("cc").args(options).arg(&source).arg("-o").arg(&program).status();
+    assert!(status.expect("a C compiler").success());
+    program
+}
+
+/// The message with which a program is refused.
+fn refusal(folder: &TempDir, program: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_heapline"))
+        .args(["record", "--"])
+        .arg(program)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(!folder.path().join("started").exists(), "it was started");
+    let left = fs::read_dir(folder).unwrap().flatten();
+    let traces = left.filter(|entry| entry.file_name().to_string_lossy().contains(".ctf"));
+    assert_eq!(traces.count(), 0, "something is left behind");
+    message
+}
+
+const START: &str = "caml_start_program";
+const MEMPROF: &str = "caml_memprof_start";
+
+#[test]
+fn a_static_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), &[START, MEMPROF], &["-static"]);
+    assert!(refusal(&folder, &program).contains("is statically linked"));
+}
+
+#[test]
+fn a_program_that_is_not_ocamls_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), &[], &["-rdynamic"]);
+    assert!(refusal(&folder, &program).contains("is no OCaml program"));
+}
+
+#[test]
+fn a_runtime_that_hides_its_symbols_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), &[START, MEMPROF], &[]);
+    assert!(refusal(&folder, &program).contains("-ccopt -Wl,-E"));
+}
+
+#[test]
+fn ocaml_before_4_11_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), &[START], &["-rdynamic"]);
+    assert!(refusal(&folder, &program).contains("before 4.11"));
+}
+
+#[test]
+fn ocaml_5_0_to_5_2_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), &[START, MEMPROF], &["-rdynamic"]);
+    assert!(refusal(&folder, &program).contains("5.0, 5.1 or 5.2"));
+}
+
+#[test]
+fn a_setuid_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let young = "caml_memprof_young_trigger";
+    let program = program(folder.path(), &[START, MEMPROF, young], &["-rdynamic"]);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    assert!(refusal(&folder, &program).contains("is setuid"));
+}
+
+#[test]
+fn bytecode_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    for bytes in ["#!/usr/bin/ocamlrun\nCaml1999X031", "\x7fELF with its own runtime Caml1999X031"] {
+        fs::write(&program, bytes).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(refusal(&folder, &program).contains("is OCaml bytecode"));
+    }
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    for bytes in ["", "\x7fELF", "text", "\x7fELF\x02\x01\x01 cut off"] {
+        fs::write(&program, bytes).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(refusal(&folder, &program).contains("is not a 64-bit ELF program"));
+    }
+}
+
+#[test]
+fn a_script_is_refused_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    fs::write(&program, "#!/bin/sh -e\ntouch started\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let message = refusal(&folder, &program);
+    assert!(message.contains("is a script for /bin/sh -e"), "{message}");
+    assert!(message.contains("--follow-exec"), "{message}");
+}
