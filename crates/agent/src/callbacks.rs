@@ -75,8 +75,7 @@ unsafe fn alloc(allocation: Value, heap: Source) -> Value {
         return NONE;
     };
     // SAFETY: the sampler passes a record of these fields, and nothing moves it before we return.
-    let allocation =
-        unsafe { &*std::ptr::with_exposed_provenance::<Allocation>(allocation) };
+    let allocation = unsafe { &*std::ptr::with_exposed_provenance::<Allocation>(allocation) };
     // SAFETY: a block is preceded by its header, which has its length in the upper bits.
     let depth = unsafe { *allocation.stack.sub(1) } >> 10;
     // SAFETY: the stack is an array of integers of that length.

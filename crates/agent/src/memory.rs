@@ -153,8 +153,7 @@ unsafe impl GlobalAlloc for Memory {
             (old, new) if old == new => piece,
             ((old, None), (new, None)) => {
                 // SAFETY: it was mapped with the old size.
-                let moved =
-                    unsafe { libc::mremap(piece.cast(), old, new, libc::MREMAP_MAYMOVE) };
+                let moved = unsafe { libc::mremap(piece.cast(), old, new, libc::MREMAP_MAYMOVE) };
                 if moved == libc::MAP_FAILED {
                     null_mut()
                 } else {

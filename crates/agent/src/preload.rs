@@ -36,12 +36,10 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 
 /// Runs before `main`.
 extern "C" fn constructor() {
-    contained(|| {
-        match Settings::read() {
-            Ok(None) => {}
-            Ok(Some(settings)) => prepare(settings),
-            Err(message) => say(&message),
-        }
+    contained(|| match Settings::read() {
+        Ok(None) => {}
+        Ok(Some(settings)) => prepare(settings),
+        Err(message) => say(&message),
     });
 }
 

@@ -138,8 +138,7 @@ impl Runtime {
     /// As for [`parameters`](Self::parameters); the sampler was started.
     pub(crate) unsafe fn stop_sampler(&self) {
         // SAFETY: that is what the function takes and returns.
-        let stop: extern "C" fn(Value) -> Value =
-            unsafe { std::mem::transmute(self.memprof_stop) };
+        let stop: extern "C" fn(Value) -> Value = unsafe { std::mem::transmute(self.memprof_stop) };
         stop(UNIT);
     }
 

@@ -70,7 +70,8 @@ impl Settings {
     /// Reads the environment; `None` if nothing is wanted.
     pub(crate) fn read() -> Result<Option<Self>, String> {
         if let Some(prefix) = var_os("HEAPLINE_PREFIX") {
-            let text = |name| var_os(name).map(|text: OsString| text.to_string_lossy().into_owned());
+            let text =
+                |name| var_os(name).map(|text: OsString| text.to_string_lossy().into_owned());
             let follow = text("HEAPLINE_FOLLOW").unwrap_or_default();
             return Ok(Some(Self {
                 target: Target::New {
@@ -172,7 +173,9 @@ impl Settings {
 /// The list of libraries without one of them.
 fn without(list: &[u8], library: &[u8]) -> Vec<u8> {
     let is_separator = |byte: &u8| *byte == b':' || *byte == b' ';
-    let rest = list.split(is_separator).filter(|path| *path != library && !path.is_empty());
+    let rest = list
+        .split(is_separator)
+        .filter(|path| *path != library && !path.is_empty());
     rest.collect::<Vec<_>>().join(&b':')
 }
 

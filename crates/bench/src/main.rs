@@ -52,6 +52,12 @@ fn main() -> Outcome {
             println!("{}", events(&trace)?);
             Ok(())
         }
+        // For the cost of recording: blocks in a trace.
+        ["--blocks", path] => {
+            let mut reader = Reader::open(path, Options::new().stacks(false))?;
+            println!("{}", Overview::read(&mut reader)?.events.allocations());
+            Ok(())
+        }
         ["--list"] => {
             for (name, _) in OPERATIONS {
                 println!("{name}");

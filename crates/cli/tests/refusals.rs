@@ -18,7 +18,12 @@ fn program(folder: &Path, functions: &[&str], options: &[&str]) -> PathBuf {
     text.push_str("int main(void) { fclose(fopen(\"started\", \"w\")); return 0; }\n");
     fs::write(&source, text).unwrap();
     let program = folder.join("program");
-    let status = Command::new("cc").args(options).arg(&source).arg("-o").arg(&program).status();
+    let status = Command::new("cc")
+        .args(options)
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .status();
     assert!(status.expect("a C compiler").success());
     program
 }
@@ -91,7 +96,10 @@ fn a_setuid_program_is_refused() {
 fn bytecode_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
-    for bytes in ["#!/usr/bin/ocamlrun\nCaml1999X031", "\x7fELF with its own runtime Caml1999X031"] {
+    for bytes in [
+        "#!/usr/bin/ocamlrun\nCaml1999X031",
+        "\x7fELF with its own runtime Caml1999X031",
+    ] {
         fs::write(&program, bytes).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(refusal(&folder, &program).contains("is OCaml bytecode"));

@@ -87,10 +87,7 @@ impl Domain {
     pub(crate) fn begin(&mut self) -> Option<u64> {
         let counters = &mut self.work.counters;
         counters.events += 1;
-        counters
-            .events
-            .is_multiple_of(MEASURED)
-            .then(thread_nanos)
+        counters.events.is_multiple_of(MEASURED).then(thread_nanos)
     }
 
     /// Ends the measurement of an event.

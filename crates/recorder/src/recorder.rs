@@ -207,8 +207,7 @@ impl Recorder {
             domain.publish();
             all &= written.is_some();
         }
-        self.status()
-            .set(Word::State as usize, State::Ended as u64);
+        self.status().set(Word::State as usize, State::Ended as u64);
         if all && !self.supervised {
             // It is an empty file by now.
             let _ = std::fs::remove_file(&self.tail_path);

@@ -340,12 +340,16 @@ fn a_file_that_takes_our_number_is_not_written_to() {
     let recorder = Recorder::start(&options(&trace)).unwrap();
     let theirs = folder.path().join("theirs");
     let replacement = std::fs::File::create(&theirs).unwrap();
-    let ours = std::fs::read_dir("/proc/self/fd").unwrap().flatten().find(|entry| {
-        std::fs::read_link(entry.path()).is_ok_and(|target| target == trace)
-    });
+    let ours = std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .flatten()
+        .find(|entry| std::fs::read_link(entry.path()).is_ok_and(|target| target == trace));
     let number: i32 = ours.unwrap().file_name().to_string_lossy().parse().unwrap();
     // SAFETY: what had the number is checked by its owner, before it is used.
-    assert_eq!(unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&replacement), number) }, number);
+    assert_eq!(
+        unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&replacement), number) },
+        number
+    );
     for n in 0..10_000 {
         alloc(recorder, 0, n);
     }

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: how fast everything is.
 
+mod recording;
+
 use crate::command::{Outcome, cargo, exists, program, root};
 
 /// The large reference trace, on machines that have the reference traces.
@@ -29,7 +31,11 @@ pub(crate) fn run(trace: Option<&str>) -> Outcome {
         }
     }
     if exists("valgrind") {
-        count(&bench)
+        count(&bench)?;
+        if exists("ocamlopt") {
+            recording::count(&bench)?;
+        }
+        Ok(())
     } else {
         println!(
             "\nFor instruction counts, which do not depend on how busy the machine is, install valgrind."
@@ -51,10 +57,7 @@ fn count(bench: &str) -> Outcome {
             operation,
         ];
         let output = program("valgrind", &callgrind).output()?;
-        let instructions = output
-            .lines()
-            .find_map(|line| line.split("Collected : ").nth(1))
-            .and_then(|count| count.trim().parse::<f64>().ok());
+        let instructions = collected(&output);
         let events = output.lines().find_map(|line| line.parse::<f64>().ok());
         let (Some(instructions), Some(events)) = (instructions, events) else {
             return Err(format!("valgrind counted nothing:\n{output}"));
@@ -62,4 +65,11 @@ fn count(bench: &str) -> Outcome {
         println!("{operation:<20} {:>18.1}", instructions / events);
     }
     Ok(())
+}
+
+/// The instructions that callgrind says it has counted.
+fn collected(output: &str) -> Option<f64> {
+    let mut lines = output.lines();
+    let count = lines.find_map(|line| line.split("Collected : ").nth(1))?;
+    count.trim().parse().ok()
 }
