@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use hashbrown::HashMap;
-use heapline_trace::{BlockIndex, Damage, Error, Event, Mark, Reader, Source, TraceInfo};
+use heapline_trace::{BlockIndex, Damage, Error, Event, Reader, Source, TraceInfo};
 use serde::Serialize;
 
 use crate::estimate::{Amount, Estimate, Estimator, Sampling};
@@ -140,6 +140,7 @@ impl Overview {
                 domains.insert(packet.domain);
             }
         }
+        counter.give_up_early();
         Ok(counter.finish(reader, info, domains))
     }
 }
@@ -157,8 +158,17 @@ struct Counter {
     promoted: Tally,
     /// By where the blocks were: minor heap, major heap, elsewhere.
     collected: [Tally; 3],
+    /// What became of blocks that are still to come: another domain than theirs was faster to
+    /// write its packet.
+    early: HashMap<u64, Early>,
     unmatched_promotions: u64,
     unmatched_collections: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    promoted: bool,
+    collected: bool,
 }
 
 impl Counter {
@@ -172,6 +182,7 @@ impl Counter {
             allocated: Default::default(),
             promoted: Tally::default(),
             collected: Default::default(),
+            early: HashMap::new(),
             unmatched_promotions: 0,
             unmatched_collections: 0,
         }
@@ -191,30 +202,63 @@ impl Counter {
                 self.allocated[state as usize].add(alloc.length, alloc.samples);
                 self.index.push(alloc.id);
                 self.blocks.push(alloc.length, alloc.samples, state);
+                if !self.early.is_empty()
+                    && let Some(early) = self.early.remove(&alloc.id)
+                {
+                    if early.promoted {
+                        self.promote(alloc.id);
+                    }
+                    if early.collected {
+                        self.collect(alloc.id);
+                    }
+                }
             }
-            Event::Promote(mark) => match self.find(mark) {
-                Some((number, State::Minor)) => {
-                    let (length, samples) = self.blocks.get(number);
-                    self.promoted.add(length, samples);
-                    self.blocks.set_state(number, State::Major);
-                }
-                _ => self.unmatched_promotions += 1,
-            },
-            Event::Collect(mark) => match self.find(mark) {
-                None | Some((_, State::Dead)) => self.unmatched_collections += 1,
-                Some((number, state)) => {
-                    let (length, samples) = self.blocks.get(number);
-                    self.collected[state as usize].add(length, samples);
-                    self.blocks.set_state(number, State::Dead);
-                }
-            },
+            Event::Promote(mark) => self.promote(mark.id),
+            Event::Collect(mark) => self.collect(mark.id),
         }
     }
 
     #[inline]
-    fn find(&mut self, mark: &Mark) -> Option<(usize, State)> {
-        let number = self.index.find(mark.id)?;
-        Some((number, self.blocks.state(number)))
+    fn promote(&mut self, id: u64) {
+        let Some(number) = self.index.find(id) else {
+            let early = self.early.entry(id).or_default();
+            self.unmatched_promotions += u64::from(early.promoted);
+            early.promoted = true;
+            return;
+        };
+        if self.blocks.state(number) == State::Minor {
+            let (length, samples) = self.blocks.get(number);
+            self.promoted.add(length, samples);
+            self.blocks.set_state(number, State::Major);
+        } else {
+            self.unmatched_promotions += 1;
+        }
+    }
+
+    #[inline]
+    fn collect(&mut self, id: u64) {
+        let Some(number) = self.index.find(id) else {
+            let early = self.early.entry(id).or_default();
+            self.unmatched_collections += u64::from(early.collected);
+            early.collected = true;
+            return;
+        };
+        match self.blocks.state(number) {
+            State::Dead => self.unmatched_collections += 1,
+            state => {
+                let (length, samples) = self.blocks.get(number);
+                self.collected[state as usize].add(length, samples);
+                self.blocks.set_state(number, State::Dead);
+            }
+        }
+    }
+
+    /// Those that never came are not there.
+    fn give_up_early(&mut self) {
+        for early in std::mem::take(&mut self.early).into_values() {
+            self.unmatched_promotions += u64::from(early.promoted);
+            self.unmatched_collections += u64::from(early.collected);
+        }
     }
 
     fn events(&self) -> EventCounts {

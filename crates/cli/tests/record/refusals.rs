@@ -105,7 +105,7 @@ fn scripts_are_refused_with_advice() {
 fn files_that_cannot_be_run_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     assert_refused(&folder.path().join("missing"), &["missing"]);
-    assert_refused(folder.path(), &["directory"]);
+    assert_refused(folder.path(), &["folder"]);
     let text = folder.path().join("text");
     fs::write(&text, "no program").unwrap();
     assert_refused(&text, &["text"]);

@@ -42,9 +42,7 @@ const HEAPLINE: &str = "heapline: ";
 const TRUTH: &str = "truth: ";
 
 pub(crate) fn heapline() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heapline"));
-    command.env("COLUMNS", "100");
-    command
+    Command::new(env!("CARGO_BIN_EXE_heapline"))
 }
 
 impl Program {
@@ -136,6 +134,8 @@ impl Program {
         let mut child = command
             .envs(self.environment.iter().map(|(n, v)| (n, v)))
             .current_dir(&self.folder)
+            // Some believe it more than the system.
+            .env("PWD", std::path::absolute(&self.folder).unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

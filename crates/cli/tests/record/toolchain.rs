@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 const COMPILERS: &str = "HEAPLINE_OCAMLOPT";
 
 pub(crate) struct Compiler {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Such as `5.3.0`.
     pub(crate) version: String,
     compiled: Mutex<HashMap<String, Arc<OnceLock<PathBuf>>>>,
