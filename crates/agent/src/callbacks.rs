@@ -130,20 +130,25 @@ fn tag(n: u64) -> Value {
     (n << 1 | 1) as Value
 }
 
-/// A block of OCaml's that is not in its heap: the colour says so.
+/// The header of a block that is not in OCaml's heap: the colour, 3, says so.
+const fn header(words: usize, tag: usize) -> usize {
+    words << 10 | 3 << 8 | tag
+}
+
+/// A block of OCaml's that is not in its heap.
 #[repr(C, align(64))]
 struct Outside<const N: usize> {
     header: usize,
     fields: UnsafeCell<[Value; N]>,
 }
 
-// SAFETY: fields are written before anybody else sees them, or are a domain's own.
+// SAFETY: fields are written before anybody else sees them.
 unsafe impl<const N: usize> Sync for Outside<N> {}
 
 impl<const N: usize> Outside<N> {
     const fn new(tag: usize, fields: [Value; N]) -> Self {
         Self {
-            header: N << 10 | 3 << 8 | tag,
+            header: header(N, tag),
             fields: UnsafeCell::new(fields),
         }
     }
@@ -153,19 +158,25 @@ impl<const N: usize> Outside<N> {
     }
 }
 
-/// For each domain, the `Some` that it returns. The sampler takes out what is in it at once.
-static SOME: [Outside<1>; MAX_DOMAINS] = [const { Outside::new(0, [UNIT]) }; MAX_DOMAINS];
+/// For each domain, a `Some`. The sampler takes out what is in it at once.
+static SOME: [DomainSome; MAX_DOMAINS] =
+    [const { DomainSome(UnsafeCell::new([0; 2])) }; MAX_DOMAINS];
+
+/// Header and field, away from those of other domains. All zeros takes no room in the library.
+#[repr(align(64))]
+struct DomainSome(UnsafeCell<[Value; 2]>);
+
+// SAFETY: each is used by one domain only.
+unsafe impl Sync for DomainSome {}
 
 #[inline]
 fn some(domain: usize, content: Value) -> Value {
-    match SOME.get(domain) {
-        Some(some) => {
-            // SAFETY: only this domain uses it, and the runtime is not looking at it now.
-            unsafe { (*some.fields.get())[0] = content };
-            some.value()
-        }
-        None => NONE,
-    }
+    let Some(DomainSome(some)) = SOME.get(domain) else {
+        return NONE;
+    };
+    // SAFETY: only this domain uses it, and the runtime is not looking at it now.
+    unsafe { *some.get() = [header(1, 0), content] };
+    some.get().expose_provenance() + size_of::<Value>()
 }
 
 const CLOSURE: usize = 247;

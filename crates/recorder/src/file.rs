@@ -46,6 +46,7 @@ impl TraceFile {
 
     /// Writes a packet to its place.
     pub(crate) fn write(&self, bytes: &[u8], place: u64) -> io::Result<()> {
+        check_size_limit(place, bytes.len())?;
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ours = |file: &File| {
             file.metadata()
@@ -65,6 +66,16 @@ impl TraceFile {
         }
         file.write_all_at(bytes, place)
     }
+}
+
+/// An error if a file may not be so large. The system would not only say so, but also send a signal
+/// that ends the program.
+pub(crate) fn check_size_limit(place: u64, len: usize) -> io::Result<()> {
+    let limit = getrlimit(Resource::Fsize).current;
+    if limit.is_some_and(|limit| place + len as u64 > limit) {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    Ok(())
 }
 
 fn identity(data: &Metadata) -> (u64, u64) {

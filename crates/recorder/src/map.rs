@@ -8,9 +8,12 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
+use crate::file::check_size_limit;
+
 /// Makes a part of a file exist, on the disk: writing to it through memory must not fail, since
 /// that would be a signal that kills the program.
 pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
+    check_size_limit(offset, len)?;
     match fallocate(file.as_fd(), FallocateFlags::empty(), offset, len as u64) {
         // File systems that cannot reserve get the bytes written.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
