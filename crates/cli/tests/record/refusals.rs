@@ -1,35 +1,13 @@
-//! What cannot be recorded is refused before it is started, and it is said why.
+//! Real OCaml programs that cannot be recorded are refused before they are started, and it is said
+//! why. (`tests/refusals.rs` has programs that only look like it, for which no OCaml is needed.)
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::run::heapline;
 use crate::toolchain::compilers;
-
-/// A C program that looks like one of an OCaml runtime: it exports these symbols.
-fn impostor(folder: &Path, name: &str, symbols: &[&str]) -> PathBuf {
-    let functions: Vec<String> = symbols
-        .iter()
-        .map(|symbol| format!("void {symbol}(void) {{}}\n"))
-        .collect();
-    let source = format!(
-        "#include <stdio.h>\n{}int main(void) {{ puts(\"started\"); return 0; }}\n",
-        functions.concat()
-    );
-    let file = folder.join(format!("{name}.c"));
-    fs::write(&file, source).unwrap();
-    let program = folder.join(name);
-    let status = Command::new("cc")
-        .arg(&file)
-        .args(["-rdynamic", "-o"])
-        .arg(&program)
-        .status()
-        .unwrap();
-    assert!(status.success());
-    program
-}
 
 fn record(program: &Path, trace: &Path) -> Output {
     heapline()
@@ -64,41 +42,6 @@ fn assert_not_started(output: &Output, words: &[&str]) {
     for word in words {
         assert!(stderr.contains(word), "no {word:?} in: {stderr}");
     }
-}
-
-/// What OCaml's runtime exports in all of its versions.
-const RUNTIME: [&str; 5] = [
-    "caml_start_program",
-    "caml_c_call",
-    "caml_debuginfo_extract",
-    "caml_debuginfo_next",
-    "caml_debuginfo_location",
-];
-
-#[test]
-fn programs_that_are_not_ocaml_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = impostor(folder.path(), "plain", &[]);
-    assert_refused(&program, &["OCaml"]);
-}
-
-#[test]
-fn runtimes_without_a_sampler_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let old = impostor(folder.path(), "old", &RUNTIME);
-    assert_refused(&old, &["4.11"]);
-    let symbols = [&RUNTIME[..], &["caml_memprof_start", "caml_memprof_stop"]].concat();
-    let between = impostor(folder.path(), "between", &symbols);
-    assert_refused(&between, &["5.0", "5.3"]);
-}
-
-#[test]
-fn scripts_are_refused_with_advice() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("script");
-    fs::write(&script, "#!/bin/sh\necho started\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_refused(&script, &["script", "--follow-exec"]);
 }
 
 #[test]
