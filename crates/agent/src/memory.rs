@@ -175,3 +175,90 @@ unsafe impl GlobalAlloc for Memory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// The tests of this crate run on this allocator, so it has been used a good deal already.
+    #[test]
+    fn pieces_do_not_overlap_and_are_aligned() {
+        let memory = Memory::new();
+        let mut held: HashMap<usize, (Layout, u8)> = HashMap::new();
+        let mut random = 1_u64;
+        for round in 0..20_000_u32 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let size = 1_usize << (random >> 60);
+            let size = size * 8 + (random >> 40) as usize % 61;
+            let layout = Layout::from_size_align(size, 1 << (random >> 20 & 7)).unwrap();
+            // SAFETY: the size is not 0.
+            let piece = unsafe { memory.alloc(layout) };
+            assert!(!piece.is_null());
+            assert_eq!(piece.addr() % layout.align(), 0);
+            let mark = round.to_le_bytes()[0];
+            // SAFETY: it has that many bytes.
+            unsafe { piece.write_bytes(mark, size) };
+            assert!(
+                held.insert(piece.expose_provenance(), (layout, mark))
+                    .is_none()
+            );
+            if held.len() > 100 {
+                let (&address, &(layout, mark)) = held.iter().next().unwrap();
+                held.remove(&address);
+                let piece = std::ptr::with_exposed_provenance_mut::<u8>(address);
+                // SAFETY: it is ours, of that size, and is not used after it is freed.
+                unsafe {
+                    let bytes = std::slice::from_raw_parts(piece, layout.size());
+                    assert!(bytes.iter().all(|byte| *byte == mark), "overwritten");
+                    memory.dealloc(piece, layout);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn growing_keeps_what_is_there() {
+        let memory = Memory::new();
+        let mut layout = Layout::from_size_align(8, 8).unwrap();
+        // SAFETY: pieces are used with the size that they were asked for with.
+        unsafe {
+            let mut piece = memory.alloc(layout);
+            piece.write_bytes(7, 8);
+            for size in [
+                16,
+                24,
+                1000,
+                30_000,
+                40_000,
+                1 << 20,
+                1 << 22,
+                50_000,
+                100,
+                8,
+            ] {
+                piece = memory.realloc(piece, layout, size);
+                assert!(!piece.is_null());
+                layout = Layout::from_size_align(size, 8).unwrap();
+                assert_eq!(std::slice::from_raw_parts(piece, 8), [7; 8], "{size}");
+                piece.add(8).write_bytes(9, size - 8);
+            }
+            memory.dealloc(piece, layout);
+        }
+    }
+
+    #[test]
+    fn freed_pieces_are_used_again() {
+        let memory = Memory::new();
+        let layout = Layout::from_size_align(100, 8).unwrap();
+        // SAFETY: as above.
+        unsafe {
+            let first = memory.alloc(layout);
+            memory.dealloc(first, layout);
+            assert_eq!(memory.alloc(layout), first);
+        }
+    }
+}

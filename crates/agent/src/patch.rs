@@ -76,3 +76,42 @@ unsafe fn overwrite(function: usize, code: Jump) -> io::Result<()> {
     unsafe { place.write_unaligned(code) };
     protect(libc::PROT_READ | libc::PROT_EXEC)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    extern "C" fn original(n: u64) -> u64 {
+        // Long enough to be overwritten.
+        let mut sum = n;
+        for i in 0..std::hint::black_box(n) {
+            sum = sum.wrapping_mul(31) ^ i.rotate_left(7);
+        }
+        sum
+    }
+
+    #[inline(never)]
+    extern "C" fn replacement(n: u64) -> u64 {
+        std::hint::black_box(n) + 1000
+    }
+
+    #[test]
+    fn a_function_is_replaced_and_restored() {
+        static PATCH: Patch = Patch::new();
+        type Function = extern "C" fn(u64) -> u64;
+        let function: Function = std::hint::black_box(original);
+        let address = (function as *const ()).expose_provenance();
+        let before = function(5);
+        // SAFETY: no other test uses the function.
+        unsafe {
+            let target = (replacement as *const ()).expose_provenance();
+            PATCH.set(address, target).unwrap();
+            assert_eq!(std::hint::black_box(function)(5), 1005);
+            assert_eq!(PATCH.restore(), Some(address));
+        }
+        assert_eq!(std::hint::black_box(function)(5), before);
+        // SAFETY: as above.
+        assert_eq!(unsafe { PATCH.restore() }, None);
+    }
+}

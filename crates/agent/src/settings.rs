@@ -191,3 +191,47 @@ fn rate(name: &str) -> Result<Option<f64>, String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_library_is_taken_from_the_list() {
+        let without = |list: &str| String::from_utf8(without(list.as_bytes(), b"/a/x.so")).unwrap();
+        assert_eq!(without("/a/x.so"), "");
+        assert_eq!(without("/a/x.so:/b/y.so"), "/b/y.so");
+        assert_eq!(without("/b/y.so /a/x.so /c.so"), "/b/y.so:/c.so");
+        assert_eq!(without("/b/y.so"), "/b/y.so");
+    }
+
+    #[test]
+    fn processes_find_files_of_their_own() {
+        let folder = std::env::temp_dir().join(format!("heapline-claim-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let first = folder.join("first.ctf");
+        let settings = Settings {
+            target: Target::New {
+                first: Some(first.clone()),
+                prefix: folder.join("trace").into(),
+            },
+            rate: 1e-4,
+            context: None,
+            max_size: None,
+            follow_fork: false,
+            follow_exec: false,
+            give_way: false,
+        };
+        let pid = std::process::id();
+        let names: Vec<PathBuf> = (0..3).map(|_| settings.claim().unwrap().path).collect();
+        assert_eq!(
+            names,
+            [
+                first,
+                folder.join(format!("trace.{pid}.ctf")),
+                folder.join(format!("trace.{pid}-2.ctf")),
+            ]
+        );
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

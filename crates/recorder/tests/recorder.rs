@@ -7,6 +7,7 @@ use std::sync::Barrier;
 
 use heapline_recorder::tail::{self, Ending, State};
 use heapline_recorder::{Block, Frame, FrameSink, Options, Recorder, Source};
+use heapline_testkit::OwnedEvent;
 use heapline_trace::{Event, Reader};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
@@ -79,6 +80,12 @@ fn read(trace: &Path) -> Content {
         })
         .unwrap();
     assert!(reader.damage().is_empty());
+    // The plain reader checks all that memtrace's does.
+    let bytes = std::fs::read(trace).unwrap();
+    let second = heapline_testkit::plain::read(&bytes).unwrap();
+    let is_alloc = |event: &&OwnedEvent| matches!(event, OwnedEvent::Alloc { .. });
+    let allocations = second.events.iter().filter(is_alloc);
+    assert_eq!(allocations.count(), content.blocks.len());
     content
 }
 
