@@ -47,13 +47,16 @@ fn a_large_program_of_ocaml_5_does_the_same_and_is_estimated_right() {
 }
 
 fn check(program: &Path, (name, arguments, files): Case) {
-    // In a folder of its own each time.
+    // In the same folder each time, which some print, with what is in it as it was.
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("work");
     let run = |what: &mut dyn FnMut(Program)| -> BTreeMap<&str, Vec<u8>> {
-        let folder = tempfile::tempdir().unwrap();
-        copy(&root().join("tests/ocaml/debian"), folder.path());
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        copy(&root().join("tests/ocaml/debian"), &folder);
         let program = Program::new(program).args(arguments);
-        what(program.folder(folder.path()));
-        let read = |file| fs::read(folder.path().join(file)).unwrap();
+        what(program.folder(&folder));
+        let read = |file| fs::read(folder.join(file)).unwrap();
         files.iter().map(|file| (*file, read(file))).collect()
     };
     let (mut plain, mut truth) = (None, 0.0);
