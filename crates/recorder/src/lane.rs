@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use heapline_trace::{Encoder, PacketSink};
 
-use crate::clock::thread_nanos;
+use crate::clock::{thread_nanos, thread_nanos_cost};
 use crate::file::TraceFile;
 use crate::tail::{LaneWord, Page};
 
@@ -72,13 +72,27 @@ pub(crate) struct Work {
     pub(crate) counters: Counters,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Counters {
     events: u64,
     nanos: u64,
+    /// What measuring an event adds to it.
+    clock_cost: u64,
     pub(crate) blocks: u64,
     /// Blocks minus collections since the last packet was written.
     pub(crate) outstanding: i64,
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self {
+            events: 0,
+            nanos: 0,
+            clock_cost: thread_nanos_cost(),
+            blocks: 0,
+            outstanding: 0,
+        }
+    }
 }
 
 impl Domain {
@@ -94,7 +108,8 @@ impl Domain {
     #[cold]
     pub(crate) fn measured(&mut self, since: u64) {
         let took = thread_nanos().saturating_sub(since);
-        self.work.counters.nanos += took * MEASURED;
+        let counters = &mut self.work.counters;
+        counters.nanos += took.saturating_sub(counters.clock_cost) * MEASURED;
         self.publish();
     }
 

@@ -401,7 +401,7 @@ impl Recorder {
                 encoder,
                 stack: Vec::new(),
                 ids: 0..0,
-                counters: Counters::default(),
+                counters: Counters::new(),
             },
             page: Page(page),
             names_at,
