@@ -19,7 +19,7 @@
 //! makes a library of them.
 
 #[cfg(feature = "c-api")]
-mod capi;
+pub mod capi;
 mod clock;
 mod file;
 mod lane;
