@@ -90,7 +90,9 @@ unsafe fn alloc(allocation: Value, heap: Source) -> Value {
     let id = session.recorder.alloc(
         domain,
         block,
-        stack.iter().map(|value| (value.cast_signed() >> 1) as u64),
+        stack
+            .iter()
+            .map(|value| (value.cast_signed() >> 1).cast_unsigned() as u64),
         |code, frames| session.runtime.resolve(code, frames),
     );
     match id {

@@ -139,7 +139,9 @@ pub unsafe extern "C" fn heapline_alloc(
         // SAFETY: the caller promises `depth` elements.
         unsafe { std::slice::from_raw_parts(stack, depth) }
     };
-    let codes = stack.iter().map(|value| (value >> 1) as u64);
+    let codes = stack
+        .iter()
+        .map(|value| (value >> 1).cast_unsigned() as u64);
     let id = recorder.alloc(domain, block, codes, |code, frames| {
         // SAFETY: a resolver takes any code of a stack.
         unsafe { resolver(code, frames) }

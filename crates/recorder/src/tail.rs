@@ -229,7 +229,8 @@ fn complete(trace: &Path, tail: &Path) -> io::Result<Option<Outcome>> {
     let mut outcome = outcome(page);
     if outcome.state as u64 >= State::Recording as u64 {
         let mut file = File::options().write(true).open(trace)?;
-        for slot in slots.chunks_exact(SLOT).take(outcome.lanes as usize) {
+        let lanes = usize::try_from(outcome.lanes).unwrap_or(usize::MAX);
+        for slot in slots.chunks_exact(SLOT).take(lanes) {
             outcome.recovered += complete_lane(slot, &mut file)?;
             let word = |word: LaneWord| number(slot, word as usize);
             outcome.blocks += word(LaneWord::Blocks);
