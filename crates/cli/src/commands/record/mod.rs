@@ -46,7 +46,7 @@ pub(crate) struct Args {
 
     /// Samples per word (1e-4, 1/10000), or memory per sample (512KiB)
     ///
-    /// 1e-4 is one sample for 78 KiB, and costs about half a percent in programs that do nothing but
+    /// 1e-4 is one sample for 78 KiB, and costs about one percent in programs that do nothing but
     /// allocate; 1e-3 costs ten times that, and is three times as exact. 1 records every block.
     #[arg(long, default_value = "1e-4", value_name = "RATE")]
     rate: Rate,
