@@ -76,7 +76,7 @@ impl Pieces {
         let piece = self.free[class];
         if !piece.is_null() {
             // SAFETY: a freed piece holds the address of the next one, or null.
-            self.free[class] = unsafe { piece.cast::<*mut u8>().read() };
+            self.free[class] = unsafe { piece.cast::<*mut u8>().read_unaligned() };
             return piece;
         }
         // Pieces are aligned to their size: what is before that is lost, less than as much again.
@@ -99,7 +99,7 @@ impl Pieces {
 
     fn give_back(&mut self, piece: *mut u8, class: usize) {
         // SAFETY: the piece is free, and large and aligned enough for an address.
-        unsafe { piece.cast::<*mut u8>().write(self.free[class]) };
+        unsafe { piece.cast::<*mut u8>().write_unaligned(self.free[class]) };
         self.free[class] = piece;
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Runtime {
     debuginfo_extract: usize,
     debuginfo_next: usize,
     debuginfo_location: usize,
-    runtime_parameters: Option<usize>,
+    parameters: Option<usize>,
 }
 
 /// The two ways in which samplers work.
@@ -93,7 +93,7 @@ impl Runtime {
             debuginfo_extract: needed(c"caml_debuginfo_extract")?,
             debuginfo_next: needed(c"caml_debuginfo_next")?,
             debuginfo_location: needed(c"caml_debuginfo_location")?,
-            runtime_parameters: symbol(c"caml_runtime_parameters"),
+            parameters: symbol(c"caml_runtime_parameters"),
         })
     }
 
@@ -107,7 +107,7 @@ impl Runtime {
     ///
     /// The runtime is up, this thread may run OCaml code, and does not.
     pub(crate) unsafe fn parameters(&self) -> String {
-        let Some(function) = self.runtime_parameters else {
+        let Some(function) = self.parameters else {
             return String::new();
         };
         // SAFETY: that is what the function takes and returns.
