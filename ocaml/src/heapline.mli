@@ -10,7 +10,7 @@
     that were spawned, directly or not, by the one that started it after it did. *)
 
 (** If the environment variable [MEMTRACE] is set, records to the file that it names, until the
-    program ends. Otherwise it does nothing, at no cost. The variable is cleared, so that programs
+    program ends. Otherwise it does nothing. The variable is cleared, so that programs
     that this one starts do not write to the same file.
 
     @param if_started
@@ -19,7 +19,7 @@
     @param sampling_rate
       The probability with which each allocated word is sampled, more than 0 and at most 1. The
       environment variable [MEMTRACE_RATE] takes precedence; without either it is
-      {!default_sampling_rate}. Up to 1e-4 costs nothing that can be measured.
+      {!default_sampling_rate}.
     @raise Sys_error if the file cannot be written.
     @raise Invalid_argument if the rate, or [MEMTRACE_RATE], is none.
     @raise Failure
