@@ -4,18 +4,18 @@
 //! is allocated, promoted, or found dead. A program asks for that itself, or does not. This library
 //! asks for it on behalf of a program that does not:
 //!
-//! 1. [`preload`]: its constructor runs before `main`. It reads what is wanted from the
+//! 1. `preload`: its constructor runs before `main`. It reads what is wanted from the
 //!    environment, and removes that from it.
-//! 2. [`runtime`]: it looks for OCaml's runtime in the program, which exports its symbols
+//! 2. `runtime`: it looks for OCaml's runtime in the program, which exports its symbols
 //!    even when it is stripped, and tells by them what it can do.
-//! 3. [`patch`], [`arch`]: it overwrites the first instructions of `caml_start_program`, which
+//! 3. `patch`, `arch`: it overwrites the first instructions of `caml_start_program`, which
 //!    the runtime calls when it is ready to run OCaml, with a jump to our hook. That
 //!    restores them, starts the sampler, and goes on as if nothing had been.
-//! 4. [`callbacks`]: the closures, in memory that is not OCaml's, with code that leads to our
+//! 4. `callbacks`: the closures, in memory that is not OCaml's, with code that leads to our
 //!    functions, which tell the recorder (`heapline_recorder`).
 //!
 //! What it must never do is to harm the program: whatever goes wrong ends the recording, quietly.
-//! So all memory is our own ([`memory`]), panics are caught, and nothing is written but
+//! So all memory is our own (`memory`), panics are caught, and nothing is written but
 //! the trace, and messages if the recording cannot begin.
 
 mod arch;

@@ -11,10 +11,11 @@ use tempfile::TempDir;
 /// A program with the given functions that leaves a file behind if it is started.
 fn program(folder: &Path, functions: &[&str], options: &[&str]) -> PathBuf {
     let source = folder.join("program.c");
+    let functions = functions
+        .iter()
+        .map(|name| format!("void {name}(void) {{}}\n"));
     let mut text = String::from("#include <stdio.h>\n");
-    for function in functions {
-        text.push_str(&format!("void {function}(void) {{}}\n"));
-    }
+    text.extend(functions);
     text.push_str("int main(void) { fclose(fopen(\"started\", \"w\")); return 0; }\n");
     fs::write(&source, text).unwrap();
     let program = folder.join("program");

@@ -5,7 +5,7 @@
 //! packets where they belong.
 //!
 //! All numbers have 64 bits, little-endian. The file begins with a page about the recording
-//! ([`Word`]s), followed by a slot for each domain: a page about it ([`LaneWord`]s), and room
+//! (`Word`s), followed by a slot for each domain: a page about it (`LaneWord`s), and room
 //! for two packets: events, and the locations that must be written before them.
 
 use std::fs::File;
@@ -32,7 +32,7 @@ pub(crate) enum Word {
     Pid,
     /// Domains that have a slot.
     Lanes,
-    /// Why the recording ended early, an [`Ending`].
+    /// Why the recording ended early, an `Ending`.
     Ending,
     /// The system's error number that belongs to it.
     Errno,
@@ -40,7 +40,7 @@ pub(crate) enum Word {
     EndingTime,
     /// Where the first packet that could not be written would have been, plus one.
     FailedAt,
-    /// What else there is to say: bits of [`Note`].
+    /// What else there is to say: bits of `Note`.
     Notes,
     /// Domains that the program started.
     Domains,

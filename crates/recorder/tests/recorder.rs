@@ -352,11 +352,10 @@ fn a_file_that_takes_our_number_is_not_written_to() {
         .flatten()
         .find(|entry| std::fs::read_link(entry.path()).is_ok_and(|target| target == trace));
     let number: i32 = ours.unwrap().file_name().to_string_lossy().parse().unwrap();
+    let replacement = std::os::fd::AsRawFd::as_raw_fd(&replacement);
     // SAFETY: what had the number is checked by its owner, before it is used.
-    assert_eq!(
-        unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&replacement), number) },
-        number
-    );
+    let replaced = unsafe { libc::dup2(replacement, number) };
+    assert_eq!(replaced, number);
     for n in 0..10_000 {
         alloc(recorder, 0, n);
     }

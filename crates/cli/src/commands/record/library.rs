@@ -21,14 +21,17 @@ pub(super) fn path() -> anyhow::Result<PathBuf> {
     let mut hasher = SipHasher13::new();
     hasher.write(AGENT);
     let name = format!("libheapline-agent-{:016x}.so", hasher.finish());
-    let mut problems = String::new();
+    let mut problems = Vec::new();
     for folder in folders() {
         match write_into(&folder, &name) {
             Ok(path) => return Ok(path),
-            Err(error) => problems.push_str(&format!("\n  {}: {error}", folder.display())),
+            Err(error) => problems.push(format!("\n  {}: {error}", folder.display())),
         }
     }
-    bail!("there is no place for the library that is preloaded:{problems}")
+    bail!(
+        "there is no place for the library that is preloaded:{}",
+        problems.concat()
+    )
 }
 
 /// Where it may be, the best place first.

@@ -39,6 +39,10 @@ Examples:
 
 The exit code is the program's, or 128 and the signal's number if one ended it; 2 if it was not
 started.")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(crate) struct Args {
     /// The trace to write [default: PROGRAM.PID.ctf]
     #[arg(short, long, value_name = "FILE")]
