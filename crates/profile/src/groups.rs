@@ -77,6 +77,12 @@ pub struct Label {
     /// The place in the source, such as `list.ml:92:32-39`, or the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// The module, in reports that tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// The file, in reports that tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 impl Label {
@@ -92,7 +98,7 @@ impl Label {
         Self {
             name: function.name.clone(),
             raw_name: (function.raw != function.name).then(|| function.raw.clone()),
-            place: None,
+            ..Self::default()
         }
     }
 
@@ -196,21 +202,50 @@ impl Groups {
                 _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
             })
             .collect();
-        let classes = profile.classes.iter();
         Self {
             by: view.by,
             labels: table.labels,
             of_frame,
             unknown,
-            of_class: classes
-                .map(|class| of_context[class.context as usize])
-                .collect(),
+            of_class: of_classes(profile, &of_context),
             of_context,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.labels.len()
+    }
+
+    /// The same groups and one more, with other stacks in them.
+    pub(crate) fn regrouped(
+        mut self,
+        profile: &Profile,
+        of_context: Vec<u32>,
+        one_more: Label,
+    ) -> Self {
+        self.labels.push(one_more);
+        self.of_class = of_classes(profile, &of_context);
+        self.of_context = of_context;
+        self
+    }
+
+    /// Puts modules and files into the labels, those of the first frame of each group.
+    pub(crate) fn locate(&mut self, profile: &Profile) {
+        let symbols = &profile.symbols;
+        let has_module = self.by != GroupBy::File;
+        let has_file = self.by != GroupBy::Module;
+        for (frame, &group) in symbols.frames().iter().zip(&self.of_frame) {
+            let Some(label) = self.labels.get_mut(group as usize) else {
+                continue;
+            };
+            if has_module && label.module.is_none() {
+                let module = symbols.functions()[frame.function as usize].module;
+                label.module = Some(symbols.modules()[module as usize].clone());
+            }
+            if has_file && label.file.is_none() {
+                label.file = Some(symbols.files()[frame.file as usize].clone());
+            }
+        }
     }
 
     /// The group of a block.
@@ -228,7 +263,7 @@ impl Groups {
             of_class: self
                 .of_class
                 .iter()
-                .map(|&group| numbers[group as usize])
+                .map(|&group| numbers.get(group as usize).copied().unwrap_or(NONE))
                 .collect(),
             of_group: numbers.to_vec(),
             groups: self,
@@ -261,8 +296,12 @@ impl Groups {
         let counts = scope.counts_of(marks);
         let classes = profile.classes.iter().zip(&self.of_class);
         for ((class, &group), counts) in classes.zip(counts) {
+            let Some(sums) = sums.get_mut(group as usize) else {
+                // No block in scope is of a class without a group.
+                continue;
+            };
             let weight = scope.weights()[class.kind as usize];
-            for (sum, n) in sums[group as usize].iter_mut().zip(counts) {
+            for (sum, n) in sums.iter_mut().zip(counts) {
                 if n > 0 {
                     *sum += weight.times(n.into());
                 }
@@ -320,6 +359,14 @@ impl Numbering<'_> {
             None => self.of_group[self.groups.of(profile, stay) as usize],
         }
     }
+}
+
+/// The group of each class, from those of contexts.
+fn of_classes(profile: &Profile, of_context: &[u32]) -> Vec<u32> {
+    let classes = profile.classes.iter();
+    classes
+        .map(|class| of_context[class.context as usize])
+        .collect()
 }
 
 /// Numbers labels.

@@ -10,6 +10,7 @@
 //! - [`GcParams`]: the settings of OCaml's garbage collector in words.
 //! - [`cut`]: smaller traces out of larger ones (`heapline cut`).
 
+mod callers;
 pub mod cut;
 mod estimate;
 mod gc_params;

@@ -216,7 +216,7 @@ fn numbers_are_those_of_the_viewer() {
                 &SeriesOptions {
                     measure: Measure::LiveBytes,
                     points: 450,
-                    groups: None,
+                    ..SeriesOptions::default()
                 },
             );
             assert_eq!(golden.graph.len(), 450);

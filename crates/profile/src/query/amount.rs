@@ -71,6 +71,17 @@ impl FromStr for Size {
     }
 }
 
+/// Understands a share from nothing to all: `1%` or `0.01`.
+#[must_use]
+pub fn share(text: &str) -> Option<f64> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text.trim(), 1.0),
+    };
+    let number = number.trim().parse::<f64>().ok()?;
+    (0.0..=scale).contains(&number).then(|| number / scale)
+}
+
 /// `64KiB`, `100`, `1.5G`, `16w`, `2Mw`.
 pub(crate) fn size(text: &str) -> Option<Size> {
     let (number, unit) = number_and_unit(text)?;

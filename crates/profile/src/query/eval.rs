@@ -43,6 +43,14 @@ impl Times<'_> {
             .unwrap_or_else(|micros| self.profile.before(micros))
     }
 
+    /// The time itself, in microseconds.
+    pub(super) fn micros(&self, time: &TimePoint) -> u64 {
+        match self.moment(time) {
+            Ok(moment) => self.profile.micros(moment),
+            Err(micros) => micros,
+        }
+    }
+
     /// A moment, or a time in microseconds.
     fn moment(&self, time: &TimePoint) -> Result<Moment, u64> {
         let profile = self.profile;

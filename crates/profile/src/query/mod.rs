@@ -17,7 +17,7 @@ mod pattern;
 mod token;
 mod unmatched;
 
-pub use amount::{Lifetime, Size, TimePoint};
+pub use amount::{Lifetime, Size, TimePoint, share};
 pub(crate) use amount::{size, time_point};
 pub(crate) use ast::{Clause, Expr};
 pub use error::QueryError;
@@ -132,6 +132,12 @@ impl TimePoint {
     #[must_use]
     pub fn moment(&self, profile: &Profile, estimator: Estimator) -> Moment {
         eval::Times { profile, estimator }.after(self)
+    }
+
+    /// Microseconds since the start of the trace.
+    #[must_use]
+    pub fn micros(&self, profile: &Profile, estimator: Estimator) -> u64 {
+        eval::Times { profile, estimator }.micros(self)
     }
 }
 

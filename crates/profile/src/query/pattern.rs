@@ -12,6 +12,17 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// Understands `Parser.*`, `/regex/` and, in upper and lower case, `/regex/i`.
+    pub fn parse(text: &str) -> Result<Self, regex::Error> {
+        let regex = text
+            .strip_prefix('/')
+            .and_then(|rest| rest.strip_suffix("/i").or(rest.strip_suffix('/')));
+        match regex {
+            Some(regex) => Self::regex(regex, text.ends_with('i')),
+            None => Ok(Self::glob(text)),
+        }
+    }
+
     /// All names that look like `glob`: `*` is any text, `?` any character.
     #[must_use]
     pub fn glob(glob: &str) -> Self {
@@ -101,5 +112,8 @@ mod tests {
         let pattern = Pattern::regex("list", true).unwrap();
         assert!(pattern.matches("Stdlib.List.map"));
         assert!(Pattern::regex("(", false).is_err());
+        assert_eq!(Pattern::parse("/list/i").unwrap(), pattern);
+        assert_eq!(Pattern::parse("/a/").unwrap().text(), "/a/");
+        assert_eq!(Pattern::parse("/a").unwrap(), Pattern::glob("/a"));
     }
 }

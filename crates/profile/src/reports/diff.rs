@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Figures, Subject};
 use crate::estimate::{Amount, Estimate, Estimator, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
+use crate::query::Window;
 use crate::scope::Scope;
 
 /// What makes two runs comparable.
@@ -18,6 +19,59 @@ pub enum Normalise {
     Time,
     /// The same work: amounts after are scaled so that as many words are allocated in all.
     Allocated,
+}
+
+/// What of a trace, or of a part of one, is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// What was allocated.
+    #[default]
+    Allocated,
+    /// What was alive at the peak of each trace.
+    Peak,
+    /// What was alive at the end of each trace or part.
+    End,
+}
+
+impl Compared {
+    /// The part of a whole trace that is compared.
+    #[must_use]
+    pub fn of_trace(self, scope: Scope<'_>) -> Scope<'_> {
+        match self {
+            Self::Allocated => scope,
+            Self::Peak => scope.at_peak(),
+            Self::End => scope.at_end(),
+        }
+    }
+
+    /// The part of a window that is compared.
+    pub fn of_window<'a>(
+        self,
+        scope: &Scope<'a>,
+        window: &Window,
+    ) -> Result<Scope<'a>, WindowError> {
+        let (from, to) = window.moments(scope.profile(), scope.estimator());
+        if from >= to {
+            return Err(WindowError::Empty(window.text().to_owned()));
+        }
+        match self {
+            Self::Allocated => Ok(scope.allocated_in((from, to))),
+            Self::Peak => Err(WindowError::NoPeak),
+            Self::End => Ok(scope.live_at(to)),
+        }
+    }
+}
+
+/// Why a window cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// Nothing is in it.
+    #[error("nothing happens in the window {0}")]
+    Empty(String),
+    /// It was asked for its peak.
+    #[error("a window has no peak of its own; the end compares what is alive at its end")]
+    NoPeak,
 }
 
 /// How a diff is made.
@@ -60,6 +114,30 @@ pub struct Diff {
     pub hidden_rows: usize,
     /// How many changes are real, those not shown included.
     pub real_changes: usize,
+}
+
+/// A comparison and what the two sides are called, for a reader who has only that.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NamedDiff {
+    /// The file or the window before.
+    pub before_name: String,
+    /// The file or the window after.
+    pub after_name: String,
+    /// The comparison.
+    #[serde(flatten)]
+    pub diff: Diff,
+}
+
+impl Diff {
+    /// Keeps only changes that are real, and so many of them at most. Ask for all rows first.
+    #[must_use]
+    pub fn only_real(mut self, rows: usize) -> Self {
+        let all = self.rows.len() + self.hidden_rows;
+        self.rows.retain(|row| row.change.is_real);
+        self.rows.truncate(rows);
+        self.hidden_rows = all - self.rows.len();
+        self
+    }
 }
 
 /// A row of a comparison.

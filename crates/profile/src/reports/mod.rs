@@ -6,8 +6,10 @@
 mod alloc_stats;
 mod check;
 mod diff;
+mod heatmap;
 mod hotspots;
 mod leaks;
+mod names;
 mod series;
 mod stats;
 mod summary;
@@ -17,14 +19,20 @@ pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
 pub use check::{Budget, Evidence, Outcome, Verdict, check_against};
 pub use diff::{
-    Change, Diff, DiffOptions, DiffRow, FileChange, Normalise, compare_files, diff, scale,
+    Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
+    compare_files, diff, scale,
 };
+pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
 pub use leaks::{Leak, LeakOptions, Leaks, leaks};
+pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
 pub use summary::{Ranked, Ranking, RankingKind, Summary, summary};
-pub use tree::{Direction, NodeKind, Tree, TreeNode, TreeOptions, tree};
+pub use tree::{
+    ByHeap, Details, Direction, Flame, NodeColumns, NodeKind, Tree, TreeNode, TreeOptions, flame,
+    tree,
+};
 
 use serde::Serialize;
 

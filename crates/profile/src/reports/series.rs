@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Subject;
+use crate::callers::by_caller;
 use crate::groups::{Groups, Label, View};
+use crate::query::{Pattern, TimePoint};
 use crate::scope::Scope;
 use crate::store::{NEVER, NONE};
 use crate::timeline::{self, Timeline};
@@ -54,6 +56,11 @@ pub struct SeriesOptions {
     pub points: usize,
     /// Groups to be shown apart, and how many of them; the rest is put together.
     pub groups: Option<(View, usize)>,
+    /// Only the time from one point to another. Values are as in the whole.
+    pub window: Option<(TimePoint, TimePoint)>,
+    /// Functions that call each other, from the one that allocates up: only stacks that end in
+    /// them, and the groups are who calls the last of them.
+    pub callers_of: Vec<Pattern>,
 }
 
 impl Default for SeriesOptions {
@@ -62,6 +69,8 @@ impl Default for SeriesOptions {
             measure: Measure::default(),
             points: 100,
             groups: None,
+            window: None,
+            callers_of: Vec::new(),
         }
     }
 }
@@ -82,6 +91,9 @@ pub struct Series {
     pub error: Vec<f64>,
     /// The largest groups, and the rest as the last one, if there is a rest.
     pub groups: Vec<GroupLine>,
+    /// The functions whose callers the groups are, as they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callers_of: Vec<String>,
 }
 
 /// One line. Between a point and the one before it the value was never below `low` nor above
@@ -111,22 +123,48 @@ pub struct GroupLine {
 /// The series of the blocks in scope.
 #[must_use]
 pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
+    let groups = options.groups.as_ref().map(|(view, top)| {
+        let groups = match &options.callers_of[..] {
+            [] => Groups::new(scope.profile(), view),
+            functions => by_caller(scope.profile(), view, functions),
+        };
+        (groups, *top)
+    });
+    let inside = match &groups {
+        Some((groups, _)) if !options.callers_of.is_empty() => {
+            let profile = scope.profile();
+            Some(scope.filter(|stay| groups.of(profile, stay) != NONE))
+        }
+        _ => None,
+    };
+    let scope = inside.as_ref().unwrap_or(scope);
     let profile = scope.profile();
-    let points = options.points.clamp(1, 100_000);
-    let end = profile.micros(profile.end());
-    let times: Vec<f64> = (1..=points)
-        .map(|point| timeline::time(end, point, points) as f64 / 1e6)
-        .collect();
-    let rows = Rows::new(scope, options);
-    let parts = Timeline::new(profile, points);
-    let (lines, error) = if options.measure.is_live() {
-        live(scope, options.measure, &rows, &parts, points)
+    let points = Points::new(scope, options);
+    let rows = Rows::new(scope, options.measure, groups);
+    let parts = Timeline::of_moments(
+        points
+            .ends
+            .iter()
+            .map(|&end| profile.after(end).0)
+            .collect(),
+        profile,
+    );
+    let (mut lines, mut error) = if options.measure.is_live() {
+        live(scope, options.measure, &rows, &parts, points.ends.len())
     } else {
         (
-            cumulative(scope, options.measure, &rows, &parts, &times),
+            cumulative(scope, options.measure, &rows, &parts, &points.seconds()),
             Vec::new(),
         )
     };
+    for line in &mut lines {
+        for values in [&mut line.values, &mut line.low, &mut line.high] {
+            points.keep_shown(values);
+        }
+    }
+    points.keep_shown(&mut error);
+    let mut times = points.seconds();
+    points.keep_shown(&mut times);
     let mut lines = lines.into_iter();
     let total = lines.next().unwrap_or_default();
     Series {
@@ -146,6 +184,55 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
                 line,
             })
             .collect(),
+        callers_of: options
+            .callers_of
+            .iter()
+            .map(|pattern| pattern.text().to_owned())
+            .collect(),
+    }
+}
+
+/// The points of time.
+struct Points {
+    /// Where parts of the run end, in microseconds. With a window the first and the last part are
+    /// what is before and after it.
+    ends: Vec<u64>,
+    is_window: bool,
+}
+
+impl Points {
+    fn new(scope: &Scope<'_>, options: &SeriesOptions) -> Self {
+        let profile = scope.profile();
+        let points = options.points.clamp(1, 100_000);
+        let last = profile.micros(profile.end());
+        let equal = |whole: u64| (1..=points).map(move |i| timeline::time(whole, i, points));
+        let Some((from, to)) = &options.window else {
+            return Self {
+                ends: equal(last).collect(),
+                is_window: false,
+            };
+        };
+        let micros = |time: &TimePoint| time.micros(profile, scope.estimator()).min(last);
+        let (from, to) = (micros(from), micros(to));
+        let mut ends = vec![from];
+        ends.extend(equal(to.saturating_sub(from)).map(|time| from + time));
+        ends.push(last);
+        Self {
+            ends,
+            is_window: true,
+        }
+    }
+
+    fn seconds(&self) -> Vec<f64> {
+        self.ends.iter().map(|&end| end as f64 / 1e6).collect()
+    }
+
+    /// Drops what is before and after the window.
+    fn keep_shown(&self, values: &mut Vec<f64>) {
+        if self.is_window && !values.is_empty() {
+            values.pop();
+            values.remove(0);
+        }
     }
 }
 
@@ -159,8 +246,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(scope: &Scope<'_>, options: &SeriesOptions) -> Self {
-        let Some((view, top)) = &options.groups else {
+    fn new(scope: &Scope<'_>, measure: Measure, groups: Option<(Groups, usize)>) -> Self {
+        let Some((groups, top)) = groups else {
             return Self {
                 groups: None,
                 row_of_group: Vec::new(),
@@ -168,9 +255,8 @@ impl Rows {
                 other: None,
             };
         };
-        let groups = Groups::new(scope.profile(), view);
-        let top = (*top).min(65_000);
-        let sizes = sizes(scope, options.measure, &groups);
+        let top = top.min(65_000);
+        let sizes = sizes(scope, measure, &groups);
         let mut order: Vec<usize> = (0..groups.len()).filter(|&i| sizes[i].is_some()).collect();
         order.sort_by(|&a, &b| {
             let size = |group: usize| sizes[group].unwrap_or(0.0);

@@ -191,6 +191,7 @@ fn lines_of_series_add_up() {
                         measure,
                         points,
                         groups: groups.map(|by| (view(by), top)),
+                        ..SeriesOptions::default()
                     };
                     let report = series(scope, &options);
                     assert_finite(&name, &report);
@@ -290,6 +291,38 @@ fn statistics_and_leaks_add_up() {
                     close(name, known, report.retained.bytes.value);
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn reports_for_pictures_are_finite() {
+    use heapline_profile::query::{Pattern, TimePoint};
+    use heapline_profile::reports::{HeatmapOptions, TreeOptions, flame, heatmap, names};
+    for_each_scope(|name, scope| {
+        let map = heatmap(scope, &HeatmapOptions { times: 5 });
+        assert_finite(name, &map);
+        assert_eq!(map.times.len(), 6);
+        assert_eq!(map.bytes[0].len(), map.ages.len() - 1);
+        let options = TreeOptions {
+            threshold: 0.0,
+            sites: true,
+            ..TreeOptions::default()
+        };
+        assert_finite(name, &flame(scope, &options, 100));
+        assert_finite(name, &names(scope, GroupBy::Function));
+        for measure in ALL_MEASURES {
+            let zoomed = SeriesOptions {
+                measure,
+                points: 3,
+                groups: Some((view(GroupBy::Function), 2)),
+                window: Some((TimePoint::Fraction(0.9), TimePoint::Peak)),
+                callers_of: vec![Pattern::glob("*")],
+            };
+            let zoomed = series(scope, &zoomed);
+            assert_finite(name, &zoomed);
+            assert_eq!(zoomed.times.len(), 3);
+            assert_eq!(zoomed.total.values.len(), 3);
         }
     });
 }

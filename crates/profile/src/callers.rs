@@ -1,0 +1,96 @@
+//! Stacks by who calls the functions that they end in.
+
+use crate::groups::{Groups, Label, View};
+use crate::query::Pattern;
+use crate::store::{NONE, Profile, ROOT};
+
+/// What stacks are called that end in all of the functions and have nothing above them.
+const NOBODY: &str = "(the program itself)";
+
+/// Stacks whose innermost functions are given, by the next caller.
+///
+/// With the functions f and g these are the stacks in which f allocates and g calls f. The group
+/// of a stack is who calls g there. Of the other stacks the group is [`NONE`].
+pub(crate) fn by_caller(profile: &Profile, view: &View, functions: &[Pattern]) -> Groups {
+    let groups = Groups::new(profile, view);
+    let is_meant: Vec<Vec<bool>> = functions
+        .iter()
+        .map(|pattern| {
+            let labels = groups.labels.iter();
+            labels.map(|label| matches(pattern, label)).collect()
+        })
+        .collect();
+    let nobody = u32::try_from(groups.len()).unwrap_or(NONE);
+    let of_context = (0..)
+        .take(profile.contexts.len())
+        .map(|context| {
+            let mut stack = Stack::new(profile, &groups, context);
+            for is_meant in &is_meant {
+                match stack.next() {
+                    Some(group) if is_meant[group as usize] => {}
+                    _ => return NONE,
+                }
+            }
+            stack.next().unwrap_or(nobody)
+        })
+        .collect();
+    groups.regrouped(profile, of_context, Label::named(NOBODY))
+}
+
+fn matches(pattern: &Pattern, label: &Label) -> bool {
+    pattern.matches(&label.name)
+        || label
+            .raw_name
+            .as_ref()
+            .is_some_and(|raw| pattern.matches(raw))
+}
+
+/// The groups of a stack that are not hidden, innermost first; those of the same group that follow
+/// each other are one.
+struct Stack<'a> {
+    profile: &'a Profile,
+    groups: &'a Groups,
+    site: u32,
+    node: u32,
+    last: u32,
+}
+
+impl<'a> Stack<'a> {
+    fn new(profile: &'a Profile, groups: &'a Groups, context: u32) -> Self {
+        let site = profile.site_frame(context);
+        Self {
+            profile,
+            groups,
+            site,
+            // What is left of a stack that was cut are callers; of whom is not known.
+            node: match site {
+                NONE => ROOT,
+                _ => profile.contexts[context as usize].node,
+            },
+            last: NONE,
+        }
+    }
+}
+
+impl Iterator for Stack<'_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            let frame = if self.site != NONE {
+                std::mem::replace(&mut self.site, NONE)
+            } else if self.node != ROOT {
+                let frame = self.profile.tree.frame[self.node as usize];
+                self.node = self.profile.tree.parent[self.node as usize];
+                frame
+            } else {
+                return None;
+            };
+            let group = self.groups.of_frame[frame as usize];
+            if group != NONE && group != self.last {
+                self.last = group;
+                return Some(group);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A tree in columns: small enough for a page that draws a hundred thousand nodes.
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use super::{ByHeap, Direction, NodeKind, Tree, TreeNode, TreeOptions, tree};
+use crate::groups::{GroupBy, Label};
+use crate::reports::{Figures, Subject};
+use crate::scope::Scope;
+
+/// A [`Tree`] with its details, in columns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flame {
+    /// What it is about.
+    pub subject: Subject,
+    /// What a node is.
+    pub by: GroupBy,
+    /// Which way it grows.
+    pub direction: Direction,
+    /// The share below which nodes were put together: what was asked for, or more if there would
+    /// have been too many.
+    pub min: f64,
+    /// All blocks in scope.
+    pub total: Figures,
+    /// The functions in focus, as they were asked for.
+    pub focus: Vec<String>,
+    /// What was allocated inside the focus; null without one.
+    pub focus_total: Option<Figures>,
+    /// The part of that which the last function in focus allocates itself; null without one.
+    pub focus_own: Option<Figures>,
+    /// What nodes are called, each once.
+    pub labels: Vec<Label>,
+    /// The nodes, each before its children, the largest first.
+    pub nodes: NodeColumns,
+    /// With a focus: its callers, likewise.
+    pub callers: NodeColumns,
+}
+
+/// Nodes, with one list for each of their properties.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NodeColumns {
+    /// The place of the node above, or -1.
+    pub parent: Vec<i64>,
+    /// The place of its label, or -1 for nodes that were put together.
+    pub label: Vec<i64>,
+    /// 0 for a call, 1 for the place of an allocation, 2 for nodes that were put together.
+    pub kind: Vec<u8>,
+    /// How many were put together.
+    pub others: Vec<usize>,
+    /// Bytes of the total.
+    pub bytes: Vec<f64>,
+    /// 1.96 standard errors of that.
+    pub error: Vec<f64>,
+    /// Bytes that are in none of its children.
+    pub own: Vec<f64>,
+    /// 1.96 standard errors of that.
+    pub own_error: Vec<f64>,
+    /// Blocks of the total.
+    pub blocks: Vec<f64>,
+    /// 1.96 standard errors of that.
+    pub blocks_error: Vec<f64>,
+    /// Samples of the total.
+    pub samples: Vec<u64>,
+    /// Bytes that were on the major heap: allocated there or promoted.
+    pub major: Vec<f64>,
+    /// Bytes outside of OCaml's heaps.
+    pub external: Vec<f64>,
+    /// Bytes that were promoted.
+    pub promoted: Vec<f64>,
+    /// Mean seconds that blocks lived, those alive at the end as long as they were seen; -1 if
+    /// there are no blocks.
+    pub lifetime: Vec<f64>,
+    /// Bytes alive at half of the run.
+    pub at_half: Vec<f64>,
+    /// Bytes alive at the end.
+    pub at_end: Vec<f64>,
+}
+
+/// The tree of the blocks in scope in columns, of so many nodes at most, or of those at the top at
+/// least.
+#[must_use]
+pub fn flame(scope: &Scope<'_>, options: &TreeOptions, max_nodes: usize) -> Flame {
+    let mut options = TreeOptions {
+        details: true,
+        ..options.clone()
+    };
+    let mut drawn = tree(scope, &options);
+    while drawn.nodes.len() + drawn.callers.len() > max_nodes && options.threshold < 1.0 {
+        options.threshold = (options.threshold * 2.0).max(1e-6);
+        drawn = tree(scope, &options);
+    }
+    columns(drawn, options.threshold)
+}
+
+fn columns(tree: Tree, min: f64) -> Flame {
+    let mut labels = Labels::default();
+    let nodes = NodeColumns::of(tree.nodes, &mut labels);
+    let callers = NodeColumns::of(tree.callers, &mut labels);
+    Flame {
+        subject: tree.subject,
+        by: tree.by,
+        direction: tree.direction,
+        min,
+        total: tree.total,
+        focus: tree.focus,
+        focus_total: tree.focus_total,
+        focus_own: tree.focus_own,
+        labels: labels.list,
+        nodes,
+        callers,
+    }
+}
+
+#[derive(Default)]
+struct Labels {
+    list: Vec<Label>,
+    places: HashMap<Label, i64>,
+}
+
+impl Labels {
+    fn place(&mut self, label: Label) -> i64 {
+        if let Some(&place) = self.places.get(&label) {
+            return place;
+        }
+        let place = number(self.list.len());
+        self.list.push(label.clone());
+        self.places.insert(label, place);
+        place
+    }
+}
+
+impl NodeColumns {
+    fn of(nodes: Vec<TreeNode>, labels: &mut Labels) -> Self {
+        let mut columns = Self::default();
+        for node in nodes {
+            columns.push(node, labels);
+        }
+        columns
+    }
+
+    fn push(&mut self, node: TreeNode, labels: &mut Labels) {
+        self.parent.push(node.parent.map_or(-1, number));
+        self.kind.push(match node.kind {
+            NodeKind::Call => 0,
+            NodeKind::Site => 1,
+            NodeKind::Other => 2,
+        });
+        self.label.push(match node.kind {
+            NodeKind::Other => -1,
+            _ => labels.place(node.label),
+        });
+        self.others.push(node.others);
+        self.bytes.push(node.total.bytes.value);
+        self.error.push(node.total.bytes.error);
+        self.own.push(node.own.bytes.value);
+        self.own_error.push(node.own.bytes.error);
+        self.blocks.push(node.total.blocks.value);
+        self.blocks_error.push(node.total.blocks.error);
+        self.samples.push(node.total.samples);
+        let (heap, promoted, lifetime, at_half, at_end) = match node.details {
+            Some(d) => (
+                d.heap,
+                d.promoted,
+                d.lifetime,
+                d.live_at_half,
+                d.live_at_end,
+            ),
+            None => (ByHeap::default(), 0.0, None, 0.0, 0.0),
+        };
+        self.major.push(heap.major + promoted);
+        self.external.push(heap.external);
+        self.promoted.push(promoted);
+        self.lifetime.push(lifetime.unwrap_or(-1.0));
+        self.at_half.push(at_half);
+        self.at_end.push(at_end);
+    }
+}
+
+/// Places are of lists in memory.
+fn number(place: usize) -> i64 {
+    i64::try_from(place).unwrap_or(i64::MAX)
+}

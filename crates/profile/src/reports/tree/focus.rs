@@ -1,0 +1,65 @@
+//! Functions in focus: where in the call tree they call each other in the order asked for.
+
+use crate::groups::Groups;
+use crate::query::Pattern;
+use crate::store::{NONE, Profile, ROOT};
+
+/// Where a sequence of functions is in the call tree.
+pub(super) struct Focus {
+    /// The node of the last function of the sequence, for all nodes below it; [`NONE`] elsewhere.
+    pub(super) end: Vec<u32>,
+    /// For such a node: the caller of the first function.
+    pub(super) start: Vec<u32>,
+}
+
+impl Focus {
+    pub(super) fn find(profile: &Profile, groups: &Groups, patterns: &[Pattern]) -> Self {
+        let patterns = &patterns[..patterns.len().min(64)];
+        let symbols = &profile.symbols;
+        // Bit i: the function matches the pattern i.
+        let matches: Vec<u64> = symbols
+            .functions()
+            .iter()
+            .map(|function| {
+                (0..)
+                    .zip(patterns)
+                    .map(|(i, pattern)| u64::from(pattern.matches_function(function)) << i)
+                    .fold(0, |all, bit| all | bit)
+            })
+            .collect();
+        let done = 1_u64 << (patterns.len() - 1);
+        let tree = &profile.tree;
+        let mut end = vec![NONE; tree.len()];
+        let mut start = vec![NONE; tree.len()];
+        // Bit i: the last i + 1 visible functions match the first i + 1 patterns.
+        let mut progress = vec![0_u64; tree.len()];
+        for node in tree.nodes() {
+            let parent = tree.parent[node] as usize;
+            let frame = tree.frame[node] as usize;
+            end[node] = end[parent];
+            if groups.of_frame[frame] == NONE {
+                progress[node] = progress[parent];
+                continue;
+            }
+            let function = symbols.frames()[frame].function as usize;
+            progress[node] = (progress[parent] << 1 | 1) & matches[function];
+            if end[node] == NONE && progress[node] & done != 0 {
+                end[node] = u32::try_from(node).unwrap_or(NONE);
+                start[node] = above(profile, groups, node, patterns.len());
+            }
+        }
+        Self { end, start }
+    }
+}
+
+/// The node that is some visible frames above another one.
+fn above(profile: &Profile, groups: &Groups, node: usize, frames: usize) -> u32 {
+    let tree = &profile.tree;
+    let mut node = node;
+    let mut left = frames;
+    while left > 0 {
+        left -= usize::from(groups.of_frame[tree.frame[node] as usize] != NONE);
+        node = tree.parent[node] as usize;
+    }
+    u32::try_from(node).unwrap_or(ROOT)
+}

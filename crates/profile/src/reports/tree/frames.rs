@@ -1,0 +1,309 @@
+//! Frames as nodes of a tree.
+
+use hashbrown::HashMap;
+
+use super::drawing::{Drawing, Shape};
+use super::focus::Focus;
+use super::load::Load;
+use super::{NodeKind, TreeNode, TreeOptions};
+use crate::groups::{GroupBy, Groups, Label, View};
+use crate::store::{NONE, Profile, ROOT};
+
+/// Frames as nodes of a tree to be shown.
+pub(super) struct Frames<'a> {
+    profile: &'a Profile,
+    pub(super) groups: Groups,
+    /// Places of allocations, if they are to be shown.
+    sites: Option<Groups>,
+    /// Whether calls within a group are one node.
+    merge: bool,
+}
+
+/// A part of the total on its way from an allocation up to the root.
+#[derive(Clone, Copy)]
+pub(super) struct Climber<T> {
+    node: u32,
+    /// The group that it comes from.
+    from: u32,
+    amount: T,
+}
+
+/// What is around a focus.
+pub(super) struct Around<T> {
+    pub(super) callees: Vec<TreeNode>,
+    /// Where its callers start.
+    pub(super) callers: Vec<(Option<u32>, Climber<T>)>,
+    /// What was allocated inside it.
+    pub(super) inside: T,
+    /// What it allocates itself.
+    pub(super) own: T,
+}
+
+impl<'a> Frames<'a> {
+    pub(super) fn new(profile: &'a Profile, view: &View, options: &TreeOptions) -> Self {
+        let groups = |view: &View| {
+            let mut groups = Groups::new(profile, view);
+            if options.details {
+                groups.locate(profile);
+            }
+            groups
+        };
+        let sites = (options.sites && view.by != GroupBy::Site).then(|| {
+            groups(&View {
+                by: GroupBy::Site,
+                ..view.clone()
+            })
+        });
+        Self {
+            profile,
+            groups: groups(view),
+            sites,
+            merge: matches!(view.by, GroupBy::File | GroupBy::Module),
+        }
+    }
+
+    fn group(&self, node: u32) -> u32 {
+        self.groups.of_frame[self.profile.tree.frame[node as usize] as usize]
+    }
+
+    /// The group of the function that allocates.
+    fn site_group(&self, context: u32) -> u32 {
+        match self.profile.site_frame(context) {
+            NONE => NONE,
+            frame => self.groups.of_frame[frame as usize],
+        }
+    }
+
+    /// The key of a context's place of allocation.
+    fn site_key(&self, context: u32) -> Option<u32> {
+        let sites = self.sites.as_ref()?;
+        let frame = self.profile.site_frame(context);
+        if frame == NONE || sites.of_frame[frame as usize] == NONE {
+            return None;
+        }
+        // Sites are numbered after the groups.
+        let offset = u32::try_from(self.groups.len()).unwrap_or(NONE);
+        Some(offset.saturating_add(sites.of_frame[frame as usize]))
+    }
+
+    pub(super) fn label(&self, key: u32) -> (Label, NodeKind) {
+        match (key as usize).checked_sub(self.groups.len()) {
+            None => (self.groups.labels[key as usize].clone(), NodeKind::Call),
+            Some(site) => {
+                let label = self.sites.as_ref().map(|sites| sites.labels[site].clone());
+                (label.unwrap_or_default(), NodeKind::Site)
+            }
+        }
+    }
+
+    pub(super) fn top_down<T: Load>(&self, by_stack: &[T], shape: Shape) -> Vec<TreeNode> {
+        let mut drawn = Drawing::<T>::default();
+        let place = self.draw(&mut drawn, by_stack, |_, caller| Some(caller));
+        self.draw_contexts(&mut drawn, by_stack, &place);
+        drawn.name_rest(self.groups.unknown);
+        drawn.finish(self, shape)
+    }
+
+    /// Draws the nodes of the tree that anything was allocated below. `start` says where a node
+    /// is drawn below, given where its caller is.
+    fn draw<T: Load>(
+        &self,
+        drawn: &mut Drawing<T>,
+        by_stack: &[T],
+        below: impl Fn(usize, u32) -> Option<u32>,
+    ) -> Vec<u32> {
+        let tree = &self.profile.tree;
+        let mut used = vec![false; tree.len()];
+        for (context, amount) in self.profile.contexts.iter().zip(by_stack) {
+            used[context.node as usize] |= !amount.is_empty();
+        }
+        for node in tree.nodes().rev() {
+            let is_used = used[node];
+            used[tree.parent[node] as usize] |= is_used;
+        }
+        let mut place = vec![NONE; tree.len()];
+        place[ROOT as usize] = Drawing::<T>::TOP;
+        for node in tree.nodes().filter(|&node| used[node]) {
+            let caller = place[tree.parent[node] as usize];
+            let Some(caller) = below(node, caller) else {
+                continue;
+            };
+            let group = self.groups.of_frame[tree.frame[node] as usize];
+            place[node] =
+                if caller == NONE || group == NONE || (self.merge && drawn.key(caller) == group) {
+                    caller
+                } else {
+                    drawn.child(caller, group)
+                };
+        }
+        place
+    }
+
+    fn draw_contexts<T: Load>(&self, drawn: &mut Drawing<T>, by_stack: &[T], place: &[u32]) {
+        for (number, (context, amount)) in (0..).zip(self.profile.contexts.iter().zip(by_stack)) {
+            let mut node = place[context.node as usize];
+            if amount.is_empty() || node == NONE {
+                continue;
+            }
+            // Recursion may have hidden that the allocation is in a function further up.
+            let own = self.site_group(number);
+            let is_drawn = self.merge && drawn.key(node) == own;
+            if own != NONE && context.node != ROOT && own != self.group(context.node) && !is_drawn {
+                node = drawn.child(node, own);
+            }
+            if let Some(site) = self.site_key(number) {
+                node = drawn.child(node, site);
+            }
+            drawn.own[node as usize].add(amount);
+        }
+    }
+
+    /// All allocations, ready to climb.
+    pub(super) fn leaves<T: Load>(&self, by_stack: &[T]) -> Vec<(Option<u32>, Climber<T>)> {
+        let profile = self.profile;
+        (0..)
+            .zip(profile.contexts.iter().zip(by_stack))
+            .filter(|(_, (_, amount))| !amount.is_empty())
+            .map(|(number, (context, &amount))| {
+                let climber = Climber {
+                    node: context.node,
+                    from: NONE,
+                    amount,
+                };
+                let group = self.site_group(number);
+                if group == NONE {
+                    return (None, climber);
+                }
+                // The first node stands for the function that allocates.
+                let node = match context.node {
+                    ROOT => ROOT,
+                    node if self.group(node) == group => profile.tree.parent[node as usize],
+                    node => node,
+                };
+                let climber = Climber {
+                    node,
+                    from: group,
+                    amount,
+                };
+                (Some(self.site_key(number).unwrap_or(group)), climber)
+            })
+            .collect()
+    }
+
+    /// The tree of callers. Each climber may start below a node of its own.
+    pub(super) fn callers<T: Load>(
+        &self,
+        starts: Vec<(Option<u32>, Climber<T>)>,
+        shape: Shape,
+    ) -> Drawing<T> {
+        let mut drawn = Drawing::<T>::default();
+        let mut waiting: HashMap<u32, Vec<Climber<T>>> = HashMap::new();
+        for (site, climber) in starts {
+            let node = match site {
+                Some(key) => drawn.child(Drawing::<T>::TOP, key),
+                None => Drawing::<T>::TOP,
+            };
+            waiting.entry(node).or_default().push(climber);
+        }
+        let mut work: Vec<(u32, Vec<Climber<T>>)> = waiting.into_iter().collect();
+        work.sort_by_key(|(node, _)| *node);
+        while let Some((node, climbers)) = work.pop() {
+            let mut next: HashMap<u32, (f64, Vec<Climber<T>>)> = HashMap::new();
+            let mut order = Vec::new();
+            for climber in climbers {
+                match self.climb(climber) {
+                    None => drawn.own[node as usize].add(&climber.amount),
+                    Some((group, climber)) => {
+                        let entry = next.entry(group).or_insert_with(|| {
+                            order.push(group);
+                            (0.0, Vec::new())
+                        });
+                        entry.0 += climber.amount.bytes();
+                        entry.1.push(climber);
+                    }
+                }
+            }
+            for group in order {
+                let Some((bytes, climbers)) = next.remove(&group) else {
+                    continue;
+                };
+                let child = drawn.child(node, group);
+                if bytes < shape.threshold {
+                    // It will not be shown, let alone what is above it.
+                    for climber in &climbers {
+                        drawn.own[child as usize].add(&climber.amount);
+                    }
+                } else {
+                    work.push((child, climbers));
+                }
+            }
+        }
+        drawn
+    }
+
+    /// To the next visible caller; `None` at the root.
+    fn climb<T: Load>(&self, mut climber: Climber<T>) -> Option<(u32, Climber<T>)> {
+        while climber.node != ROOT {
+            let group = self.group(climber.node);
+            climber.node = self.profile.tree.parent[climber.node as usize];
+            if group != NONE && !(self.merge && group == climber.from) {
+                climber.from = group;
+                return Some((group, climber));
+            }
+        }
+        None
+    }
+
+    /// What is around a focus.
+    pub(super) fn around<T: Load>(&self, focus: &Focus, by_stack: &[T], shape: Shape) -> Around<T> {
+        let mut drawn = Drawing::<T>::default();
+        let mut place = self.draw(&mut drawn, by_stack, |node, caller| {
+            // The focus itself is where its tree starts.
+            match focus.end[node] {
+                NONE => None,
+                end if end as usize == node => Some(NONE),
+                end if self.profile.tree.parent[node] == end => Some(Drawing::<T>::TOP),
+                _ => Some(caller),
+            }
+        });
+        for (node, place) in place.iter_mut().enumerate() {
+            if focus.end[node] == NONE {
+                *place = NONE;
+            } else if focus.end[node] as usize == node {
+                *place = Drawing::<T>::TOP;
+            }
+        }
+        self.draw_contexts(&mut drawn, by_stack, &place);
+        let mut inside = T::default();
+        let mut starts: HashMap<u32, T> = HashMap::new();
+        for (context, amount) in self.profile.contexts.iter().zip(by_stack) {
+            let end = focus.end[context.node as usize];
+            if end != NONE && !amount.is_empty() {
+                inside.add(amount);
+                starts
+                    .entry(focus.start[end as usize])
+                    .or_default()
+                    .add(amount);
+            }
+        }
+        let mut starts: Vec<(u32, T)> = starts.into_iter().collect();
+        starts.sort_by_key(|(node, _)| *node);
+        let callers = starts
+            .into_iter()
+            .map(|(node, amount)| {
+                let climber = Climber {
+                    node,
+                    from: NONE,
+                    amount,
+                };
+                (None, climber)
+            })
+            .collect();
+        Around {
+            own: drawn.own[Drawing::<T>::TOP as usize],
+            callees: drawn.finish(self, shape),
+            callers,
+            inside,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Reports for pictures: what they show is what a query of the same blocks says.
+
+use std::path::Path;
+
+use heapline_profile::query::{Pattern, TimePoint};
+use heapline_profile::reports::{
+    Direction, HeatmapOptions, Measure, SeriesOptions, TreeOptions, heatmap, names, series, tree,
+};
+use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View};
+use heapline_trace::{Options, Reader};
+
+fn load() -> Profile {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mix-ocaml53/trace.ctf");
+    let bytes = std::fs::read(path).unwrap();
+    let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
+    Profile::load(&mut reader, LoadOptions::default()).unwrap()
+}
+
+fn scope<'a>(profile: &'a Profile, query: &str) -> Scope<'a> {
+    let query = Query::parse(query).unwrap();
+    Scope::new(profile, &query, Estimator::default())
+}
+
+fn assert_near(a: f64, b: f64, what: &str) {
+    assert!(
+        (a - b).abs() <= 1e-6 * a.abs().max(1.0),
+        "{what}: {a} and {b}"
+    );
+}
+
+#[test]
+fn cells_of_the_heat_map_are_queries() {
+    let profile = load();
+    for only in ["", "heap = major", "inside \"Mix.words\""] {
+        let map = heatmap(&scope(&profile, only), &HeatmapOptions { times: 9 });
+        let and = if only.is_empty() { "" } else { " and " };
+        let mut blocks = 0.0;
+        for (i, time) in map.times.windows(2).enumerate() {
+            let then = format!("{only}{and}allocated in {}s..{}s", time[0], time[1]);
+            for (j, age) in map.ages.windows(2).enumerate() {
+                let cell = format!(
+                    "{then} and lifetime in {}s..{}s and collected",
+                    age[0], age[1]
+                );
+                let cell = scope(&profile, &cell).total();
+                // A block that was promoted dies on the minor heap, but is not collected there.
+                if only != "heap = major" {
+                    assert_near(map.bytes[i][j], cell.bytes.value, "bytes");
+                    assert_near(map.blocks[i][j], cell.blocks.value, "blocks");
+                }
+                blocks += map.blocks[i][j];
+            }
+            let alive = scope(&profile, &format!("{then} and live at end")).total();
+            assert_near(map.alive_bytes[i], alive.bytes.value, "alive bytes");
+            assert_near(map.alive_blocks[i], alive.blocks.value, "alive blocks");
+            blocks += alive.blocks.value;
+        }
+        assert_near(blocks, scope(&profile, only).total().blocks.value, only);
+    }
+}
+
+#[test]
+fn a_part_of_a_series_has_the_values_of_the_whole() {
+    let profile = load();
+    let all = scope(&profile, "");
+    let part = |measure, points| {
+        series(
+            &all,
+            &SeriesOptions {
+                measure,
+                points,
+                window: Some((TimePoint::Micros(10_000), TimePoint::Micros(30_000))),
+                groups: Some((View::default(), 3)),
+                ..SeriesOptions::default()
+            },
+        )
+    };
+    let live = part(Measure::LiveBytes, 11);
+    assert_eq!(live.times.len(), 11);
+    assert_near(live.times[10], 0.03, "the end");
+    let mut highest = 0.0_f64;
+    for (i, time) in live.times.iter().enumerate() {
+        let then = scope(&profile, &format!("live at {time}s")).total();
+        assert_near(live.total.values[i], then.bytes.value, "live");
+        let groups: f64 = live.groups.iter().map(|group| group.line.values[i]).sum();
+        assert_near(groups, then.bytes.value, "groups");
+        assert!(live.total.low[i] <= live.total.values[i] + 1e-6);
+        highest = highest.max(live.total.high[i]);
+    }
+    // The peak of the run is within.
+    assert_near(highest, all.at_peak().total().bytes.value, "peak");
+
+    let sum = part(Measure::AllocatedBytes, 4);
+    for (i, time) in sum.times.iter().enumerate() {
+        let by_then = scope(&profile, &format!("allocated <= {time}s")).total();
+        assert_near(sum.total.values[i], by_then.bytes.value, "allocated");
+    }
+    let rate = part(Measure::AllocationRate, 1);
+    let meanwhile = sum.total.values[3] - scope(&profile, "allocated <= 10ms").total().bytes.value;
+    assert_near(rate.total.values[0], meanwhile / 0.02, "rate");
+}
+
+#[test]
+fn callers_are_those_of_the_tree() {
+    let profile = load();
+    let all = scope(&profile, "");
+    let up = tree(
+        &all,
+        &TreeOptions {
+            direction: Direction::BottomUp,
+            threshold: 0.0,
+            ..TreeOptions::default()
+        },
+    );
+    let callers = |functions: &[&str]| {
+        series(
+            &all,
+            &SeriesOptions {
+                measure: Measure::AllocatedBytes,
+                points: 1,
+                groups: Some((View::default(), 100)),
+                callers_of: functions.iter().map(|name| Pattern::glob(name)).collect(),
+                ..SeriesOptions::default()
+            },
+        )
+    };
+    let mut checked = 0;
+    for (place, node) in up
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.depth < 3)
+    {
+        let mut path = vec![&*node.label.name];
+        let mut above = node.parent;
+        while let Some(parent) = above {
+            path.insert(0, &up.nodes[parent].label.name);
+            above = up.nodes[parent].parent;
+        }
+        let report = callers(&path);
+        assert_near(
+            report.total.values[0],
+            node.total.bytes.value,
+            &path.join(" < "),
+        );
+        let children: Vec<_> = up
+            .nodes
+            .iter()
+            .filter(|n| n.parent == Some(place))
+            .collect();
+        for group in &report.groups {
+            let bytes = match children.iter().find(|n| n.label == group.label) {
+                Some(child) => child.total.bytes.value,
+                None => {
+                    assert_eq!(group.label.name, "(the program itself)");
+                    node.own.bytes.value
+                }
+            };
+            assert_near(group.line.values[0], bytes, &group.label.name);
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked}");
+    assert_eq!(callers(&["No.such"]).total.values, [0.0]);
+}
+
+#[test]
+fn names_are_those_of_all_stacks() {
+    let profile = load();
+    let all = scope(&profile, "");
+    for (by, query) in [
+        (GroupBy::Function, "inside"),
+        (GroupBy::File, "inside file"),
+        (GroupBy::Module, "inside module"),
+    ] {
+        let names = names(&all, by);
+        assert!(names.len() > 2);
+        assert!(names.windows(2).all(|two| two[0].bytes >= two[1].bytes));
+        for name in names {
+            let inside = scope(&profile, &format!("{query} \"{}\"", name.name)).total();
+            assert_near(name.bytes, inside.bytes.value, &name.name);
+        }
+    }
+}
