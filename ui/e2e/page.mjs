@@ -1,0 +1,75 @@
+// What tests do with the page.
+
+import assert from "node:assert/strict";
+
+/** Opens a state of the page and waits until it shows numbers. */
+export async function open(page, url, hash = "") {
+  await page.goto(`${url}#${hash}`);
+  await settled(page);
+}
+
+/** Waits until nothing is awaited any more. */
+export async function settled(page) {
+  await page.waitForSelector(".tile-value");
+  await page.waitForFunction(() => {
+    const values = [...document.querySelectorAll(".tile-value")];
+    return values.every((value) => value.textContent !== "…") && document.querySelector(".stale") === null;
+  });
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}
+
+/** The three numbers on top. */
+export async function headline(page) {
+  const values = await page.locator(".tile-value").allTextContents();
+  return { allocated: values[0], peak: values[1], end: values[2] };
+}
+
+/** The same as `heapline summary` prints them. */
+export function printed(summary) {
+  const line = (name) => new RegExp(`^  ${name} +(.+?)   `, "m").exec(summary)?.[1];
+  return { allocated: line("Allocated"), peak: line("Live at peak"), end: line("Live at end") };
+}
+
+export async function assertHeadline(page, summary) {
+  assert.deepEqual(await headline(page), printed(summary));
+}
+
+/** What the address says of one choice. */
+export async function chosen(page, name) {
+  const values = await page.evaluate((name) => new URLSearchParams(location.hash.slice(1)).getAll(name), name);
+  return values.length > 1 ? values : (values[0] ?? null);
+}
+
+/** A point of the timeline, in shares of its width and height. */
+export async function timelinePoint(page, x, y = 0.5) {
+  const box = await page.locator(".plot canvas").boundingBox();
+  return [box.x + box.width * x, box.y + box.height * y];
+}
+
+export async function brush(page, from, to) {
+  await page.mouse.move(...(await timelinePoint(page, from)));
+  await page.mouse.down();
+  await page.mouse.move(...(await timelinePoint(page, (from + to) / 2)));
+  await page.mouse.move(...(await timelinePoint(page, to)));
+  await page.mouse.up();
+  await settled(page);
+}
+
+const ROW = 20;
+
+/** A point of the flame graph: row 0 is everything, x is a share of the width. */
+export async function flamePoint(page, row, x) {
+  const box = await page.locator(".flame-sticky canvas").boundingBox();
+  return [box.x + box.width * x, box.y + row * ROW + ROW / 2];
+}
+
+/** The name in the tooltip of a box. */
+export async function nameAt(page, row, x) {
+  await page.mouse.move(...(await flamePoint(page, row, x)));
+  return page.locator(".frame-tip-name").textContent();
+}
+
+/** Texts of a column of the table on the screen. */
+export function cells(page, place) {
+  return page.locator(`.rows-body .row > :nth-child(${place})`).allTextContents();
+}

@@ -1,0 +1,92 @@
+// The page in a report file, opened from disk with the network off.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { assertHeadline, brush, chosen, flamePoint, headline, nameAt, open, settled } from "./page.mjs";
+
+const MIX = "mix-ocaml53/trace.ctf";
+let made = null;
+
+/** The report, made once. */
+function report({ heapline, trace, scratch }) {
+  if (!made) {
+    const file = join(scratch, "report.html");
+    heapline("report", trace(MIX), "-o", file);
+    made = pathToFileURL(file).href;
+  }
+  return made;
+}
+
+export const reportTests = [
+  [
+    "a report file has the same numbers without a network",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      await open(page, report({ heapline, trace, scratch }));
+      await assertHeadline(page, heapline("summary", trace(MIX)));
+      for (const view of ["flame", "table", "tree", "lifetimes", "leaks"]) {
+        await open(page, report({ heapline, trace, scratch }), `view=${view}`);
+        assert.equal(await page.locator("#view .command").count(), 0, `${view} has no answer`);
+      }
+    },
+  ],
+  [
+    "brushing a report file changes every view",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      const url = report({ heapline, trace, scratch });
+      await open(page, url, "live=all&view=table");
+      const before = await headline(page);
+      await brush(page, 0.3, 0.6);
+      const [from, to] = (await chosen(page, "window")).split("..");
+      assert.notDeepEqual(await headline(page), before);
+      await assertHeadline(page, heapline("summary", trace(MIX), "--where", `allocated in ${from}s..${to}s`));
+      for (const view of ["flame", "table", "tree", "lifetimes"]) {
+        await open(page, url, `view=${view}&live=all&window=${from}..${to}`);
+        assert.equal(await page.locator("#view .command").count(), 0, `${view} has no answer`);
+      }
+    },
+  ],
+  [
+    "search, focus, hide, zoom and sort work in a report file",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      await open(page, report({ heapline, trace, scratch }), "live=all");
+      await page.keyboard.press("/");
+      await page.keyboard.type("Map.Make");
+      assert.match(await page.locator(".found").textContent(), /^3\d\.\d %/);
+      await page.keyboard.press("Escape");
+      const name = await nameAt(page, 2, 0.1);
+      await page.keyboard.press("f");
+      await settled(page);
+      assert.equal(await chosen(page, "focus"), name);
+      const tree = heapline("tree", trace(MIX), "--focus", name, "--json");
+      const share = ((100 * tree.focus_total.bytes.value) / tree.total.bytes.value).toFixed(1);
+      assert.match(await page.locator(".transforms").textContent(), new RegExp(`${share} % of all`));
+      await page.keyboard.press("u");
+      await settled(page);
+      await page.mouse.move(...(await flamePoint(page, 2, 0.1)));
+      await page.keyboard.press("h");
+      await settled(page);
+      assert.notEqual(await nameAt(page, 2, 0.1), name);
+      await open(page, report({ heapline, trace, scratch }), "live=all&view=table");
+      await page.getByRole("button", { name: "Function" }).click();
+      const names = await page.locator(".rows-body .row .name").allTextContents();
+      assert.deepEqual(names, [...names].sort());
+    },
+  ],
+  [
+    "what needs the engine is shown as the command to type",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      const url = report({ heapline, trace, scratch });
+      await open(page, url);
+      assert.ok(await page.locator(".filter-input").isDisabled());
+      await page.goto(`${url}#view=table&where=size+%3E+1k&live=all`);
+      await page.reload();
+      const command = await page.locator(".command").textContent();
+      assert.match(command, /^heapline hotspots .*--where 'size > 1k'/);
+    },
+  ],
+];

@@ -1,0 +1,79 @@
+// End-to-end tests in a real browser.
+//
+//   HEAPLINE=target/debug/heapline CHROMIUM=/usr/bin/chromium npm run e2e [PART OF A NAME]
+//
+// Each test gets a page of its own. What a page writes to its console as an error fails the test.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { heapline, serve, trace } from "./program.mjs";
+import { reportTests } from "./report.mjs";
+import { viewTests } from "./views.mjs";
+
+const wanted = process.argv[2] ?? "";
+const scratch = await mkdtemp(join(tmpdir(), "heapline-e2e-"));
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  // Tests run as root in containers, where the sandbox cannot.
+  args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+});
+const server = await serve(trace("mix-ocaml53/trace.ctf"));
+const servers = [server];
+let failed = 0;
+
+/** What tests work with. */
+const tools = {
+  url: server.url,
+  scratch,
+  heapline,
+  trace,
+  /** Serves another trace for the rest of the run. */
+  async serve(file, ...options) {
+    const started = await serve(file, ...options);
+    servers.push(started);
+    return started.url;
+  },
+};
+
+try {
+  for (const [name, test] of [...viewTests, ...reportTests]) {
+    if (!name.includes(wanted)) continue;
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 900 },
+      colorScheme: "light",
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(error.message));
+    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    try {
+      await test({
+        page,
+        ...tools,
+        expectErrors: (pattern) => errors.splice(0, errors.length, ...errors.filter((text) => !pattern.test(text))),
+      });
+      if (errors.length > 0) throw new Error(`errors on the console: ${errors.join("; ")}`);
+      console.log(`ok      ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED  ${name}\n${error.stack}\n${errors.join("\n")}`);
+      const picture = join(tmpdir(), `heapline-e2e-failed-${failed}.png`);
+      await page.screenshot({ path: picture }).then(
+        () => console.log(`        see ${picture}`),
+        () => {},
+      );
+    } finally {
+      await context.close();
+    }
+  }
+} finally {
+  await browser.close();
+  for (const { stop } of servers) stop();
+  await rm(scratch, { recursive: true, force: true });
+}
+console.log(failed === 0 ? "all passed" : `${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

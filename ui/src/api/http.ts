@@ -1,0 +1,44 @@
+import { address } from "./question";
+import { ApiError, type Source } from "./source";
+
+const TOKEN_KEY = "heapline-token";
+
+/** Answers of a server, whose API is at `base`. */
+export function httpSource(base: string): Source {
+  const token = takeToken();
+  const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
+  return {
+    slices: null,
+    isLive: true,
+    async ask<T>(question: Parameters<Source["ask"]>[0], signal?: AbortSignal): Promise<T> {
+      let response: Response;
+      try {
+        response = await fetch(base + address(question), { headers, signal: signal ?? null });
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        throw new ApiError({
+          code: "unreachable",
+          message: "The server does not answer. Has `heapline view` been stopped?",
+        });
+      }
+      const body: unknown = await response.json().catch(() => null);
+      if (response.ok && body !== null) return body as T;
+      const error = (body as { error?: ApiError["body"] } | null)?.error;
+      throw new ApiError(
+        error ?? { code: "failed", message: `The server answered ${response.status} ${response.statusText}.` },
+      );
+    },
+  };
+}
+
+/** The token out of the address, which is then taken from there so that it is not shared with a link. */
+function takeToken(): string | null {
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const token = parameters.get("token");
+  if (token === null) return sessionStorage.getItem(TOKEN_KEY);
+  sessionStorage.setItem(TOKEN_KEY, token);
+  parameters.delete("token");
+  const rest = parameters.toString();
+  history.replaceState(null, "", rest === "" ? location.pathname + location.search : `#${rest}`);
+  return token;
+}

@@ -1,0 +1,37 @@
+import { address, type Question } from "./question";
+import { ApiError, type Source } from "./source";
+import type { Status } from "./types";
+
+interface Report {
+  version: number;
+  status: Status;
+  slices: number[];
+  /** By address; each is base64 of raw deflate of JSON, so that only what is looked at is unpacked. */
+  answers: Record<string, string>;
+}
+
+/** Answers out of the text that `heapline report` puts into the page. */
+export function reportSource(text: string): Source {
+  const report = JSON.parse(text) as Report;
+  if (report.version !== 1) {
+    throw new ApiError({ code: "failed", message: `This page cannot read reports of version ${report.version}.` });
+  }
+  return {
+    slices: report.slices,
+    isLive: false,
+    async ask<T>(question: Question): Promise<T> {
+      if (question.command === "status") return report.status as T;
+      const packed = report.answers[address(question)];
+      if (packed === undefined) {
+        throw new ApiError({ code: "not_in_report", message: "A report file does not have the answer to this." });
+      }
+      return JSON.parse(await inflate(packed)) as T;
+    },
+  };
+}
+
+async function inflate(base64: string): Promise<string> {
+  const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Response(stream).text();
+}

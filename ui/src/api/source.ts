@@ -1,0 +1,36 @@
+// Where answers come from: a server, or the report file that the page is in. Nothing else of the page knows which.
+
+import { httpSource } from "./http";
+import { type Question, question } from "./question";
+import { reportSource } from "./report";
+import type { ApiErrorBody, Status } from "./types";
+
+export interface Source {
+  /** The answer, as `heapline COMMAND --json` prints it. Fails with an {@link ApiError}, or when aborted. */
+  ask<T>(question: Question, signal?: AbortSignal): Promise<T>;
+  /** The only bounds of time windows that there are answers for; null if all are. */
+  slices: readonly number[] | null;
+  /** Whether any question can be asked: free queries, focus, hiding. */
+  isLive: boolean;
+}
+
+/** A question that has no answer, and why. */
+export class ApiError extends Error {
+  readonly body: ApiErrorBody;
+
+  constructor(body: Partial<ApiErrorBody> & { code: string; message: string }) {
+    super(body.message);
+    this.name = "ApiError";
+    this.body = { parameter: null, value: null, span: null, expected: null, ...body };
+  }
+}
+
+/** The source of this page. */
+export async function openSource(): Promise<Source> {
+  const embedded = document.getElementById("heapline-report");
+  return embedded ? reportSource(embedded.textContent ?? "") : httpSource("api/v1/");
+}
+
+export function askStatus(source: Source, signal?: AbortSignal): Promise<Status> {
+  return source.ask<Status>(question("status"), signal);
+}

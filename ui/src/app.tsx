@@ -1,0 +1,206 @@
+// The page: opens the source of its data, waits until the trace is loaded, then shows it.
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, askStatus, openSource } from "./api/source";
+import type { Info, Status, Summary } from "./api/types";
+import { bytes } from "./format";
+import { FlameView } from "./flame/flame";
+import { Header } from "./header";
+import { Headline } from "./headline";
+import { HelpDialog, openHelp } from "./help";
+import { FilterBar } from "./filter/bar";
+import { useKeys } from "./keys";
+import { ask, currentSource, useAnswer, useSource } from "./state/answers";
+import { infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
+import { info, status } from "./state/session";
+import { setRule, type State, state, update, VIEWS } from "./state/state";
+import { toggleTheme } from "./theme";
+import { Timeline } from "./timeline/timeline";
+import { CompareView } from "./views/compare";
+import { LeaksView } from "./views/leaks";
+import { LifetimesView } from "./views/lifetimes";
+import { TableView } from "./views/table";
+import { TreeView } from "./views/tree";
+import { NoticeLayer } from "./widgets/controls";
+import { Mark } from "./widgets/icons";
+import { MenuLayer } from "./widgets/menu";
+import { TipLayer } from "./widgets/tip";
+
+const POLL_MS = 150;
+
+export const VIEW_NAMES: Record<(typeof VIEWS)[number], string> = {
+  flame: "Flame graph",
+  table: "Table",
+  tree: "Tree",
+  lifetimes: "Lifetimes and sizes",
+  leaks: "Leaks",
+  compare: "Compare",
+};
+
+export function App(): JSX.Element {
+  const [failure, setFailure] = useState<string | null>(null);
+  useEffect(() => {
+    open().catch((error: unknown) => setFailure(error instanceof Error ? error.message : String(error)));
+  }, []);
+  return (
+    <>
+      {failure !== null ? (
+        <Failure message={failure} />
+      ) : info.value ? (
+        <Page info={info.value} />
+      ) : (
+        <Loading status={status.value} />
+      )}
+      <TipLayer />
+      <MenuLayer />
+      <NoticeLayer />
+      <HelpDialog />
+    </>
+  );
+}
+
+async function open(): Promise<void> {
+  const source = await openSource();
+  useSource(source);
+  if (!source.isLive) setRule(oneAtATime);
+  for (;;) {
+    status.value = await askStatus(source);
+    if (status.value.state === "failed") {
+      throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
+    }
+    if (status.value.state === "ready") break;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  const answer = await ask<Info>(infoQuestion);
+  document.title = `${basename(answer.trace.executable_name)} · Heapline`;
+  info.value = answer;
+}
+
+/** A report file has answers for a window or for a moment, not for both. */
+function oneAtATime(change: Partial<State>): Partial<State> {
+  if (change.window) return { ...change, live: "all", windowOf: "allocated" };
+  return change.live !== undefined && change.live !== "all" ? { ...change, window: null } : change;
+}
+
+export function basename(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1) || path;
+}
+
+function Page({ info }: { info: Info }): JSX.Element {
+  const now = state.value;
+  const { data: whole } = useAnswer<Summary>(wholeQuestion(now));
+  const { data: summary, error, isStale } = useAnswer<Summary>(summaryQuestion(now));
+  const peak = whole ? { time: whole.peak_time, bytes: whole.live_at_peak.bytes.value } : null;
+  useKeys("Everywhere", [
+    { key: "?", does: "this help", run: openHelp },
+    ...VIEWS.map((view, k) => ({
+      key: String(k + 1),
+      does: VIEW_NAMES[view].toLowerCase(),
+      run: () => {
+        update({ view });
+        document.getElementById("view")?.focus({ preventScroll: true });
+      },
+    })),
+    { key: "a", does: "look at all that was allocated", run: () => update({ live: "all" }) },
+    { key: "p", does: "look at what is alive at the peak", run: () => update({ live: "peak" }) },
+    { key: "e", does: "look at what is alive at the end", run: () => update({ live: "end" }) },
+    { key: "b", does: "fold the timeline away, or back", run: () => update({ folded: !now.folded }) },
+    { key: "w", does: "write a filter", run: () => document.querySelector<HTMLElement>(".filter-input")?.focus() },
+    { key: "d", does: "light or dark", run: toggleTheme },
+  ]);
+  return (
+    <div class="page">
+      <Header info={info} />
+      <main>
+        <Headline summary={summary} whole={whole} isStale={isStale} />
+        <FilterBar error={error} />
+        <Timeline
+          duration={info.duration}
+          startMicros={info.trace.start_time_us}
+          peak={peak}
+          slices={currentSource().slices}
+        />
+        <section class="panel views" aria-label="Views">
+          <Tabs />
+          <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.view]}>
+            <View />
+          </div>
+        </section>
+      </main>
+    </div>
+  );
+}
+
+function View(): JSX.Element {
+  switch (state.value.view) {
+    case "flame":
+      return <FlameView />;
+    case "table":
+      return <TableView />;
+    case "tree":
+      return <TreeView />;
+    case "lifetimes":
+      return <LifetimesView />;
+    case "leaks":
+      return <LeaksView />;
+    case "compare":
+      return <CompareView />;
+  }
+}
+
+function Tabs(): JSX.Element {
+  const { view } = state.value;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return;
+    const next = VIEWS[(VIEWS.indexOf(view) + step + VIEWS.length) % VIEWS.length] as typeof view;
+    update({ view: next });
+    document.getElementById(`tab-${next}`)?.focus();
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
+      {VIEWS.map((name, k) => (
+        <button
+          key={name}
+          id={`tab-${name}`}
+          type="button"
+          role="tab"
+          aria-selected={name === view}
+          aria-controls="view"
+          tabIndex={name === view ? 0 : -1}
+          onClick={() => update({ view: name })}
+        >
+          {VIEW_NAMES[name]}
+          <kbd>{k + 1}</kbd>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Loading({ status }: { status: Status | null }): JSX.Element {
+  const share = status?.size ? Math.min(1, status.read / status.size) : null;
+  return (
+    <div class="splash" role="status">
+      <Mark />
+      <p>{status ? `Loading ${status.trace}` : "Opening"}</p>
+      <progress value={share ?? undefined} max={1} />
+      <p class="muted">{status?.size ? `${bytes(status.read)} of ${bytes(status.size)}` : " "}</p>
+    </div>
+  );
+}
+
+function Failure({ message }: { message: string }): JSX.Element {
+  return (
+    <div class="splash" role="alert">
+      <Mark />
+      <p class="splash-error">{message}</p>
+      <button type="button" class="button" onClick={() => location.reload()}>
+        Try again
+      </button>
+    </div>
+  );
+}

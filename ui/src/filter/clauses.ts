@@ -1,0 +1,24 @@
+// Clauses that people want often, for the menu of the filter bar.
+
+import { queryTime } from "../format";
+
+export interface QuickClause {
+  text: string;
+  clause: string;
+}
+
+export function quickClauses(duration: number): QuickClause[] {
+  const tenth = queryTime(Number((duration / 10).toPrecision(2)));
+  return [
+    { text: "On the major heap", clause: "heap = major" },
+    { text: "On the minor heap", clause: "heap = minor" },
+    { text: "Outside of OCaml's heaps", clause: "heap = external" },
+    { text: "Promoted", clause: "promoted" },
+    { text: "Collected", clause: "collected" },
+    { text: "Alive at the end", clause: "live at end" },
+    { text: `Living longer than ${tenth}`, clause: `lifetime > ${tenth}` },
+    { text: "Large blocks", clause: "size >= 2KiB" },
+    { text: "Small blocks", clause: "size <= 16w" },
+    { text: "Not in the standard library", clause: "not inside module /^Stdlib/" },
+  ];
+}

@@ -1,0 +1,73 @@
+// What can be done with a function. Each action is a change of the state, so each can be undone.
+
+import type { TreeNode } from "../api/types";
+import { patternOf, quoted, withClause } from "../state/patterns";
+import { type State, state, update } from "../state/state";
+import { copy } from "../widgets/controls";
+import type { MenuItem } from "../widgets/menu";
+
+interface Action {
+  key: string;
+  text: string;
+  /** Whether it needs a server that answers free questions. */
+  needsEngine?: boolean;
+  change: (state: State, name: string) => Partial<State>;
+}
+
+export const ACTIONS: readonly Action[] = [
+  {
+    key: "f",
+    text: "Focus: its callers and what it calls",
+    change: (_, name) => ({ focus: [patternOf(name)], node: "", view: "flame" }),
+  },
+  {
+    key: "F",
+    text: "Focus further: called by the one in focus",
+    needsEngine: true,
+    change: (now, name) => ({ focus: [...now.focus, patternOf(name)], node: "", view: "flame" }),
+  },
+  {
+    key: "h",
+    text: "Hide: its memory goes to its callers",
+    change: (now, name) => ({ hide: [...now.hide, patternOf(name)], node: "" }),
+  },
+  {
+    key: "o",
+    text: "Only what is allocated inside",
+    needsEngine: true,
+    change: (now, name) => ({ where: withClause(now.where, `inside ${quoted(name)}`), node: "" }),
+  },
+  {
+    key: "x",
+    text: "Leave out what is allocated inside",
+    needsEngine: true,
+    change: (now, name) => ({ where: withClause(now.where, `not inside ${quoted(name)}`), node: "" }),
+  },
+  {
+    key: "s",
+    text: "Search for it",
+    change: (_, name) => ({ search: name }),
+  },
+];
+
+/** Does what a key stands for to a function. */
+export function act(action: Action, name: string): void {
+  update(action.change(state.value, name));
+}
+
+/** The menu of a function. */
+export function functionMenu(node: Pick<TreeNode, "label" | "kind">, isLive: boolean): (MenuItem | "line")[] {
+  const { name, place } = node.label;
+  const isOther = node.kind === "other";
+  return [
+    ...ACTIONS.map((action) => ({
+      text: action.text,
+      hint: action.key,
+      isDisabled: isOther || (action.needsEngine === true && !isLive),
+      run: () => act(action, name),
+    })),
+    "line",
+    { text: "Copy its name", hint: "c", isDisabled: isOther, run: () => void copy(name, "the name") },
+    ...(place ? [{ text: `Copy ${place}`, run: () => void copy(place, "the place") }] : []),
+  ];
+}

@@ -1,0 +1,280 @@
+// The flame graph on its canvas: drawing, pointing, zooming, keys.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { TreeNode } from "../api/types";
+import { bytes, percent } from "../format";
+import { type Binding, useKeys } from "../keys";
+import { currentSource } from "../state/answers";
+import { canUndo, state, undo, update } from "../state/state";
+import { inks, isDark } from "../theme";
+import { copy } from "../widgets/controls";
+import { openMenu } from "../widgets/menu";
+import { prepareCanvas, SANS, useSize } from "../widgets/size";
+import { hideTip, showTip } from "../widgets/tip";
+import { ACTIONS, act, functionMenu } from "./actions";
+import { palette } from "./colours";
+import { type Band, depthAt, drawBand, fitted, fullName, type Look, ROW } from "./draw";
+import { FrameTip } from "./frame-tip";
+import { neighbour, nodeAt } from "./layout";
+import { bandOf, locate, nameOf, type Picture } from "./picture";
+import type { Found } from "./search";
+
+const ANIMATION_MS = 160;
+
+interface Place {
+  part: number;
+  node: number;
+}
+
+export function FlameCanvas(props: {
+  picture: Picture;
+  found: (Found | null)[];
+  isExact: boolean;
+  isBottomUp: boolean;
+  describe: string;
+}): JSX.Element {
+  const { picture } = props;
+  const now = state.value;
+  const scroller = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { width, height } = useSize(scroller);
+  const [hovered, setHovered] = useState<Place | null>(null);
+  const [selected, setSelected] = useState<Place | null>(null);
+  const [top, setTop] = useState(0);
+  const zoomed = useMemo(() => locate(picture, now.node), [picture, now.node]);
+  const ranges = useAnimatedRanges(picture, zoomed);
+  const contentHeight = Math.max(picture.rows * ROW + 4, 0);
+  // A flame stands on the ground.
+  const isStanding = picture.parts.length === 1 && picture.parts[0]?.isUp === true;
+  const offset = isStanding ? Math.max(0, height - contentHeight) : 0;
+
+  useEffect(() => setSelected(null), [picture]);
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    if (picture.parts.length > 1) element.scrollTop = Math.max(0, picture.bar.row * ROW - element.clientHeight / 3);
+    else if (isStanding) element.scrollTop = element.scrollHeight;
+    setTop(element.scrollTop);
+  }, [picture, isStanding]);
+
+  const bands = picture.parts.map((part, k): Band => {
+    const band = bandOf(part, props.found[k] ?? null, -1, offset);
+    const range = ranges[k];
+    return range ? { ...band, from: range.from, to: range.to } : band;
+  });
+
+  useEffect(() => {
+    if (!canvas.current || width === 0 || height === 0) return;
+    const context = prepareCanvas(canvas.current, width, height);
+    if (!context) return;
+    const ink = inks();
+    const look: Look = {
+      palette: palette(now.colour, isDark.value),
+      ground: ink.ground,
+      outline: ink.text,
+      match: ink.match,
+      matchText: ink.matchText,
+      font: `11.5px ${SANS}`,
+    };
+    const marks = (k: number) => ({
+      hovered: hovered?.part === k ? hovered.node : -1,
+      selected: selected?.part === k ? selected.node : -1,
+    });
+    bands.forEach((band, k) => drawBand(context, band, { width, height, top }, look, marks(k)));
+    picture.bar.texts.forEach((text, k) => {
+      const y = (picture.bar.row + k) * ROW + offset - top;
+      context.fillStyle = ink.accent;
+      context.globalAlpha = picture.parts.length > 1 ? 0.9 : 0.14;
+      context.fillRect(0, y, width - 1, ROW - 1);
+      context.globalAlpha = 1;
+      context.fillStyle = picture.parts.length > 1 ? ink.ground : ink.text;
+      context.font = `600 11.5px ${SANS}`;
+      context.fillText(fitted(context, text, width - 10), 5, y + ROW / 2);
+    });
+  });
+
+  const placeAt = (event: MouseEvent): Place | "bar" | null => {
+    const bounds = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
+    const x = event.clientX - bounds.left;
+    const y = event.clientY - bounds.top + top;
+    const row = Math.floor((y - offset) / ROW);
+    if (row >= picture.bar.row && row < picture.bar.row + picture.bar.texts.length) return "bar";
+    for (const [part, band] of bands.entries()) {
+      const depth = depthAt(band, y);
+      if (depth < 0) continue;
+      const node = nodeAt(band.layout, depth, band.from + (x / width) * (band.to - band.from));
+      if (node >= 0) return { part, node };
+    }
+    return null;
+  };
+
+  const nodeOf = (place: Place): TreeNode => picture.parts[place.part]?.layout.nodes[place.node] as TreeNode;
+  const zoomTo = (place: Place | null) => update({ node: place ? nameOf(picture, place.part, place.node) : "" });
+
+  const onMouseMove = (event: MouseEvent) => {
+    const place = placeAt(event);
+    if (place === null || place === "bar") {
+      setHovered(null);
+      hideTip();
+      return;
+    }
+    setHovered(place);
+    showTip(
+      event.clientX,
+      event.clientY,
+      <FrameTip
+        node={nodeOf(place)}
+        total={picture.total}
+        unit={now.unit}
+        isExact={props.isExact}
+        isBottomUp={props.isBottomUp || place.part === 1}
+      />,
+    );
+  };
+
+  const onClick = (event: MouseEvent) => {
+    const place = placeAt(event);
+    if (place === "bar") zoomTo(null);
+    else if (place) {
+      setSelected(place);
+      const isZoomed = zoomed && zoomed.part === place.part && zoomed.node === place.node;
+      zoomTo(isZoomed ? null : place);
+    }
+  };
+
+  const onContextMenu = (event: MouseEvent) => {
+    event.preventDefault();
+    const place = placeAt(event);
+    if (!place || place === "bar") return;
+    setSelected(place);
+    const node = nodeOf(place);
+    openMenu(
+      event.clientX,
+      event.clientY,
+      [
+        { text: "Zoom in", hint: "z", run: () => zoomTo(place) },
+        ...functionMenu(node, currentSource().isLive),
+        "line",
+        { text: "Undo", hint: "u", isDisabled: !canUndo(), run: undo },
+      ],
+      fullName(node),
+    );
+  };
+
+  const move = (way: "up" | "down" | "left" | "right") => {
+    const from = selected ?? zoomed;
+    const first: Place = { part: 0, node: 0 };
+    if (!from) return select(nodeOf(first) ? first : null);
+    const isUp = picture.parts[from.part]?.isUp ?? false;
+    const layout = picture.parts[from.part]?.layout;
+    if (!layout) return;
+    const kin = way === "left" || way === "right" ? way : (way === "down") !== isUp ? "child" : "parent";
+    const node = neighbour(layout, from.node, kin);
+    if (node >= 0) select({ part: from.part, node });
+    // Past the focus, to the other side of it.
+    else if (kin === "parent" && picture.parts.length > 1) {
+      const other = { part: 1 - from.part, node: 0 };
+      if (picture.parts[other.part]?.layout.nodes.length) select(other);
+    }
+  };
+
+  const select = (place: Place | null) => {
+    setSelected(place);
+    const element = scroller.current;
+    const band = place && bands[place.part];
+    if (!element || !place || !band) return;
+    const depth = nodeOf(place).depth;
+    const y = band.isUp ? band.base - (depth + 1) * ROW : band.base + depth * ROW;
+    if (y < element.scrollTop) element.scrollTop = y;
+    else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
+  };
+
+  const chosen = hovered ?? selected;
+  const bindings: Binding[] = [
+    { key: "ArrowDown", does: "down a row", run: () => move("down") },
+    { key: "ArrowUp", does: "up a row", run: () => move("up") },
+    { key: "ArrowLeft", does: "to the left", run: () => move("left") },
+    { key: "ArrowRight", does: "to the right", run: () => move("right") },
+    { key: "Enter", does: "zoom in on the selected box", run: () => selected && zoomTo(selected) },
+    { key: "z", does: "zoom in on the box pointed at", run: () => chosen && zoomTo(chosen) },
+    ...ACTIONS.filter((action) => !action.needsEngine || currentSource().isLive).map((action) => ({
+      key: action.key,
+      does: action.text.toLowerCase(),
+      run: () => {
+        if (chosen && nodeOf(chosen).kind !== "other") act(action, nodeOf(chosen).label.name);
+      },
+    })),
+    { key: "c", does: "copy the name", run: () => chosen && void copy(nodeOf(chosen).label.name, "the name") },
+  ];
+  useKeys("Flame graph", bindings);
+
+  const spoken = selected && nodeOf(selected);
+  return (
+    <div class="flame-scroller" ref={scroller} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+      <div class="flame-sticky">
+        <canvas
+          ref={canvas}
+          tabIndex={0}
+          role="application"
+          aria-label={`${props.describe}. Arrow keys move, Enter zooms in, f focuses, ? lists all keys. The tab Tree has the same as text.`}
+          onMouseMove={onMouseMove}
+          onMouseLeave={() => {
+            setHovered(null);
+            hideTip();
+          }}
+          onClick={onClick}
+          onContextMenu={onContextMenu}
+          onFocus={() =>
+            !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? { part: 0, node: 0 })
+          }
+        />
+      </div>
+      <div style={{ height: `${Math.max(0, contentHeight - height)}px` }} />
+      <span class="spoken" aria-live="polite">
+        {spoken &&
+          `${fullName(spoken)}: ${bytes(spoken.total.bytes.value)}, ${percent(spoken.total[now.unit].value, picture.total[now.unit].value)}`}
+      </span>
+    </div>
+  );
+}
+
+/** The part of the width that each tree shows, on its way to the one that the zoom asks for. */
+function useAnimatedRanges(picture: Picture, zoomed: Place | null): { from: number; to: number }[] {
+  const goal = picture.parts.map((part, k) =>
+    zoomed?.part === k
+      ? { from: part.layout.left[zoomed.node] as number, to: part.layout.right[zoomed.node] as number }
+      : { from: 0, to: 1 },
+  );
+  const [shown, setShown] = useState({ picture, ranges: goal });
+  const last = useRef(shown.ranges);
+  if (shown.picture !== picture) last.current = goal;
+  const name = zoomed ? `${zoomed.part}.${zoomed.node}` : "";
+
+  useEffect(() => {
+    const isStill = shown.picture !== picture || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isStill) {
+      last.current = goal;
+      setShown({ picture, ranges: goal });
+      return;
+    }
+    const from = last.current;
+    const start = performance.now();
+    let request = requestAnimationFrame(function step(time) {
+      const share = Math.min(1, Math.max(0, (time - start) / ANIMATION_MS));
+      const eased = 1 - (1 - share) ** 3;
+      const ranges = goal.map((to, k) => {
+        const before = from[k] ?? to;
+        return share === 1
+          ? to
+          : { from: before.from + (to.from - before.from) * eased, to: before.to + (to.to - before.to) * eased };
+      });
+      last.current = ranges;
+      setShown({ picture, ranges });
+      if (share < 1) request = requestAnimationFrame(step);
+    });
+    return () => cancelAnimationFrame(request);
+  }, [picture, name]);
+
+  return shown.picture === picture ? shown.ranges : goal;
+}

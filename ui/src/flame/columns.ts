@@ -1,0 +1,47 @@
+// Columns of nodes as nodes.
+
+import type { Estimate, Flame, Label, NodeColumns, Tree, TreeNode } from "../api/types";
+
+const KINDS = ["call", "site", "other"] as const;
+
+/** The tree of an answer. */
+export function treeOf(flame: Flame): Tree {
+  return { ...flame, nodes: nodesOf(flame.nodes, flame.labels), callers: nodesOf(flame.callers, flame.labels) };
+}
+
+function nodesOf(columns: NodeColumns, labels: readonly Label[]): TreeNode[] {
+  const nodes: TreeNode[] = [];
+  const at = (column: readonly number[] | undefined, i: number) => column?.[i] ?? 0;
+  for (let i = 0; i < columns.parent.length; i++) {
+    const parent = columns.parent[i] as number;
+    const others = at(columns.others, i);
+    const bytes = at(columns.bytes, i);
+    const lifetime = at(columns.lifetime, i);
+    const [major, external] = [at(columns.major, i), at(columns.external, i)];
+    nodes.push({
+      parent: parent < 0 ? null : parent,
+      depth: parent < 0 ? 0 : (nodes[parent] as TreeNode).depth + 1,
+      label: labels[columns.label[i] as number] ?? { name: `other (${others})` },
+      kind: KINDS[columns.kind[i] as number] ?? "call",
+      others,
+      total: {
+        bytes: estimate(bytes, at(columns.error, i)),
+        blocks: estimate(at(columns.blocks, i), at(columns.blocks_error, i)),
+        samples: at(columns.samples, i),
+      },
+      own: estimate(at(columns.own, i), at(columns.own_error, i)),
+      details: {
+        lifetime: lifetime < 0 ? null : lifetime,
+        promoted: at(columns.promoted, i),
+        heap: { minor: Math.max(0, bytes - major - external), major, external },
+        live_at_half: at(columns.at_half, i),
+        live_at_end: at(columns.at_end, i),
+      },
+    });
+  }
+  return nodes;
+}
+
+function estimate(value: number, error: number): Estimate {
+  return { value, error, low: Math.max(0, value - error), high: value + error };
+}

@@ -1,0 +1,197 @@
+// Drawing a flame graph on a canvas: only what is on the screen, and nothing narrower than can be seen.
+
+import type { Label, TreeNode } from "../api/types";
+import { printable } from "../format";
+import type { Palette } from "./colours";
+import { firstRightOf, type Layout } from "./layout";
+
+export const ROW = 20;
+const TEXT_PADDING = 5;
+const MIN_TEXT = 26;
+
+/** A tree as part of a picture: with a focus there are two, callers above and callees below. */
+export interface Band {
+  layout: Layout;
+  colours: Uint8Array;
+  matches: Uint8Array | null;
+  /** The line that the tree grows from, and which way. */
+  base: number;
+  isUp: boolean;
+  /** What part of the width is seen. */
+  from: number;
+  to: number;
+}
+
+export interface Look {
+  palette: Palette;
+  ground: string;
+  outline: string;
+  match: string;
+  matchText: string;
+  font: string;
+}
+
+export interface Pointer {
+  band: number;
+  node: number;
+}
+
+/** The upper edge of the row of a depth. */
+export function rowTop(band: Band, depth: number): number {
+  return band.isUp ? band.base - (depth + 1) * ROW : band.base + depth * ROW;
+}
+
+/** The depth at a height, or -1. */
+export function depthAt(band: Band, y: number): number {
+  const depth = Math.floor((band.isUp ? band.base - y : y - band.base) / ROW);
+  return depth < band.layout.rows.length ? depth : -1;
+}
+
+/** Draws what is visible of a band. `top` is how far the picture is scrolled. */
+export function drawBand(
+  context: CanvasRenderingContext2D,
+  band: Band,
+  view: { width: number; height: number; top: number },
+  look: Look,
+  marked: { hovered: number; selected: number },
+): void {
+  const { layout } = band;
+  const scale = view.width / (band.to - band.from);
+  context.font = look.font;
+  context.textBaseline = "middle";
+  for (let depth = 0; depth < layout.rows.length; depth++) {
+    const y = rowTop(band, depth) - view.top;
+    if (y + ROW < 0 || y > view.height) continue;
+    const row = layout.rows[depth] as Int32Array;
+    // Boxes too narrow to be seen are drawn together, so that what they take is not lost.
+    let crumbsFrom = -1;
+    let crumbsTo = -1;
+    for (let k = firstRightOf(layout, row, band.from); k < row.length; k++) {
+      const node = row[k] as number;
+      const start = layout.left[node] as number;
+      if (start >= band.to) break;
+      const x0 = Math.max(0, (start - band.from) * scale);
+      const x1 = Math.min(view.width, ((layout.right[node] as number) - band.from) * scale);
+      if (x1 - x0 < 1.2) {
+        if (crumbsFrom < 0) crumbsFrom = x0;
+        else if (x0 - crumbsTo > 1) {
+          drawCrumbs(context, crumbsFrom, crumbsTo, y, look);
+          crumbsFrom = x0;
+        }
+        crumbsTo = x1;
+        continue;
+      }
+      drawBox(context, band, node, x0, x1, y, look, marked);
+    }
+    if (crumbsFrom >= 0) drawCrumbs(context, crumbsFrom, crumbsTo, y, look);
+  }
+}
+
+function drawCrumbs(context: CanvasRenderingContext2D, from: number, to: number, y: number, look: Look): void {
+  if (to - from < 0.4) return;
+  context.fillStyle = look.palette.faded[0] as string;
+  context.fillRect(from, y, Math.max(0.6, to - from), ROW - 1);
+}
+
+function drawBox(
+  context: CanvasRenderingContext2D,
+  band: Band,
+  node: number,
+  x0: number,
+  x1: number,
+  y: number,
+  look: Look,
+  marked: { hovered: number; selected: number },
+): void {
+  const { palette } = look;
+  const box = band.layout.nodes[node] as TreeNode;
+  const isMatch = band.matches?.[node] === 1;
+  // What was zoomed past stands back, as does what a search did not find.
+  const isPassed =
+    (band.layout.right[node] as number) - (band.layout.left[node] as number) > (band.to - band.from) * 1.0001;
+  const isFaded = isPassed || (band.matches !== null && !isMatch);
+  const colour = band.colours[node] as number;
+  context.fillStyle = isMatch ? look.match : ((isFaded ? palette.faded : palette.fills)[colour] as string);
+  const width = Math.max(0.7, x1 - x0 - (x1 - x0 > 3 ? 1 : 0.3));
+  context.fillRect(x0, y, width, ROW - 1);
+  if (box.kind === "other") hatch(context, x0, y, width, look);
+  if (node === marked.hovered || node === marked.selected) {
+    context.strokeStyle = look.outline;
+    context.lineWidth = node === marked.selected ? 2 : 1;
+    const inset = context.lineWidth / 2;
+    context.strokeRect(x0 + inset, y + inset, width - 2 * inset, ROW - 1 - 2 * inset);
+  }
+  if (width < MIN_TEXT) return;
+  const room = width - 2 * TEXT_PADDING;
+  const { name, place } = boxText(box, band.layout.nodes);
+  const whole = place === "" ? name : `${name} ${place}`;
+  const text = place !== "" && textWidth(context, whole) <= room ? whole : fitted(context, name, room);
+  if (text === "") return;
+  context.fillStyle = isMatch ? look.matchText : isFaded ? palette.fadedText : palette.text;
+  context.fillText(text, x0 + TEXT_PADDING, y + ROW / 2);
+}
+
+/** Stripes: this is not one thing. */
+function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, look: Look): void {
+  if (width < 4) return;
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, ROW - 1);
+  context.clip();
+  context.strokeStyle = look.ground;
+  context.globalAlpha = 0.55;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let k = x - ROW; k < x + width; k += 6) {
+    context.moveTo(k, y + ROW);
+    context.lineTo(k + ROW, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
+/** What is written on a box. The line of an allocation needs no name if it is below its function. */
+export function boxText(node: TreeNode, nodes: readonly TreeNode[]): { name: string; place: string } {
+  if (node.kind === "other") return { name: `other (${node.others})`, place: "" };
+  const { name, place = "" } = node.label;
+  const above = node.parent === null ? undefined : nodes[node.parent];
+  if (node.kind === "site" && place !== "" && above?.label.name === name) return { name: place, place: "" };
+  return { name, place };
+}
+
+const widths = new Map<string, number>();
+let widthsFont = "";
+
+function textWidth(context: CanvasRenderingContext2D, text: string): number {
+  if (widthsFont !== context.font || widths.size > 20_000) {
+    widths.clear();
+    widthsFont = context.font;
+  }
+  let width = widths.get(text);
+  if (width === undefined) {
+    width = context.measureText(text).width;
+    widths.set(text, width);
+  }
+  return width;
+}
+
+/** As much of a name as fits: the whole, then without its outer modules, then its beginning. */
+export function fitted(context: CanvasRenderingContext2D, raw: string, room: number): string {
+  const text = printable(raw);
+  if (textWidth(context, text) <= room) return text;
+  for (let dot = text.indexOf("."); dot >= 0; dot = text.indexOf(".", dot + 1)) {
+    const rest = text.slice(dot + 1);
+    if (rest.length < 2) break;
+    if (textWidth(context, rest) <= room) return rest;
+  }
+  const last = text.slice(text.lastIndexOf(".") + 1) || text;
+  const perCharacter = textWidth(context, last) / last.length;
+  const fits = Math.floor(room / perCharacter) - 1;
+  return fits >= 2 ? `${last.slice(0, fits)}…` : "";
+}
+
+/** What a label is called in full, for tooltips and for reading aloud. */
+export function fullName(node: { kind: string; others: number; label: Label }): string {
+  if (node.kind === "other") return `other: ${node.others} more, each too small to show`;
+  return printable(node.label.place ? `${node.label.name} (${node.label.place})` : node.label.name);
+}

@@ -1,0 +1,238 @@
+// The flame graph: where memory comes from, as a picture.
+
+import type { JSX } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+import type { Flame } from "../api/types";
+import { bytes, countShort, percent, printable } from "../format";
+import { useKeys } from "../keys";
+import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { scopeText } from "../state/describe";
+import { flameQuestion } from "../state/questions";
+import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
+import { isDark } from "../theme";
+import { Chip, Empty, IconButton, Segmented, Select } from "../widgets/controls";
+import { Icon } from "../widgets/icons";
+import { openMenuBelow } from "../widgets/menu";
+import { Problem } from "../widgets/problem";
+import { SearchBox } from "../widgets/search-box";
+import { FlameCanvas } from "./canvas";
+import { legend, palette } from "./colours";
+import { treeOf } from "./columns";
+import { picture, search } from "./picture";
+import { transformed } from "./transform";
+
+/** OCaml's standard library, as a pattern of functions. */
+const STDLIB = "Stdlib.*";
+
+export function FlameView(): JSX.Element {
+  const now = state.value;
+  const isLive = currentSource().isLive;
+  // A report file has the whole tree; focusing and hiding is then done here.
+  const asked = isLive
+    ? now
+    : { ...now, focus: [], hide: [], ...(now.focus.length > 0 ? { direction: "down" as const } : {}) };
+  const answer = useAnswer<Flame>(flameQuestion(asked));
+  const { data, error, isStale } = answer;
+  const whole = useMemo(() => data && treeOf(data), [data]);
+  const tree = useMemo(
+    () =>
+      whole && !isLive && now.focus.length + now.hide.length > 0 ? transformed(whole, now.focus, now.hide) : whole,
+    [whole, now.focus, now.hide],
+  );
+  const drawn = useMemo(
+    () =>
+      tree &&
+      picture(
+        tree,
+        { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape },
+        `${scopeText(now)}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
+      ),
+    [tree, now.unit, now.order, now.colour, now.shape],
+  );
+  const { found, shown } = useMemo(
+    () => (drawn ? search(drawn, now.search) : { found: [], shown: null }),
+    [drawn, now.search],
+  );
+  const searchBox = useRef<HTMLInputElement>(null);
+
+  useKeys("View", [
+    { key: "/", does: "search", run: () => searchBox.current?.focus() },
+    {
+      key: "i",
+      does: "turn the tree over: from the entry down, or from allocations up",
+      run: () => update({ direction: now.direction === "down" ? "up" : "down", node: "", focus: [] }),
+    },
+    { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
+    ...(isLive
+      ? [{ key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) }]
+      : []),
+    { key: "l", does: "show or hide lines of source", run: () => update({ lines: !now.lines, node: "" }) },
+    { key: "u", does: "undo", run: undo },
+    {
+      key: "Escape",
+      does: "back: zoom out, end the search, leave the focus",
+      run: () => {
+        if (document.activeElement === searchBox.current) searchBox.current?.blur();
+        if (now.search !== "") update({ search: "" });
+        else if (now.node !== "") update({ node: "" });
+        else if (now.focus.length > 0) update({ focus: [] });
+      },
+    },
+  ]);
+
+  const key = legend(now.colour, palette(now.colour, isDark.value));
+  const total = drawn?.total[now.unit].value ?? 0;
+  return (
+    <div class="view flame-view">
+      <div class="toolbar">
+        <Segmented
+          label="Direction"
+          value={now.focus.length > 0 ? null : now.direction}
+          options={[
+            { value: "down", text: "Top-down", help: "From the program's entry to what allocates" },
+            { value: "up", text: "Bottom-up", help: "From what allocates to its callers" },
+          ]}
+          onChange={(direction) => update({ direction, node: "", focus: [] })}
+        />
+        <Segmented
+          label="Shape"
+          value={now.shape}
+          options={[
+            { value: "icicle", text: "Icicle" },
+            { value: "flame", text: "Flame" },
+          ]}
+          onChange={(shape) => update({ shape })}
+        />
+        <Select
+          label="Boxes"
+          value={now.frames}
+          options={FRAMES.map((value) => ({
+            value,
+            text: { function: "functions", site: "lines", file: "files", module: "modules" }[value],
+          }))}
+          onChange={(frames) => update({ frames, node: "" })}
+        />
+        <Select
+          label="Colour"
+          value={now.colour}
+          options={COLOURS.map((value) => ({ value, text: value }))}
+          onChange={(colour) => update({ colour })}
+        />
+        {key && (
+          <span class="legend">
+            {key.low}
+            <span class="legend-ramp">
+              {key.fills.map((fill, k) => (
+                <i key={k} style={{ background: fill }} />
+              ))}
+            </span>
+            {key.high}
+          </span>
+        )}
+        <button
+          type="button"
+          class="button"
+          onClick={(event) =>
+            openMenuBelow(event, [
+              { text: "Width: bytes", isChecked: now.unit === "bytes", run: () => update({ unit: "bytes" }) },
+              { text: "Width: blocks", isChecked: now.unit === "blocks", run: () => update({ unit: "blocks" }) },
+              "line",
+              { text: "Largest first", isChecked: now.order === "size", run: () => update({ order: "size" }) },
+              { text: "In the order of names", isChecked: now.order === "name", run: () => update({ order: "name" }) },
+              "line",
+              {
+                text: "Show lines of source",
+                hint: "l",
+                isChecked: now.lines,
+                isDisabled: !isLive,
+                run: () => update({ lines: !now.lines, node: "" }),
+              },
+              {
+                text: "Hide the standard library",
+                isChecked: now.hide.includes(STDLIB),
+                run: () =>
+                  update({
+                    hide: now.hide.includes(STDLIB) ? now.hide.filter((one) => one !== STDLIB) : [...now.hide, STDLIB],
+                    node: "",
+                  }),
+              },
+              {
+                text: "Keep recursion",
+                hint: "r",
+                isChecked: now.recursion,
+                isDisabled: !isLive,
+                run: () => update({ recursion: !now.recursion, node: "" }),
+              },
+            ])
+          }
+        >
+          More <Icon name="down" />
+        </button>
+        <span class="spring" />
+        {shown && (
+          <span class="found" role="status">
+            {shown.nodes === 0
+              ? "nothing found"
+              : `${percent(shown[now.unit], total)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"}`}
+          </span>
+        )}
+        <SearchBox
+          box={searchBox}
+          placeholder="Search"
+          label="Search for functions"
+          value={now.search}
+          onInput={(search) => update({ search }, "search")}
+        />
+        <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
+      </div>
+      {(now.focus.length > 0 || now.hide.length > 0) && (
+        <div class="transforms">
+          {now.focus.map((name, place) => (
+            <Chip
+              key={`f${place}`}
+              kind={place === 0 ? "focus" : "calls"}
+              text={printable(name)}
+              onRemove={() => update({ focus: now.focus.slice(0, place), node: "" })}
+            />
+          ))}
+          {now.hide.map((name, place) => (
+            <Chip
+              key={`h${place}`}
+              kind="hidden"
+              text={printable(name)}
+              onRemove={() => update({ hide: now.hide.filter((_, k) => k !== place), node: "" })}
+            />
+          ))}
+          {tree?.focus_total && (
+            <span class="muted">
+              {bytes(tree.focus_total.bytes.value)} inside,{" "}
+              {percent(tree.focus_total.bytes.value, tree.total.bytes.value)} of all
+            </span>
+          )}
+        </div>
+      )}
+      {error && isFatal(answer) ? (
+        <Problem error={error} />
+      ) : drawn && drawn.total.samples === 0 ? (
+        <Empty title="Nothing here">
+          {now.focus.length > 0
+            ? "Nothing was allocated inside these functions."
+            : "No sampled block is in this selection."}
+        </Empty>
+      ) : (
+        drawn &&
+        tree && (
+          <div class={`flame-box ${isStale ? "stale" : ""}`}>
+            <FlameCanvas
+              picture={drawn}
+              found={found}
+              isExact={tree.subject.is_exact}
+              isBottomUp={tree.direction === "bottom_up"}
+              describe={`Flame graph of ${scopeText(now)}`}
+            />
+          </div>
+        )
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+// Amounts as people read them: the same texts as the terminal prints (crates/cli/src/units.rs).
+
+import type { Estimate, Label } from "./api/types";
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
+const COUNT_UNITS = ["", " k", " M", " G", " T"] as const;
+
+/** An amount of memory, such as `12.3 MiB`. */
+export function bytes(amount: number): string {
+  const [scale, unit] = byteScale(amount);
+  return `${significant(amount / scale)} ${unit}`;
+}
+
+/** An amount of memory and its error in the same unit; `< 23.4 KiB` where nothing was seen. */
+export function estimatedBytes({ value, error }: Estimate): string {
+  if (value === 0 && error > 0) return `< ${bytes(error)}`;
+  const [scale, unit] = byteScale(value);
+  return `${withError(value / scale, error / scale)} ${unit}`;
+}
+
+/** A number of things in short, such as `12.3 k`. */
+export function countShort(n: number): string {
+  let scale = 1;
+  let unit = 0;
+  while (Math.abs(n) / scale >= 999.5 && unit + 1 < COUNT_UNITS.length) {
+    scale *= 1000;
+    unit += 1;
+  }
+  return unit === 0 ? n.toFixed(0) : `${significant(n / scale)}${COUNT_UNITS[unit]}`;
+}
+
+/** A number of things and its error in short, such as `12.3 k ± 0.4 k`; `< 2.99 k` where nothing was seen. */
+export function estimatedCount({ value, error }: Estimate): string {
+  if (value === 0 && error > 0) return `< ${countShort(error)}`;
+  return error === 0 ? countShort(value) : `${countShort(value)} ± ${countShort(error)}`;
+}
+
+/** A change of memory with its sign and error, such as `+1.2 ± 0.3 MiB`. */
+export function estimatedChange({ value, error }: Estimate): string {
+  const [scale, unit] = byteScale(Math.max(Math.abs(value), error));
+  return `${value > 0 ? "+" : ""}${withError(value / scale, error / scale)} ${unit}`;
+}
+
+/** A number of things with its sign, such as `+12.3 k`. */
+export function signedCount(n: number): string {
+  return n > 0 ? `+${countShort(n)}` : countShort(n);
+}
+
+/** A whole number with its digits in groups: `7,353,975`. */
+export function count(n: number): string {
+  return Math.round(n)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** A share, such as `12.3 %`. */
+export function percent(part: number, whole: number): string {
+  const share = (100 * part) / whole;
+  if (share > 0 && share < 0.05) return "< 0.1 %";
+  return whole > 0 ? `${share.toFixed(1)} %` : "-";
+}
+
+/** A time, such as `41.6 ms` or `2 min 3 s`. */
+export function seconds(t: number): string {
+  if (t < 1e-3) return `${significant(t * 1e6)} µs`;
+  if (t < 1) return `${significant(t * 1e3)} ms`;
+  if (t < 60) return `${significant(t)} s`;
+  const whole = Math.round(t);
+  const hours = Math.floor(whole / 3600);
+  return hours === 0
+    ? `${Math.floor(whole / 60)} min ${whole % 60} s`
+    : `${hours} h ${Math.floor(whole / 60) % 60} min`;
+}
+
+/** What a group is called, and where it is. */
+export function label({ name, place }: Label): string {
+  return printable(place ? `${name} (${place})` : name);
+}
+
+/** Text of a trace without control characters, which would draw as nothing or turn the text around. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+}
+
+/** A time as the query language writes it, exact to the microsecond of the trace. */
+export function queryTime(t: number): string {
+  return `${Number(t.toFixed(6))}s`;
+}
+
+function byteScale(amount: number): [number, string] {
+  let scale = 1;
+  let unit: string = BYTE_UNITS[0];
+  for (const next of BYTE_UNITS.slice(1)) {
+    // 1023.95 would be printed as 1024.
+    if (Math.abs(amount) / scale < 1023.5) break;
+    scale *= 1024;
+    unit = next;
+  }
+  return [scale, unit];
+}
+
+/** Three significant digits; 3 bytes are 3, not 3.00. */
+function significant(n: number): string {
+  if (Number.isInteger(n)) return n.toFixed(0);
+  const size = Math.abs(n);
+  return n.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+/** As many digits as the error leaves meaning to. */
+function withError(n: number, error: number): string {
+  if (error === 0) return significant(n);
+  const digits = error >= 10 ? 0 : error >= 1 ? 1 : error >= 0.1 ? 2 : 3;
+  return `${n.toFixed(digits)} ± ${error.toFixed(digits)}`;
+}

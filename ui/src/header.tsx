@@ -1,0 +1,179 @@
+// What was recorded.
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Info } from "./api/types";
+import { basename } from "./app";
+import { bytes, count, printable, seconds } from "./format";
+import { openHelp } from "./help";
+import { viewCommand } from "./state/command";
+import { state, update } from "./state/state";
+import { isDark, toggleTheme } from "./theme";
+import { copy, IconButton, Segmented } from "./widgets/controls";
+import { Icon, Mark } from "./widgets/icons";
+import { hideTip, tipOn } from "./widgets/tip";
+
+export function Header({ info }: { info: Info }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const started = new Date(info.trace.start_time_us / 1000);
+  const allocations = info.events.minor + info.events.major + info.events.external;
+  const command = viewCommand();
+  return (
+    <header class="header">
+      <div class="brand">
+        <Mark />
+        <span>Heapline</span>
+      </div>
+      <div class="program">
+        <h1>{printable(basename(info.trace.executable_name))}</h1>
+        <button
+          type="button"
+          class="facts"
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+          {...tipOn("What was recorded, in full")}
+        >
+          <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>
+          <span>{seconds(info.duration)}</span>
+          <span>{info.is_exact ? "every block recorded" : `1 sample per ${bytes(info.bytes_per_sample)}`}</span>
+          <span>{count(allocations)} sampled blocks</span>
+          <Icon name="down" />
+        </button>
+        {info.damage.count > 0 && (
+          <button
+            type="button"
+            class="badge is-warning"
+            onClick={() => setOpen(true)}
+            {...tipOn("The trace is damaged: what is intact is shown.")}
+          >
+            <Icon name="warn" /> damaged
+          </button>
+        )}
+      </div>
+      <div class="header-tools">
+        <button
+          type="button"
+          class="button"
+          onClick={() => void copy(command, "the command")}
+          {...tipOn(
+            <>
+              <div class="tip-text">Copy the command that prints the numbers of this view:</div>
+              <code class="tip-code">{command}</code>
+            </>,
+          )}
+        >
+          <Icon name="terminal" /> Copy as command
+        </button>
+        <IconButton
+          icon={isDark.value ? "sun" : "moon"}
+          text={isDark.value ? "Light" : "Dark"}
+          hint="d"
+          onClick={toggleTheme}
+        />
+        <IconButton icon="help" text="Help and keys" hint="?" onClick={openHelp} />
+      </div>
+      {isOpen && <Details info={info} onClose={() => setOpen(false)} />}
+    </header>
+  );
+}
+
+function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    hideTip();
+    const away = (event: Event) => {
+      const target = event.target as Element;
+      if (!box.current?.contains(target) && !target.closest(".facts")) onClose();
+    };
+    const onKey = (event: KeyboardEvent) => event.key === "Escape" && onClose();
+    document.addEventListener("pointerdown", away, true);
+    document.addEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener("pointerdown", away, true);
+      document.removeEventListener("keydown", onKey);
+    };
+  }, []);
+  const { trace, events, damage } = info;
+  const set = info.gc_params.params.filter((param) => !param.is_default);
+  const facts: [string, string][] = [
+    ["Program", trace.executable_name],
+    ["Process", `${trace.pid} on ${trace.host_name}, ${trace.word_size}-bit`],
+    ...(trace.context ? [["Context", trace.context] as [string, string]] : []),
+    [
+      "Recorded",
+      `${new Date(trace.start_time_us / 1000).toISOString().replace("T", " ").slice(0, 19)} UTC, for ${seconds(info.duration)}`,
+    ],
+    [
+      "Trace",
+      `${info.file}, ${bytes(info.file_size ?? info.trace_bytes)}: memtrace format ${info.format_version}, ${count(info.packets)} packets`,
+    ],
+    ["Domains", info.domains.join(", ")],
+    [
+      "Sampling",
+      info.is_exact
+        ? "rate 1: every word"
+        : `rate ${trace.sample_rate}: one sample for ${bytes(info.bytes_per_sample)} on average`,
+    ],
+    [
+      "Events",
+      `${count(events.minor)} minor, ${count(events.major)} major, ${count(events.external)} external allocations; ${count(events.promotions)} promotions; ${count(events.collections)} collections`,
+    ],
+    ["Samples", count(info.samples.total)],
+  ];
+  return (
+    <div class="details" ref={box} role="dialog" aria-label="What was recorded">
+      {damage.count > 0 && (
+        <div class="damage">
+          <strong>
+            <Icon name="warn" /> {count(damage.count)} {damage.count === 1 ? "flaw" : "flaws"} in this trace.
+          </strong>{" "}
+          {bytes(damage.lost_bytes)} and {count(damage.lost_allocations)} allocations are known to be lost; everything
+          else is shown. <code>heapline info</code> lists the flaws.
+        </div>
+      )}
+      <dl>
+        {facts.map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd>{printable(value)}</dd>
+          </>
+        ))}
+      </dl>
+      <h2>Garbage collector</h2>
+      {set.length === 0 ? (
+        <p class="muted">As by default.</p>
+      ) : (
+        <dl>
+          {set.map((param) => (
+            <>
+              <dt>
+                <code>
+                  {printable(param.key)}={printable(param.value)}
+                </code>
+              </dt>
+              <dd>{param.meaning}</dd>
+            </>
+          ))}
+        </dl>
+      )}
+      <h2>Numbers</h2>
+      <Segmented
+        label="Estimator"
+        value={state.value.estimator}
+        options={[
+          {
+            value: "horvitz-thompson",
+            text: "Best estimate",
+            help: "A block's size over the probability that it is seen: the most precise",
+          },
+          {
+            value: "count",
+            text: "As memtrace counts",
+            help: "Samples over the rate: the numbers of memtrace's tools and viewer",
+          },
+        ]}
+        onChange={(estimator) => update({ estimator })}
+      />
+    </div>
+  );
+}

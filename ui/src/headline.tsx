@@ -1,0 +1,110 @@
+// The numbers that matter most; each is also the choice to look at it.
+
+import type { JSX } from "preact";
+import type { Estimate, Figures, Summary } from "./api/types";
+import { bytes, countShort, estimatedBytes, estimatedCount, percent, seconds } from "./format";
+import { state, update } from "./state/state";
+import { tipOn } from "./widgets/tip";
+
+interface Tile {
+  live: "all" | "peak" | "end";
+  name: string;
+  figures: (summary: Summary) => Figures;
+  note: (summary: Summary) => string;
+  help: string;
+}
+
+const TILES: readonly Tile[] = [
+  {
+    live: "all",
+    name: "Allocated",
+    figures: (summary) => summary.allocated,
+    note: (summary) => (summary.allocation_rate ? `${bytes(summary.allocation_rate.value)}/s` : ""),
+    help: "All memory that was allocated, whether it died or lived on. Click to see where it comes from.",
+  },
+  {
+    live: "peak",
+    name: "Live at the peak",
+    figures: (summary) => summary.live_at_peak,
+    note: (summary) => `after ${seconds(summary.peak_time)}`,
+    help: "Memory that was alive when the program took most. Click to see what that was.",
+  },
+  {
+    live: "end",
+    name: "Live at the end",
+    figures: (summary) => summary.live_at_end,
+    note: (summary) => `after ${seconds(summary.subject.duration)}`,
+    help: "Memory that was not yet collected when the trace ended, garbage that nobody had found yet included.",
+  },
+];
+
+export function Headline(props: { summary: Summary | null; whole: Summary | null; isStale: boolean }): JSX.Element {
+  const { summary, whole } = props;
+  const { live } = state.value;
+  const isPart = summary !== null && whole !== null && summary.subject.sampled_blocks !== whole.subject.sampled_blocks;
+  return (
+    <div class={`headline ${props.isStale ? "stale" : ""}`} role="radiogroup" aria-label="What to look at">
+      {TILES.map((tile) => {
+        const figures = summary && tile.figures(summary);
+        const all = whole && tile.figures(whole);
+        return (
+          <button
+            key={tile.live}
+            type="button"
+            role="radio"
+            aria-checked={live === tile.live}
+            class="tile"
+            onClick={() => update({ live: tile.live })}
+            {...tipOn(
+              <div class="tip-text">
+                {tile.help}
+                {figures && <p class="muted">{estimatedCount(figures.blocks)} blocks</p>}
+              </div>,
+            )}
+          >
+            <span class="tile-name">{tile.name}</span>
+            <span class="tile-note">
+              {figures &&
+                summary &&
+                (isPart && all
+                  ? `${percent(figures.bytes.value, all.bytes.value)} of ${bytes(all.bytes.value)}`
+                  : tile.note(summary))}
+            </span>
+            <span class="tile-value">{figures ? <Amount estimate={figures.bytes} /> : "…"}</span>
+            <span class="tile-note">{figures && `${countShort(figures.blocks.value)} blocks`}</span>
+          </button>
+        );
+      })}
+      {summary && (
+        <div
+          class="tile tile-plain"
+          {...tipOn(
+            <div class="tip-text">
+              Memory that was allocated on the minor heap and lived long enough to be moved to the major heap, where
+              collecting it costs more.
+            </div>,
+          )}
+        >
+          <span class="tile-name">Promoted</span>
+          <span class="tile-note">{summary.promotion_rate && `${bytes(summary.promotion_rate.value)}/s`}</span>
+          <span class="tile-value">
+            <Amount estimate={summary.promoted.bytes} />
+          </span>
+          <span class="tile-note">{countShort(summary.promoted.blocks.value)} blocks</span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** An amount whose error stands back. */
+export function Amount({ estimate }: { estimate: Estimate }): JSX.Element {
+  const [value, rest] = estimatedBytes(estimate).split(" ± ");
+  if (rest === undefined) return <>{value}</>;
+  const [error, unit] = rest.split(" ");
+  return (
+    <>
+      {value} <span class="error">± {error}</span> {unit}
+    </>
+  );
+}

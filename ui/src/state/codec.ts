@@ -1,0 +1,59 @@
+// How parts of the state are written in the address. What is as by default is left out.
+
+export interface Codec<T> {
+  print(value: T): string[];
+  parse(texts: string[]): T;
+}
+
+export function text(byDefault = ""): Codec<string> {
+  return {
+    print: (value) => (value === byDefault ? [] : [value]),
+    parse: (texts) => texts[0] ?? byDefault,
+  };
+}
+
+export function choice<const T extends string>(values: readonly T[], byDefault: NoInfer<T>): Codec<T> {
+  return {
+    print: (value) => (value === byDefault ? [] : [value]),
+    parse: (texts) => values.find((value) => value === texts[0]) ?? byDefault,
+  };
+}
+
+export const flag: Codec<boolean> = {
+  print: (value) => (value ? [""] : []),
+  parse: (texts) => texts.length > 0,
+};
+
+export const list: Codec<readonly string[]> = {
+  print: (value) => [...value],
+  parse: (texts) => texts,
+};
+
+/** A part of the time, in seconds. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+export const span: Codec<Span | null> = {
+  print: (value) => (value ? [`${value.from}..${value.to}`] : []),
+  parse: (texts) => {
+    const match = /^([\d.e-]+?)\.\.([\d.e-]+)$/.exec(texts[0] ?? "");
+    if (!match) return null;
+    const [from, to] = [Number(match[1]), Number(match[2])];
+    return from >= 0 && to > from && Number.isFinite(to) ? { from, to } : null;
+  },
+};
+
+/** What is looked at: all that was allocated, or what is alive at a moment (in seconds, if it has no name). */
+export type Moment = "all" | "peak" | "end" | number;
+
+export const moment: Codec<Moment> = {
+  print: (value) => (value === "peak" ? [] : [String(value)]),
+  parse: (texts) => {
+    const text = texts[0] ?? "peak";
+    if (text === "all" || text === "peak" || text === "end") return text;
+    const time = Number(text);
+    return text !== "" && Number.isFinite(time) && time >= 0 ? time : "peak";
+  },
+};

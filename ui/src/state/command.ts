@@ -1,0 +1,21 @@
+// The line to type for what is on the screen.
+
+import { commandLine, type Question } from "../api/question";
+import { copy } from "../widgets/controls";
+import { viewQuestion } from "./questions";
+import { status, traceFacts } from "./session";
+import { state } from "./state";
+
+/** The command that prints the answer to a question about this trace. */
+export function command(question: Question): string {
+  return commandLine(question, "heapline", status.value?.path ?? "TRACE", status.value?.against_path ?? null);
+}
+
+/** The command of the view on the screen. */
+export function viewCommand(): string {
+  return command(viewQuestion(state.value, traceFacts()));
+}
+
+export function copyCommand(question: Question): Promise<void> {
+  return copy(command(question), "the command");
+}

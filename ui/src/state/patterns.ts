@@ -1,0 +1,50 @@
+// Names as patterns of the query language and of options: `*` is any text and `?` any character, `/.../` is a regular
+// expression.
+
+/** A pattern for an option such as `--focus` that means this name. */
+export function patternOf(name: string): string {
+  // A name that starts like a regular expression must not be taken for one.
+  return name.startsWith("/") ? `?${name.slice(1)}` : name;
+}
+
+/** The same in a query, in quotes. There is no way to write a quote in quotes, but `?` matches it. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', "?")}"`;
+}
+
+/** A query that must also fulfil a clause, or no longer must. */
+export function withClause(where: string, clause: string): string {
+  const text = where.trim();
+  if (text === "") return clause;
+  return `${hasOr(text) ? `(${text})` : text} and ${clause}`;
+}
+
+/** The clauses of a query that all must hold; the query itself if it cannot be taken apart. */
+export function clausesOf(where: string): string[] {
+  const text = where.trim();
+  if (text === "" || hasOr(text)) return text === "" ? [] : [text];
+  const clauses: string[] = [];
+  let start = 0;
+  for (const { word, at, depth } of topWords(text)) {
+    if (depth !== 0 || word.toLowerCase() !== "and") continue;
+    clauses.push(text.slice(start, at).trim());
+    start = at + word.length;
+  }
+  return [...clauses, text.slice(start).trim()];
+}
+
+/** Whether `or` stands outside of brackets and quotes, so that `and` would bind to a part only. */
+function hasOr(text: string): boolean {
+  return topWords(text).some(({ word, depth }) => depth === 0 && word.toLowerCase() === "or");
+}
+
+/** The words of a query, quoted ones whole, with how many brackets they are in. */
+function topWords(text: string): { word: string; at: number; depth: number }[] {
+  let depth = 0;
+  return [...text.matchAll(/"[^"]*"?|\/[^/]*\/?i?|[()]|[^\s()"/]+/g)].map(({ 0: word, index: at }) => {
+    if (word === ")") depth -= 1;
+    const found = { word, at, depth };
+    if (word === "(") depth += 1;
+    return found;
+  });
+}

@@ -1,0 +1,182 @@
+// The questions that a state asks. The only place where the state meets the options of the commands.
+
+import { type Question, question } from "../api/question";
+import { queryTime } from "../format";
+import type { Span } from "./codec";
+import type { State } from "./state";
+
+/** A window as the query language writes it. */
+export function windowClause(window: Span, of: State["windowOf"]): string {
+  return `${of} in ${queryTime(window.from)}..${queryTime(window.to)}`;
+}
+
+function estimator(state: State): string | null {
+  return state.estimator === "count" ? "count" : null;
+}
+
+/** What blocks the state is about, apart from the moment at which they live. */
+function blocks(state: State) {
+  const where: string[] = [];
+  if (state.where.trim() !== "") where.push(state.where.trim());
+  if (state.window) where.push(windowClause(state.window, state.windowOf));
+  return { where, estimator: estimator(state) };
+}
+
+/** What blocks the state is about. */
+function scope(state: State) {
+  const { where, estimator } = blocks(state);
+  if (state.live !== "all")
+    where.push(`live at ${typeof state.live === "number" ? queryTime(state.live) : state.live}`);
+  return { where, estimator };
+}
+
+/** A choice that is left out where it is what the command does anyway. */
+function unless<T extends string>(byDefault: T, value: T): T | null {
+  return value === byDefault ? null : value;
+}
+
+export const infoQuestion = question("info");
+
+/** The totals of the whole trace. */
+export function wholeQuestion(state: State): Question {
+  return question("summary", { estimator: estimator(state) });
+}
+
+/** The totals of what is selected. */
+export function summaryQuestion(state: State): Question {
+  return question("summary", blocks(state));
+}
+
+/** Points of a timeline: as many as report files have answers of. */
+export const POINTS = 400;
+
+/** Memory over time; the timeline shows where the window and the moment are, so these do not restrict it. */
+export function seriesQuestion(state: State, points: number): Question {
+  const isDrilled = state.callers.length > 0;
+  // The callers of a line are functions.
+  const by =
+    state.split === "none" || (isDrilled && (state.split === "site" || state.split === "function"))
+      ? null
+      : state.split;
+  return question("series", {
+    where: state.where.trim(),
+    estimator: estimator(state),
+    measure: unless("live-bytes", state.measure),
+    by,
+    points,
+    "callers-of": state.callers,
+    from: state.zoom ? queryTime(state.zoom.from) : null,
+    to: state.zoom ? queryTime(state.zoom.to) : null,
+  });
+}
+
+/** The same of all blocks, in total, to compare a filtered timeline with. */
+export function wholeSeriesQuestion(state: State, points: number): Question {
+  return seriesQuestion({ ...state, where: "", callers: [], split: "none" }, points);
+}
+
+function stacks(state: State, isUp: boolean) {
+  return {
+    by: unless("function", state.frames),
+    "bottom-up": isUp,
+    hide: state.hide,
+    "keep-recursion": state.recursion,
+    sites: state.lines && !isUp,
+    min: "0.1%",
+  };
+}
+
+export function flameQuestion(state: State): Question {
+  const isUp = state.direction === "up" && state.focus.length === 0;
+  return question("flame", { ...scope(state), ...stacks(state, isUp), focus: state.focus });
+}
+
+export function treeQuestion(state: State): Question {
+  return question("flame", { ...scope(state), ...stacks(state, state.treeDirection === "up") });
+}
+
+export const TABLE_ROWS = 1000;
+
+export function tableQuestion(state: State): Question {
+  return question("hotspots", {
+    ...scope(state),
+    by: unless("function", state.by),
+    hide: state.hide,
+    rows: TABLE_ROWS,
+  });
+}
+
+/** The same of all times, for the growth of what is alive at a moment. */
+export function growthQuestion(state: State): Question {
+  return tableQuestion({ ...state, live: "all", window: null });
+}
+
+export function statsQuestion(state: State): Question {
+  return question("stats", scope(state));
+}
+
+export function heatmapQuestion(state: State): Question {
+  return question("heatmap", scope(state));
+}
+
+export function leaksQuestion(state: State): Question {
+  return question("leaks", {
+    where: state.where.trim(),
+    estimator: estimator(state),
+    by: unless("site", state.leaksBy),
+    rows: 100,
+  });
+}
+
+/** What of a trace decides about questions. */
+export interface TraceFacts {
+  duration: number;
+  /** The only bounds of windows, in report files. */
+  slices: readonly number[] | null;
+  /** Whether there is another trace to compare with. */
+  hasOther: boolean;
+}
+
+/** The windows that are compared: without a choice the halves of the run; null if traces are. */
+export function diffWindows(state: State, trace: TraceFacts): { before: Span; after: Span } | null {
+  if (trace.hasOther && !state.before && !state.after) return null;
+  const { slices, duration } = trace;
+  const middle = slices?.[Math.floor(slices.length / 2)] ?? Number((duration / 2).toFixed(6));
+  return {
+    before: state.before ?? { from: slices?.[0] ?? 0, to: middle },
+    after: state.after ?? { from: middle, to: slices?.at(-1) ?? duration },
+  };
+}
+
+export function diffQuestion(state: State, trace: TraceFacts): Question {
+  const windows = diffWindows(state, trace);
+  const text = (window: Span) => `${queryTime(window.from)}..${queryTime(window.to)}`;
+  return question("diff", {
+    window: windows ? [text(windows.before), text(windows.after)] : [],
+    where: state.where.trim(),
+    estimator: estimator(state),
+    of: unless("allocated", state.of),
+    by: unless("function", state.diffBy),
+    hide: state.hide,
+    rows: 200,
+    "only-real": state.realOnly,
+  });
+}
+
+/** What the view on the screen asks: "copy as command" is about it. */
+export function viewQuestion(state: State, trace: TraceFacts): Question {
+  switch (state.view) {
+    case "flame":
+      return flameQuestion(state);
+    case "table":
+      return tableQuestion(state);
+    case "tree":
+      return treeQuestion(state);
+    case "lifetimes":
+      return statsQuestion(state);
+    case "leaks":
+      return leaksQuestion(state);
+    case "compare":
+      return diffQuestion(state, trace);
+  }
+}

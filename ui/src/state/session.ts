@@ -1,0 +1,17 @@
+// What the page is about, from the moment that this is known.
+
+import { signal } from "@preact/signals";
+import type { Info, Status } from "../api/types";
+import { currentSource } from "./answers";
+import type { TraceFacts } from "./questions";
+
+export const status = signal<Status | null>(null);
+export const info = signal<Info | null>(null);
+
+export function traceFacts(): TraceFacts {
+  return {
+    duration: info.value?.duration ?? 0,
+    slices: currentSource().slices,
+    hasOther: status.value?.against != null,
+  };
+}

@@ -1,0 +1,133 @@
+// Everything that can be chosen in the page, in one place, and in the address: reloading and sharing keep it, and the
+// back button undoes it.
+
+import { computed, signal } from "@preact/signals";
+import { type Codec, choice, flag, list, moment, span, text } from "./codec";
+
+export const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks", "compare"] as const;
+export const MEASURES = [
+  "live-bytes",
+  "live-blocks",
+  "live-words",
+  "allocated-bytes",
+  "allocated-words",
+  "allocation-rate",
+  "promoted-bytes",
+  "promotion-rate",
+] as const;
+export const GROUPS = ["function", "site", "file", "module", "domain", "size", "age"] as const;
+export const FRAMES = ["function", "site", "file", "module"] as const;
+export const COLOURS = ["module", "heap", "lifetime", "growth"] as const;
+export const SORTS = ["own", "inclusive", "peak", "end", "blocks", "size", "life", "promoted", "name"] as const;
+
+const CODECS = {
+  view: choice(VIEWS, "flame"),
+  // What is looked at.
+  live: moment,
+  where: text(),
+  window: span,
+  windowOf: choice(["allocated", "live", "collected"], "allocated"),
+  estimator: choice(["horvitz-thompson", "count"], "horvitz-thompson"),
+  unit: choice(["bytes", "blocks"], "bytes"),
+  // The timeline.
+  measure: choice(MEASURES, "live-bytes"),
+  split: choice([...GROUPS, "none"], "function"),
+  callers: list,
+  zoom: span,
+  clock: choice(["elapsed", "utc", "local"], "elapsed"),
+  folded: flag,
+  // The flame graph and the tree.
+  direction: choice(["down", "up"], "down"),
+  shape: choice(["icicle", "flame"], "icicle"),
+  frames: choice(FRAMES, "function"),
+  focus: list,
+  hide: list,
+  recursion: flag,
+  lines: flag,
+  colour: choice(COLOURS, "module"),
+  order: choice(["size", "name"], "size"),
+  node: text(),
+  search: text(),
+  treeDirection: choice(["up", "down"], "up"),
+  // The table and the lists.
+  by: choice(GROUPS, "function"),
+  sort: choice(SORTS, "own"),
+  ascending: flag,
+  rows: text(),
+  logHeights: flag,
+  leaksBy: choice(["site", "function", "module"], "site"),
+  // Comparing.
+  before: span,
+  after: span,
+  of: choice(["allocated", "peak", "end"], "allocated"),
+  diffBy: choice(FRAMES, "function"),
+  realOnly: flag,
+} satisfies Record<string, Codec<never> | Codec<unknown>>;
+
+type Codecs = typeof CODECS;
+export type State = { readonly [Name in keyof Codecs]: ReturnType<Codecs[Name]["parse"]> };
+
+/** The state that an address (what follows `#`) stands for. What cannot be understood is as by default. */
+export function parseState(hash: string): State {
+  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+  return Object.fromEntries(
+    Object.entries(CODECS).map(([name, codec]) => [name, codec.parse(parameters.getAll(name))]),
+  ) as State;
+}
+
+/** The address of a state. */
+export function printState(state: State): string {
+  const parameters = new URLSearchParams();
+  for (const [name, codec] of Object.entries(CODECS)) {
+    const print = codec.print as (value: unknown) => string[];
+    for (const value of print(state[name as keyof State])) parameters.append(name, value);
+  }
+  return parameters.toString();
+}
+
+const current = signal<State>(parseState(typeof location === "undefined" ? "" : location.hash));
+
+/** The state of the page. */
+export const state = computed(() => current.value);
+
+let rule = (change: Partial<State>): Partial<State> => change;
+
+/** Says what else changes with a change. */
+export function setRule(next: typeof rule): void {
+  rule = next;
+}
+
+/**
+ * Changes the state. Each change can be undone with the back button. Changes that go on with the last one, such as typing
+ * one more letter, have the same name as it and are undone together.
+ */
+export function update(change: Partial<State>, name: string | null = null): void {
+  const next = { ...current.value, ...rule(change) };
+  const after = printState(next);
+  if (printState(current.value) === after) return;
+  current.value = next;
+  const goesOn = name !== null && entry().name === name;
+  const depth = goesOn ? entry().depth : entry().depth + 1;
+  history[goesOn ? "replaceState" : "pushState"]({ depth, name }, "", `#${after}`);
+}
+
+/** Whether there is something of this page to go back to. */
+export function canUndo(): boolean {
+  return entry().depth > 0;
+}
+
+export function undo(): void {
+  if (canUndo()) history.back();
+}
+
+/** Follows the back and forward buttons and edits of the address. */
+export function followHistory(): void {
+  window.addEventListener("popstate", () => {
+    current.value = parseState(location.hash);
+  });
+}
+
+/** What the history knows of the present state. */
+function entry(): { depth: number; name: string | null } {
+  return (history.state as { depth: number; name: string | null } | null) ?? { depth: 0, name: null };
+}

@@ -1,0 +1,92 @@
+// Light or dark: as the system says, unless the user says otherwise. Canvases ask here; everything else is CSS.
+
+import { computed, effect, signal } from "@preact/signals";
+
+export type Theme = "system" | "light" | "dark";
+
+const STORED = "heapline-theme";
+
+function stored(): Theme {
+  try {
+    const value = localStorage.getItem(STORED);
+    return value === "light" || value === "dark" ? value : "system";
+  } catch {
+    // Pages opened from disk may have no storage.
+    return "system";
+  }
+}
+
+const system = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
+const systemIsDark = signal(system?.matches ?? false);
+system?.addEventListener("change", (event) => {
+  systemIsDark.value = event.matches;
+});
+
+export const theme = signal<Theme>(stored());
+export const isDark = computed(() => theme.value === "dark" || (theme.value === "system" && systemIsDark.value));
+
+/** Lets the document follow the theme. */
+export function followTheme(): void {
+  effect(() => {
+    document.documentElement.dataset.theme = isDark.value ? "dark" : "light";
+  });
+}
+
+export function toggleTheme(): void {
+  theme.value = isDark.value ? "light" : "dark";
+  try {
+    localStorage.setItem(STORED, theme.value);
+  } catch {
+    // It then lasts as long as the page.
+  }
+}
+
+/** The colours that canvases draw with, out of the style sheet. */
+export interface Inks {
+  ground: string;
+  text: string;
+  muted: string;
+  line: string;
+  accent: string;
+  match: string;
+  matchText: string;
+}
+
+const known = new Map<boolean, Inks>();
+
+export function inks(): Inks {
+  let found = known.get(isDark.value);
+  if (!found) {
+    // Only as the colour of an element is a variable resolved to what a canvas understands.
+    const probe = document.createElement("span");
+    document.body.append(probe);
+    const ink = (name: string) => {
+      probe.style.color = `var(--${name})`;
+      return getComputedStyle(probe).color;
+    };
+    found = {
+      ground: ink("panel"),
+      text: ink("text"),
+      muted: ink("muted"),
+      line: ink("line"),
+      accent: ink("accent"),
+      match: ink("match"),
+      matchText: ink("match-text"),
+    };
+    probe.remove();
+    known.set(isDark.value, found);
+  }
+  return found;
+}
+
+/** Colours that can be told apart, for the layers of the timeline; the last is for the rest. */
+export function layerColours(dark: boolean): { fills: string[]; other: string } {
+  const hues = [42, 248, 155, 325, 85, 285, 195, 12, 122, 222];
+  return {
+    fills: hues.map((hue, k) => {
+      const lift = k % 2 === 0 ? 0 : 0.04;
+      return dark ? `oklch(${0.58 + lift} 0.1 ${hue})` : `oklch(${0.73 + lift} 0.1 ${hue})`;
+    }),
+    other: dark ? "oklch(0.42 0.008 80)" : "oklch(0.83 0.008 80)",
+  };
+}

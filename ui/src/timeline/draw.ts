@@ -1,0 +1,228 @@
+// Drawing memory over time: layers on top of each other, and the highest of each interval as a line above them.
+
+import type { Series } from "../api/types";
+import type { Span } from "../state/codec";
+import type { Inks } from "../theme";
+import { measured, type Measure, valueTicks } from "./scale";
+
+export const AXIS = 22;
+export const TOP = 20;
+
+export interface Plot {
+  series: Series;
+  /** What all blocks together have, if the series is of some only. */
+  whole: Series | null;
+  measure: Measure;
+  range: Span;
+  width: number;
+  height: number;
+  colours: string[];
+  other: string;
+  inks: Inks;
+  font: string;
+  ticks: { at: number; text: string }[];
+  window: Span | null;
+  hovered: { index: number; layer: number } | null;
+  moment: number | null;
+}
+
+export function xOf(plot: { range: Span; width: number }, t: number): number {
+  return ((t - plot.range.from) / (plot.range.to - plot.range.from)) * plot.width;
+}
+
+export function timeOf(plot: { range: Span; width: number }, x: number): number {
+  const share = Math.min(1, Math.max(0, x / plot.width));
+  return plot.range.from + share * (plot.range.to - plot.range.from);
+}
+
+/** The largest value to be drawn. */
+export function largest(series: Series, whole: Series | null): number {
+  let most = 0;
+  for (const one of [series, whole]) for (const value of one?.total.high ?? []) if (value > most) most = value;
+  return most;
+}
+
+/** The tops of the layers at each point, from the lowest layer up. */
+export function stack(series: Series): Float64Array[] {
+  const tops: Float64Array[] = [];
+  let below = new Float64Array(series.times.length);
+  for (const group of series.groups) {
+    const top = below.map((base, i) => base + (group.values[i] ?? 0));
+    tops.push(top);
+    below = top;
+  }
+  return tops.length > 0 ? tops : [Float64Array.from(series.total.values)];
+}
+
+/** The layer at a value, or -1 above all. */
+export function layerAt(tops: readonly Float64Array[], index: number, value: number): number {
+  return tops.findIndex((top) => value <= (top[index] as number));
+}
+
+/** The first point at or after a time. */
+export function indexAt(times: readonly number[], t: number): number {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] as number) >= t) high = middle;
+    else low = middle + 1;
+  }
+  return Math.min(low, times.length - 1);
+}
+
+export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops: readonly Float64Array[]): void {
+  const { series, height, inks } = plot;
+  const most = largest(series, plot.whole);
+  const bottom = height - AXIS;
+  const y = (value: number) => bottom - (most > 0 ? value / most : 0) * (bottom - TOP);
+  const xs = series.times.map((t) => xOf(plot, t));
+  context.font = plot.font;
+
+  // The first point ends the first interval: the layers begin at the left edge with the same value, or at nothing.
+  const start = plot.range.from === 0 ? 0 : null;
+  const line = (values: ArrayLike<number>) => {
+    context.lineTo(0, y(start ?? values[0] ?? 0));
+    for (let i = 0; i < xs.length; i++) context.lineTo(xs[i] as number, y(values[i] as number));
+  };
+
+  for (let layer = tops.length - 1; layer >= 0; layer--) {
+    const group = series.groups[layer];
+    const isDimmed = plot.hovered !== null && plot.hovered.layer >= 0 && plot.hovered.layer !== layer;
+    context.beginPath();
+    context.moveTo(0, bottom);
+    line(tops[layer] as Float64Array);
+    context.lineTo(xs.at(-1) ?? 0, bottom);
+    context.closePath();
+    // Down to the bottom: lower layers paint over it. What is dimmed must hide what is behind it, too.
+    if (isDimmed) {
+      context.fillStyle = inks.ground;
+      context.fill();
+    }
+    context.fillStyle = group?.is_other ? plot.other : (plot.colours[layer % plot.colours.length] as string);
+    context.globalAlpha = isDimmed ? 0.45 : 1;
+    context.fill();
+    context.globalAlpha = 1;
+    if (layer < tops.length - 1) {
+      context.strokeStyle = inks.ground;
+      context.lineWidth = 0.7;
+      context.beginPath();
+      line(tops[layer] as Float64Array);
+      context.stroke();
+    }
+  }
+
+  if (plot.whole) {
+    context.strokeStyle = inks.muted;
+    context.lineWidth = 1;
+    context.setLineDash([3, 3]);
+    context.beginPath();
+    const wholeXs = plot.whole.times.map((t) => xOf(plot, t));
+    plot.whole.total.high.forEach((value, i) => context.lineTo(wholeXs[i] as number, y(value)));
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  context.strokeStyle = inks.text;
+  context.globalAlpha = 0.75;
+  context.lineWidth = 1.2;
+  context.lineJoin = "round";
+  context.beginPath();
+  line(series.total.high);
+  context.stroke();
+  context.globalAlpha = 1;
+
+  drawGrid(context, plot, most, y, bottom);
+  drawWindow(context, plot, bottom);
+  drawMoment(context, plot, bottom, y);
+}
+
+function drawGrid(
+  context: CanvasRenderingContext2D,
+  plot: Plot,
+  most: number,
+  y: (value: number) => number,
+  bottom: number,
+): void {
+  const { inks, width } = plot;
+  context.textBaseline = "bottom";
+  context.textAlign = "left";
+  for (const tick of valueTicks(plot.measure, most, 4)) {
+    if (tick === 0) continue;
+    const at = Math.round(y(tick)) + 0.5;
+    context.strokeStyle = inks.text;
+    context.globalAlpha = 0.11;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(0, at);
+    context.lineTo(width, at);
+    context.stroke();
+    context.globalAlpha = 1;
+    const text = measured(plot.measure, tick);
+    context.lineWidth = 3;
+    context.strokeStyle = inks.ground;
+    context.globalAlpha = 0.75;
+    context.strokeText(text, 6, at - 1);
+    context.globalAlpha = 1;
+    context.fillStyle = inks.muted;
+    context.fillText(text, 6, at - 1);
+  }
+  context.strokeStyle = inks.line;
+  context.beginPath();
+  context.moveTo(0, bottom + 0.5);
+  context.lineTo(width, bottom + 0.5);
+  context.stroke();
+  context.textBaseline = "top";
+  context.fillStyle = inks.muted;
+  for (const tick of plot.ticks) {
+    const x = Math.round(xOf(plot, tick.at));
+    context.fillRect(x, bottom, 1, 4);
+    const half = context.measureText(tick.text).width / 2;
+    context.textAlign = x < half ? "left" : x > width - half ? "right" : "center";
+    context.fillText(tick.text, context.textAlign === "center" ? x : Math.min(width, Math.max(0, x)), bottom + 6);
+  }
+  context.textAlign = "left";
+}
+
+/** What is outside of the window is veiled. */
+function drawWindow(context: CanvasRenderingContext2D, plot: Plot, bottom: number): void {
+  if (!plot.window) return;
+  const from = xOf(plot, plot.window.from);
+  const to = xOf(plot, plot.window.to);
+  context.fillStyle = plot.inks.ground;
+  context.globalAlpha = 0.66;
+  context.fillRect(0, 0, Math.max(0, from), bottom);
+  context.fillRect(Math.min(plot.width, to), 0, plot.width - to, bottom);
+  context.globalAlpha = 1;
+  context.fillStyle = plot.inks.accent;
+  for (const x of [from, to]) {
+    context.fillRect(Math.round(x) - 1, TOP - 6, 2, bottom - TOP + 6);
+    context.beginPath();
+    context.roundRect(Math.round(x) - 3, (TOP + bottom) / 2 - 11, 6, 22, 3);
+    context.fill();
+  }
+}
+
+function drawMoment(context: CanvasRenderingContext2D, plot: Plot, bottom: number, y: (value: number) => number): void {
+  if (plot.moment !== null) {
+    const x = Math.round(xOf(plot, plot.moment));
+    context.fillStyle = plot.inks.accent;
+    context.fillRect(Math.min(plot.width - 2, Math.max(0, x - 1)), TOP - 4, 2, bottom - TOP + 4);
+  }
+  if (plot.hovered) {
+    const t = plot.series.times[plot.hovered.index] ?? 0;
+    const x = Math.round(xOf(plot, t)) + 0.5;
+    context.strokeStyle = plot.inks.text;
+    context.globalAlpha = 0.5;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, TOP - 6);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.globalAlpha = 1;
+    context.fillStyle = plot.inks.text;
+    context.beginPath();
+    context.arc(x, y(plot.series.total.values[plot.hovered.index] ?? 0), 3, 0, 2 * Math.PI);
+    context.fill();
+  }
+}

@@ -1,0 +1,114 @@
+import type { JSX } from "preact";
+import type { GroupLine, Series } from "../api/types";
+import { printable } from "../format";
+import { GROUPS, MEASURES, state, update } from "../state/state";
+import { Chip, Explain, IconButton, Select } from "../widgets/controls";
+import { groupName } from "./layers";
+import { MEASURE_HELP, MEASURE_NAMES, spanText } from "./scale";
+
+const SPLIT_NAMES: Record<(typeof GROUPS)[number] | "none", string> = {
+  function: "function",
+  site: "line of source",
+  file: "file",
+  module: "module",
+  domain: "domain",
+  size: "block size",
+  age: "lifetime",
+  none: "nothing",
+};
+
+/** What is drawn, how it is split, and what the layers are. */
+export function TimelineBar(props: {
+  series: Series | null;
+  colours: { fills: string[]; other: string };
+  hovered: number;
+  isLive: boolean;
+  onHover: (layer: number) => void;
+  onPick: (group: GroupLine) => void;
+}): JSX.Element {
+  const now = state.value;
+  const splits = props.isLive ? [...GROUPS, "none" as const] : GROUPS.filter((one) => one !== "size" && one !== "age");
+  return (
+    <div class="timeline-bar">
+      <Select
+        label="Measure"
+        value={now.measure}
+        options={MEASURES.map((value) => ({ value, text: MEASURE_NAMES[value] }))}
+        onChange={(measure) => update({ measure })}
+      />
+      <Explain>{MEASURE_HELP[now.measure]}</Explain>
+      <Select
+        label="by"
+        value={now.split}
+        options={splits.map((value) => ({ value, text: SPLIT_NAMES[value] }))}
+        onChange={(split) => update({ split, callers: [] })}
+      />
+      {now.callers.length > 0 && (
+        <nav class="crumbs" aria-label="Callers">
+          <button type="button" onClick={() => update({ callers: [] })}>
+            all
+          </button>
+          {now.callers.map((name, place) => (
+            <button
+              key={place}
+              type="button"
+              disabled={place === now.callers.length - 1}
+              onClick={() => update({ callers: now.callers.slice(0, place + 1) })}
+            >
+              {printable(name)}
+            </button>
+          ))}
+          <span>called by</span>
+        </nav>
+      )}
+      {now.zoom && (
+        <Chip kind="zoomed to" text={spanText(now.zoom.from, now.zoom.to)} onRemove={() => update({ zoom: null })} />
+      )}
+      <ul class="layers" aria-label="Layers">
+        {props.series?.groups.map((group, layer) => (
+          <li key={layer}>
+            <button
+              type="button"
+              class={layer === props.hovered ? "is-hovered" : ""}
+              onMouseEnter={() => props.onHover(layer)}
+              onMouseLeave={() => props.onHover(-1)}
+              onClick={() => props.onPick(group)}
+            >
+              <i
+                class="dot"
+                style={{
+                  background: group.is_other
+                    ? props.colours.other
+                    : props.colours.fills[layer % props.colours.fills.length],
+                }}
+              />
+              {groupName(group)}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <IconButton
+        icon="zoom"
+        text={now.zoom ? "Zoom out" : "Zoom to the window"}
+        isDisabled={!props.isLive || (!now.zoom && !now.window)}
+        onClick={() => update({ zoom: now.zoom ? null : now.window })}
+      />
+      <Select
+        label="Time"
+        value={now.clock}
+        options={[
+          { value: "elapsed", text: "elapsed" },
+          { value: "utc", text: "UTC" },
+          { value: "local", text: "local" },
+        ]}
+        onChange={(clock) => update({ clock })}
+      />
+      <IconButton
+        icon={now.folded ? "right" : "down"}
+        text={now.folded ? "Show the timeline" : "Fold the timeline away"}
+        hint="b"
+        onClick={() => update({ folded: !now.folded })}
+      />
+    </div>
+  );
+}

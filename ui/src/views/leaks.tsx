@@ -1,0 +1,153 @@
+// What grows and never dies.
+
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { Leak, Leaks } from "../api/types";
+import { bytes, count, estimatedBytes, estimatedChange, seconds } from "../format";
+import { functionMenu } from "../flame/actions";
+import { useKeys } from "../keys";
+import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { patternOf } from "../state/patterns";
+import { leaksQuestion } from "../state/questions";
+import { state, update } from "../state/state";
+import { Empty, Select } from "../widgets/controls";
+import { openMenu } from "../widgets/menu";
+import { Problem } from "../widgets/problem";
+import { Spark } from "../widgets/spark";
+import { tipOn } from "../widgets/tip";
+import { Name } from "./table";
+
+const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
+  linear: { text: "linear", help: "Grows all the time: a leak, if ever there was one." },
+  bounded: { text: "bounded", help: "Grew and then stopped: a cache that is full, or a table that is loaded." },
+  burst: { text: "burst", help: "Grew at once and stayed." },
+  periodic: { text: "periodic", help: "Grows and shrinks again and again." },
+  irregular: { text: "irregular", help: "Grows, but in no way that has a name." },
+  unclear: { text: "unclear", help: "Too few samples to tell how it grows." },
+};
+
+export function LeaksView(): JSX.Element {
+  const now = state.value;
+  const isLive = currentSource().isLive;
+  const answer = useAnswer<Leaks>(leaksQuestion(now));
+  const { data, error, isStale } = answer;
+  const [selected, setSelected] = useState(-1);
+  const list = useRef<HTMLDivElement>(null);
+  const isFrames = now.leaksBy !== "module";
+
+  const rows = data?.rows ?? [];
+  const show = (row: Leak | undefined) =>
+    row && isFrames && update({ view: "flame", live: "end", focus: [patternOf(row.label.name)], node: "" });
+  const move = (to: number) => {
+    const row = Math.max(0, Math.min(rows.length - 1, to));
+    setSelected(row);
+    list.current?.children[row + 1]?.scrollIntoView({ block: "nearest" });
+  };
+  useKeys("Leaks", [
+    { key: "ArrowDown", does: "down a row", run: () => move(selected + 1) },
+    { key: "ArrowUp", does: "up a row", run: () => move(selected - 1) },
+    { key: "Enter", does: "show who calls the selected function", run: () => show(rows[selected]) },
+  ]);
+
+  if (error && isFatal(answer)) return <Problem error={error} />;
+  if (!data) return <div class="view" />;
+  return (
+    <div class={`view ${isStale ? "stale" : ""}`}>
+      <div class="toolbar">
+        <Select
+          label="A row is a"
+          value={now.leaksBy}
+          options={[
+            { value: "site", text: "line of source" },
+            { value: "function", text: "function" },
+            { value: "module", text: "module" },
+          ]}
+          onChange={(leaksBy) => update({ leaksBy })}
+        />
+        <p class="leak-text">
+          <b>{estimatedBytes(data.retained.bytes)}</b> at the end is older than {seconds(data.min_age)}; since half-way
+          that changed by <b>{estimatedChange(data.growth)}</b>.{" "}
+          <span class="muted">
+            A leak here: more memory older than {seconds(data.min_age)} ({(100 * data.tail).toFixed(0)} % of the run) at
+            the end than half-way, by more than the error of the difference.
+          </span>
+        </p>
+      </div>
+      {rows.length === 0 ? (
+        <Empty title="Nothing grows">
+          {data.steady_groups > 0
+            ? `${count(data.steady_groups)} ${data.steady_groups === 1 ? "place keeps" : "places keep"} ${bytes(data.steady.bytes.value)} of old memory, but not more and more.`
+            : "No old memory is kept."}
+        </Empty>
+      ) : (
+        <div class="leaks" ref={list} role="table" aria-label="Leaks">
+          <div class="leak leak-head" role="row">
+            <span role="columnheader" class="number">
+              Growth
+            </span>
+            <span role="columnheader" class="number">
+              Per second
+            </span>
+            <span role="columnheader" class="number">
+              Kept at end
+            </span>
+            <span role="columnheader">Live over time</span>
+            <span role="columnheader">Shape</span>
+            <span role="columnheader">{now.leaksBy === "site" ? "Line of source" : now.leaksBy}</span>
+          </div>
+          {rows.map((row, k) => (
+            <div
+              key={k}
+              class={`leak ${k === selected ? "is-selected" : ""}`}
+              role="row"
+              aria-selected={k === selected}
+              onClick={() => setSelected(k)}
+              onDblClick={() => show(row)}
+              onContextMenu={(event) => {
+                if (!isFrames) return;
+                event.preventDefault();
+                setSelected(k);
+                openMenu(
+                  event.clientX,
+                  event.clientY,
+                  [
+                    { text: "Who calls it, of what is left at the end", hint: "Enter", run: () => show(row) },
+                    "line",
+                    ...functionMenu({ label: row.label, kind: "call" }, isLive),
+                  ],
+                  row.label.name,
+                );
+              }}
+            >
+              <span role="cell" class="number">
+                {estimatedChange(row.growth)}
+              </span>
+              <span role="cell" class="number muted">
+                {bytes(row.growth_per_second)}/s
+              </span>
+              <span role="cell" class="number">
+                {bytes(row.retained.bytes.value)}
+              </span>
+              <span role="cell">
+                <Spark values={row.live} width={190} height={30} />
+              </span>
+              <span role="cell">
+                <span class={`badge shape-${row.shape}`} {...tipOn(SHAPES[row.shape].help)}>
+                  {SHAPES[row.shape].text}
+                </span>
+              </span>
+              <Name label={row.label} />
+            </div>
+          ))}
+          {(data.hidden_rows > 0 || data.steady_groups > 0) && (
+            <p class="leak-rest muted">
+              {data.hidden_rows > 0 && `${count(data.hidden_rows)} more grow less. `}
+              {data.steady_groups > 0 &&
+                `${count(data.steady_groups)} more keep ${bytes(data.steady.bytes.value)} of old memory and do not grow.`}
+            </p>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,294 @@
+// The table: who allocates, flat, in any order.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Hotspot, Hotspots, Label } from "../api/types";
+import { bytes, count, percent, printable } from "../format";
+import { ACTIONS, act, functionMenu } from "../flame/actions";
+import { matcher } from "../flame/search";
+import { useKeys } from "../keys";
+import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { growthQuestion, tableQuestion } from "../state/questions";
+import { GROUPS, type State, state, update } from "../state/state";
+import { copy, Empty, Select } from "../widgets/controls";
+import { Icon } from "../widgets/icons";
+import { openMenu, openMenuBelow } from "../widgets/menu";
+import { Problem } from "../widgets/problem";
+import { SearchBox } from "../widgets/search-box";
+import { useSize } from "../widgets/size";
+import { Spark } from "../widgets/spark";
+import { tipOn } from "../widgets/tip";
+import { VirtualRows } from "../widgets/virtual";
+import { type Column, columns, exported, sorted } from "./columns";
+
+const BY_NAMES: Record<State["by"], string> = {
+  function: "function",
+  site: "line of source",
+  file: "file",
+  module: "module",
+  domain: "domain",
+  size: "block size",
+  age: "lifetime",
+};
+
+export function TableView(): JSX.Element {
+  const now = state.value;
+  const isLive = currentSource().isLive;
+  const answer = useAnswer<Hotspots>(tableQuestion(isLive ? now : { ...now, hide: [] }));
+  const { data, error, isStale } = answer;
+  // What is alive at a moment is a tent around it; growth is about all times.
+  const growth = useAnswer<Hotspots>(growthQuestion(isLive ? now : { ...now, hide: [] })).data;
+  const growthOf = useMemo(() => new Map(growth?.rows.map((row) => [nameOf(row.label), row.growth])), [growth]);
+  const [selected, setSelected] = useState(-1);
+  const filter = useRef<HTMLInputElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const { width } = useSize(box);
+
+  const all = useMemo(() => (data ? columns(now, data) : []), [data, now.live]);
+  const rows = useMemo(() => {
+    if (!data) return [];
+    const matches = matcher(now.rows);
+    const chosen = matches ? data.rows.filter((row) => matches(row.label)) : data.rows;
+    return sorted(chosen, all, now.sort, now.ascending);
+  }, [data, all, now.rows, now.sort, now.ascending]);
+  useEffect(() => setSelected(-1), [data, now.sort, now.ascending, now.rows]);
+
+  const isFrames = now.by === "function" || now.by === "site";
+  const chosen = rows[selected];
+  useKeys("Table", [
+    { key: "ArrowDown", does: "down a row", run: () => setSelected(Math.min(rows.length - 1, selected + 1)) },
+    { key: "ArrowUp", does: "up a row", run: () => setSelected(Math.max(0, selected - 1)) },
+    { key: "j", does: "down a row", run: () => setSelected(Math.min(rows.length - 1, selected + 1)) },
+    { key: "k", does: "up a row", run: () => setSelected(Math.max(0, selected - 1)) },
+    {
+      key: "Enter",
+      does: "show the selected function in the flame graph",
+      run: () => chosen && isFrames && focus(chosen),
+    },
+    ...ACTIONS.filter((action) => !action.needsEngine || isLive).map((action) => ({
+      key: action.key,
+      does: action.text.toLowerCase(),
+      run: () => {
+        if (chosen && isFrames) act(action, chosen.label.name);
+      },
+    })),
+    { key: "/", does: "filter the rows", run: () => filter.current?.focus() },
+    {
+      key: "Escape",
+      does: "show all rows",
+      run: () => {
+        filter.current?.blur();
+        update({ rows: "" });
+      },
+    },
+  ]);
+
+  // The name needs room; what matters least goes first.
+  const hasSpark = width > 900;
+  const shown = all.filter((column) => column.rank <= (width > 1050 ? 4 : width > 860 ? 3 : width > 640 ? 2 : 1));
+  const template = [
+    ...shown.map((column) => column.width),
+    ...(hasSpark ? ["112px"] : []),
+    "minmax(180px, 2.2fr)",
+  ].join(" ");
+  const allRows = data ? data.rows.length + data.hidden_rows : 0;
+  const rest = data && data.hidden_rows > 0 && now.rows === "" ? data : null;
+
+  const sortBy = (name: State["sort"]) =>
+    update(now.sort === name ? { ascending: !now.ascending } : { sort: name, ascending: false });
+
+  return (
+    <div class="view">
+      <div class="toolbar">
+        <Select
+          label="A row is a"
+          value={now.by}
+          options={GROUPS.filter((by) => isLive || ["function", "site", "file", "module"].includes(by)).map(
+            (value) => ({ value, text: BY_NAMES[value] }),
+          )}
+          onChange={(by) => update({ by })}
+        />
+        <span class="muted">
+          {data &&
+            (rows.length < allRows ? `${count(rows.length)} of ${count(allRows)} rows` : `${count(allRows)} rows`)}
+        </span>
+        <span class="spring" />
+        <SearchBox
+          box={filter}
+          placeholder="Filter rows"
+          label="Filter the rows"
+          value={now.rows}
+          onInput={(rows) => update({ rows }, "rows")}
+        />
+        <button
+          type="button"
+          class="button"
+          onClick={(event) =>
+            openMenuBelow(event, [
+              { text: "As text", run: () => void copy(exported(rows, shown, "text"), "the table") },
+              { text: "As CSV", run: () => void copy(exported(rows, all, "csv"), "the table as CSV") },
+              { text: "As JSON", run: () => void copy(exported(rows, all, "json"), "the table as JSON") },
+            ])
+          }
+        >
+          <Icon name="copy" /> Copy
+        </button>
+      </div>
+      {error && isFatal(answer) ? (
+        <Problem error={error} />
+      ) : (
+        <div class={`table-box ${isStale ? "stale" : ""}`} ref={box} style={{ "--columns": template }}>
+          {data && (
+            <VirtualRows
+              count={rows.length + (rest ? 1 : 0)}
+              selected={selected}
+              role="table"
+              label="Hotspots"
+              head={
+                <>
+                  {shown.map((column) => (
+                    <Head key={column.name} column={column} sort={now.sort} ascending={now.ascending} onSort={sortBy} />
+                  ))}
+                  {hasSpark && (
+                    <span
+                      role="columnheader"
+                      class="head-spark"
+                      {...tipOn(
+                        <div class="tip-text">
+                          Its live memory from the start of the trace to the end, each curve on its own scale.
+                        </div>,
+                      )}
+                    >
+                      Live over time
+                    </span>
+                  )}
+                  <span
+                    role="columnheader"
+                    class="head-name"
+                    aria-sort={now.sort === "name" ? (now.ascending ? "ascending" : "descending") : "none"}
+                  >
+                    <button type="button" onClick={() => sortBy("name")}>
+                      {BY_NAMES[now.by][0]?.toUpperCase()}
+                      {BY_NAMES[now.by].slice(1)} {now.sort === "name" && <Arrow ascending={now.ascending} />}
+                    </button>
+                  </span>
+                </>
+              }
+              row={(index) => {
+                const row = rows[index];
+                if (!row) return <Rest key="rest" data={data} columns={shown} hasSpark={hasSpark} />;
+                return (
+                  <div
+                    key={index}
+                    class={`row ${index === selected ? "is-selected" : ""}`}
+                    role="row"
+                    aria-rowindex={index + 1}
+                    aria-selected={index === selected}
+                    onClick={() => setSelected(index)}
+                    onDblClick={() => isFrames && focus(row)}
+                    onContextMenu={(event) => {
+                      event.preventDefault();
+                      setSelected(index);
+                      if (isFrames)
+                        openMenu(
+                          event.clientX,
+                          event.clientY,
+                          functionMenu({ label: row.label, kind: "call" }, isLive),
+                          row.label.name,
+                        );
+                    }}
+                  >
+                    {shown.map((column) => (
+                      <span key={column.name} class="number" role="cell">
+                        {column.cell(row, data)}
+                      </span>
+                    ))}
+                    {hasSpark && (
+                      <span role="cell" class="cell-spark">
+                        <Spark values={growthOf.get(nameOf(row.label)) ?? row.growth} />
+                      </span>
+                    )}
+                    <Name label={row.label} isNoise={row.is_noise} />
+                  </div>
+                );
+              }}
+            />
+          )}
+          {data && data.rows.length === 0 && <Empty title="Nothing here">No sampled block is in this selection.</Empty>}
+          {data && data.rows.length > 0 && rows.length === 0 && <Empty title="No row has this in its name" />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function focus(row: Hotspot): void {
+  const action = ACTIONS[0];
+  if (action) act(action, row.label.name);
+}
+
+function nameOf(label: Label): string {
+  return `${label.name}\0${label.place ?? ""}`;
+}
+
+function Head(props: {
+  column: Column;
+  sort: State["sort"];
+  ascending: boolean;
+  onSort: (name: State["sort"]) => void;
+}): JSX.Element {
+  const { column } = props;
+  const isSorted = props.sort === column.name;
+  return (
+    <span
+      role="columnheader"
+      class="number"
+      aria-sort={isSorted ? (props.ascending ? "ascending" : "descending") : "none"}
+    >
+      <button
+        type="button"
+        onClick={() => props.onSort(column.name)}
+        {...tipOn(<div class="tip-text">{column.help}</div>)}
+      >
+        {isSorted && <Arrow ascending={props.ascending} />} {column.title}
+      </button>
+    </span>
+  );
+}
+
+function Arrow({ ascending }: { ascending: boolean }): JSX.Element {
+  return <span class="sort-arrow">{ascending ? "↑" : "↓"}</span>;
+}
+
+export function Name({ label, isNoise = false }: { label: Label; isNoise?: boolean }): JSX.Element {
+  return (
+    <span role="cell" class={`name ${isNoise ? "is-noise" : ""}`}>
+      {printable(label.name)}
+      {label.place && <span class="place">{printable(label.place)}</span>}
+    </span>
+  );
+}
+
+/** What is not listed: never left out. */
+function Rest(props: { data: Hotspots; columns: readonly Column[]; hasSpark: boolean }): JSX.Element {
+  const { hidden, hidden_rows, total } = props.data;
+  const amounts: Partial<Record<State["sort"], string>> = {
+    peak: bytes(hidden.live_at_peak.bytes.value),
+    end: bytes(hidden.live_at_end.bytes.value),
+  };
+  return (
+    <div class="row is-rest" role="row">
+      {props.columns.map((column) => (
+        <span key={column.name} class="number" role="cell">
+          {column.name === "own"
+            ? `${bytes(hidden.allocated.bytes.value)}  ${percent(hidden.allocated.bytes.value, total.allocated.bytes.value)}`
+            : (amounts[column.name] ?? "")}
+        </span>
+      ))}
+      {props.hasSpark && <span role="cell" />}
+      <span role="cell" class="name">
+        other ({count(hidden_rows)})
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+import type { JSX } from "preact";
+import type { ApiError } from "../api/source";
+import { viewCommand } from "../state/command";
+import { copy } from "./controls";
+
+/** Says why there is no answer, and what to do. */
+export function Problem({ error }: { error: ApiError }): JSX.Element {
+  if (error.body.code === "not_in_report") {
+    const command = viewCommand();
+    return (
+      <div class="empty">
+        <p class="empty-title">
+          A report file has the usual questions with their answers, and this is not one of them.
+        </p>
+        <p>With the trace at hand, this prints it:</p>
+        <button type="button" class="command" onClick={() => void copy(command, "the command")}>
+          {command}
+        </button>
+      </div>
+    );
+  }
+  // An error in the query is shown where the query is.
+  if (error.body.parameter === "where" && error.body.span) {
+    return (
+      <div class="empty">
+        <p class="empty-title">The filter is not understood yet.</p>
+      </div>
+    );
+  }
+  return (
+    <div class="empty" role="alert">
+      <p class="empty-title">{error.message}</p>
+      {error.body.expected && <p>{error.body.expected}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+// One tooltip for the whole page, with real content, kept inside the window.
+
+import { signal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+
+interface Tip {
+  x: number;
+  y: number;
+  content: ComponentChildren;
+}
+
+const tip = signal<Tip | null>(null);
+
+/** Shows something beside a point of the window. */
+export function showTip(x: number, y: number, content: ComponentChildren): void {
+  tip.value = { x, y, content };
+}
+
+export function hideTip(): void {
+  tip.value = null;
+}
+
+export function TipLayer(): JSX.Element | null {
+  const box = useRef<HTMLDivElement>(null);
+  const shown = tip.value;
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || !shown) return;
+    const { width, height } = element.getBoundingClientRect();
+    const room = { x: document.documentElement.clientWidth, y: document.documentElement.clientHeight };
+    const x = shown.x + 14 + width > room.x ? Math.max(4, shown.x - 14 - width) : shown.x + 14;
+    const y = shown.y + 16 + height > room.y ? Math.max(4, shown.y - 10 - height) : shown.y + 16;
+    element.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
+  });
+  if (!shown) return null;
+  return (
+    <div class="tip" ref={box} role="tooltip">
+      {shown.content}
+    </div>
+  );
+}
+
+/** What an element needs to explain itself when it is pointed at or reached with the keyboard. */
+export function tipOn(
+  content: ComponentChildren,
+): Record<"onMouseEnter" | "onFocus" | "onMouseLeave" | "onBlur", (event: Event) => void> {
+  const beside = (event: Event) => {
+    const { left, bottom } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    showTip(left - 10, bottom - 8, content);
+  };
+  return { onMouseEnter: beside, onFocus: beside, onMouseLeave: hideTip, onBlur: hideTip };
+}

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { clausesOf, patternOf, quoted, withClause } from "../src/state/patterns";
+
+test("a clause is joined so that it binds to the whole query", () => {
+  assert.equal(withClause("", "promoted"), "promoted");
+  assert.equal(withClause("size > 1k", "promoted"), "size > 1k and promoted");
+  assert.equal(withClause("size > 1k or promoted", "live at end"), "(size > 1k or promoted) and live at end");
+  assert.equal(withClause("(a or b)", "c"), "(a or b) and c");
+});
+
+test("an `or` in a name is not one", () => {
+  assert.equal(withClause('inside "a or b"', "c"), 'inside "a or b" and c');
+  assert.equal(withClause("inside / or /", "c"), "inside / or / and c");
+});
+
+test("names become patterns that match them", () => {
+  assert.equal(patternOf("A.f"), "A.f");
+  assert.equal(patternOf("/usr/x"), "?usr/x");
+  assert.equal(quoted('a"b'), '"a?b"');
+});
+
+test("a query is taken apart where all of its parts must hold", () => {
+  assert.deepEqual(clausesOf('inside "a and b" and (x or y) and not z'), ['inside "a and b"', "(x or y)", "not z"]);
+  assert.deepEqual(clausesOf("a or b and c"), ["a or b and c"]);
+  assert.deepEqual(clausesOf("(a and b)"), ["(a and b)"]);
+  assert.deepEqual(clausesOf("  "), []);
+});

@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseState, printState, type State } from "../src/state/state";
+
+test("the first look has an empty address", () => {
+  assert.equal(printState(parseState("")), "");
+});
+
+test("an address keeps everything that was chosen", () => {
+  const chosen: State = {
+    ...parseState(""),
+    view: "tree",
+    live: 12.5,
+    where: 'inside "A&b=c #1" and size > 2k',
+    window: { from: 0.25, to: 1e-3 + 1 },
+    windowOf: "collected",
+    estimator: "count",
+    unit: "blocks",
+    measure: "promotion-rate",
+    split: "none",
+    callers: ["a", "b"],
+    zoom: { from: 0, to: 0.000002 },
+    clock: "local",
+    folded: true,
+    direction: "up",
+    shape: "flame",
+    frames: "file",
+    focus: ["x;y", "ü"],
+    hide: ["Stdlib.*"],
+    recursion: true,
+    lines: true,
+    colour: "growth",
+    order: "name",
+    node: "c.1x2",
+    search: "/a b/",
+    treeDirection: "down",
+    by: "age",
+    sort: "life",
+    ascending: true,
+    rows: "map",
+    logHeights: true,
+    leaksBy: "module",
+    before: { from: 0, to: 1 },
+    after: { from: 1, to: 2 },
+    of: "end",
+    diffBy: "site",
+    realOnly: true,
+  };
+  for (const name of Object.keys(chosen) as (keyof State)[]) {
+    assert.notDeepEqual(
+      chosen[name],
+      parseState("")[name],
+      `${name} is to be tried with something else than its default`,
+    );
+  }
+  assert.deepEqual(parseState(`#${printState(chosen)}`), chosen);
+});
+
+test("what an address has wrong is as by default", () => {
+  const wrong = "#view=nothing&live=-3&window=5..1&zoom=a..b&sort=__proto__&live=x&before=0..Infinity&measure=";
+  assert.deepEqual(parseState(wrong), parseState(""));
+});
+
+test("a moment can be a name or a time", () => {
+  assert.equal(parseState("#live=end").live, "end");
+  assert.equal(parseState("#live=0").live, 0);
+  assert.equal(parseState("#live=").live, "peak");
+});

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Series } from "../src/api/types";
+import { indexAt, largest, layerAt, stack, timeOf, xOf } from "../src/timeline/draw";
+import { measured, niceStep, tickTime, timeTicks, valueTicks, wallTime } from "../src/timeline/scale";
+import { snapped } from "../src/timeline/snap";
+
+test("steps are 1, 2 or 5 of a power of ten", () => {
+  assert.equal(niceStep(0.3), 0.5);
+  assert.equal(niceStep(7), 10);
+  assert.equal(niceStep(20), 20);
+  assert.equal(niceStep(0), 1);
+});
+
+test("times beyond a second are in steps of clocks", () => {
+  assert.deepEqual(timeTicks(0, 60, 5), [0, 15, 30, 45, 60]);
+  assert.deepEqual(timeTicks(0, 7200, 4), [0, 1800, 3600, 5400, 7200]);
+  assert.deepEqual(timeTicks(0.01, 0.05, 5), [0.01, 0.02, 0.03, 0.04, 0.05]);
+});
+
+test("ticks are written so that they can be told apart", () => {
+  assert.equal(tickTime(0.0125, 0.0025), "12.5 ms");
+  assert.equal(tickTime(1.25, 0.25), "1.25 s");
+  assert.equal(tickTime(75, 15), "1:15");
+  assert.equal(tickTime(3661, 60), "1:01:01");
+  assert.equal(tickTime(0.00045, 0.00005), "450 µs");
+});
+
+test("the time of day counts from the start of the trace", () => {
+  const start = Date.UTC(2026, 10, 15, 23, 59, 59) * 1000;
+  assert.equal(wallTime(start, 2, 1, false), "00:00:01");
+  assert.equal(wallTime(start, 0.25, 0.01, false), "23:59:59.250");
+});
+
+test("values are round in the unit they are written in", () => {
+  assert.deepEqual(valueTicks("live-bytes", 5 * 2 ** 20, 4), [0, 2 * 2 ** 20, 4 * 2 ** 20]);
+  assert.deepEqual(valueTicks("live-blocks", 5000, 4), [0, 2000, 4000]);
+  assert.equal(measured("allocation-rate", 2048), "2 KiB/s");
+  assert.deepEqual(valueTicks("live-bytes", 0, 4), [0]);
+});
+
+const line = (values: number[], high = values) => ({ values, low: values, high });
+const SERIES = {
+  times: [1, 2, 3],
+  total: line([5, 7, 2], [5, 9, 7]),
+  groups: [
+    { ...line([4, 4, 1]), label: { name: "a" }, is_other: false },
+    { ...line([1, 3, 1]), label: { name: "other (3)" }, is_other: true },
+  ],
+} as unknown as Series;
+
+test("layers stand on each other, and no peak is lost", () => {
+  const tops = stack(SERIES);
+  assert.deepEqual(
+    tops.map((top) => [...top]),
+    [
+      [4, 4, 1],
+      [5, 7, 2],
+    ],
+  );
+  assert.equal(largest(SERIES, null), 9);
+  assert.equal(layerAt(tops, 1, 3), 0);
+  assert.equal(layerAt(tops, 1, 6), 1);
+  assert.equal(layerAt(tops, 1, 8), -1);
+});
+
+test("times and places belong together", () => {
+  const frame = { range: { from: 10, to: 20 }, width: 100 };
+  assert.equal(xOf(frame, 15), 50);
+  assert.equal(timeOf(frame, 50), 15);
+  assert.equal(timeOf(frame, -5), 10);
+  assert.equal(indexAt(SERIES.times, 1.5), 1);
+  assert.equal(indexAt(SERIES.times, 99), 2);
+});
+
+test("windows of a report file are between its slices, and never empty", () => {
+  const slices = [0, 1, 2, 3];
+  assert.deepEqual(snapped({ from: 0.4, to: 2.7 }, slices), { from: 0, to: 3 });
+  assert.deepEqual(snapped({ from: 1.1, to: 1.2 }, slices), { from: 1, to: 2 });
+  assert.deepEqual(snapped({ from: 2.9, to: 2.95 }, slices), { from: 2, to: 3 });
+  assert.deepEqual(snapped({ from: 0.1, to: 0.2 }, slices), { from: 0, to: 1 });
+});
+
+test("other windows are exact to the microsecond, and never empty", () => {
+  assert.deepEqual(snapped({ from: 0.10000049, to: 0.10000049 }, null), { from: 0.1, to: 0.100001 });
+});
