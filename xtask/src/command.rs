@@ -62,11 +62,6 @@ impl Run {
         self
     }
 
-    pub(crate) fn quiet(mut self) -> Self {
-        self.command.stdout(Stdio::null());
-        self
-    }
-
     /// In another folder than the project's.
     pub(crate) fn folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);

@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod browser;
 mod command;
 mod consumers;
 mod fuzz;
@@ -23,8 +24,9 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test      set up what is missing, then check everything: format, lints, tests, docs,
-            fuzz targets, exports in the programs that they are for, and what the README
-            promises
+            fuzz targets, exports in the programs that they are for, the viewer in a
+            browser, and what the README promises
+  browser   check the viewer's page, and the built program in a browser
   fuzz [S]  run each fuzz target for S seconds (60 if not given)
   bench [TRACE]
             speed of reading, writing and dumping, and instruction counts
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
+        ["browser"] => browser::check(),
         ["fuzz"] => fuzz::run(60, None),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds, None),

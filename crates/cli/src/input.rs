@@ -1,7 +1,7 @@
 //! The trace that a command is given.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -27,13 +27,17 @@ impl Input {
     /// Opens the trace.
     pub(crate) fn open(&self, options: Options) -> anyhow::Result<Reader<ByteSource>> {
         let options = options.strict(self.strict);
+        Reader::from_source(self.bytes()?, options).map_err(|error| self.error(error))
+    }
+
+    /// Opens the file itself, compressed as it may be.
+    pub(crate) fn bytes(&self) -> anyhow::Result<Watched<Box<dyn Read + Send>>> {
         let name = self.name();
         if self.is_stdin() {
             if io::stdin().is_terminal() {
                 anyhow::bail!("standard input is a terminal; pipe a trace into it, or give a file");
             }
-            return Reader::from_source(Watched::new(io::stdin(), None), options)
-                .map_err(|error| self.error(error));
+            return Ok(Watched::new(Box::new(io::stdin()), None));
         }
         // A program that was killed may have left the end of its trace beside it.
         if let Err(error) = heapline_recorder::tail::finish_if_dead(&self.trace) {
@@ -47,7 +51,7 @@ impl Input {
             anyhow::bail!("{name} is a folder; a trace is a file, usually named *.ctf");
         }
         let size = metadata.is_file().then_some(metadata.len());
-        Reader::from_source(Watched::new(file, size), options).map_err(|error| self.error(error))
+        Ok(Watched::new(Box::new(file), size))
     }
 
     /// The size of the file, compressed as it may be; none for pipes.

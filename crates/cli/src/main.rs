@@ -10,6 +10,7 @@ mod input;
 mod output;
 mod progress;
 mod question;
+mod reopen;
 mod unfinished;
 mod units;
 

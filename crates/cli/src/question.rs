@@ -193,14 +193,7 @@ impl Look {
 
 /// `Parser.*` or `/regex/`.
 pub(crate) fn pattern(text: &str) -> anyhow::Result<Pattern> {
-    let regex = text
-        .strip_prefix('/')
-        .and_then(|rest| rest.strip_suffix("/i").or(rest.strip_suffix('/')));
-    match regex {
-        Some(regex) => Pattern::regex(regex, text.ends_with('i'))
-            .with_context(|| format!("{text} is not a regular expression")),
-        None => Ok(Pattern::glob(text)),
-    }
+    Pattern::parse(text).with_context(|| format!("{text} is not a regular expression"))
 }
 
 /// What blocks are put together by.

@@ -1,6 +1,6 @@
 //! Amounts as people read them.
 
-use heapline_profile::{Estimate, Label};
+use heapline_profile::{Estimate, Label, query};
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -103,14 +103,7 @@ pub(crate) fn duration_or_longer(known: Option<f64>, run: f64) -> String {
 
 /// Reads a share such as `1%` or `0.01`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.trim().strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text.trim(), 1.0),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(number) if (0.0..=scale).contains(&number) => Ok(number / scale),
-        _ => Err("a share is from 0% to 100%".to_owned()),
-    }
+    query::share(text).ok_or_else(|| "a share is from 0% to 100%".to_owned())
 }
 
 /// A whole number with its digits in groups: `7,353,975`.

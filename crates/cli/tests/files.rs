@@ -301,7 +301,7 @@ fn every_command_has_a_manual_page_and_completions() {
 
 #[test]
 fn the_demo_shows_its_trace_and_hands_it_out() {
-    let shown = String::from_utf8(run(&["demo"]).stdout).unwrap();
+    let shown = String::from_utf8(run(&["demo", "--text"]).stdout).unwrap();
     assert!(
         shown.contains("2,787 sampled blocks") && shown.contains("heapline demo --trace > mix.ctf"),
         "{shown}"

@@ -7,9 +7,10 @@ use anstyle::Style;
 use anyhow::Context;
 use clap::ValueEnum;
 use heapline_profile::query::Window;
-use heapline_profile::reports::{self, Diff, DiffOptions, FileChange, Normalise};
+use heapline_profile::reports::{
+    self, Compared, DiffOptions, FileChange, NamedDiff, Normalise, WindowError,
+};
 use heapline_profile::{Profile, Scope};
-use serde::Serialize;
 
 use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table};
 use crate::input::Input;
@@ -93,12 +94,11 @@ enum Of {
 }
 
 impl Of {
-    /// The part of a whole trace that is compared.
-    fn part(self, scope: Scope<'_>) -> Scope<'_> {
+    fn compared(self) -> Compared {
         match self {
-            Self::Allocated => scope,
-            Self::Peak => scope.at_peak(),
-            Self::End => scope.at_end(),
+            Self::Allocated => Compared::Allocated,
+            Self::Peak => Compared::Peak,
+            Self::End => Compared::End,
         }
     }
 }
@@ -115,15 +115,6 @@ enum Per {
 enum Compat {
     /// `prof_spacetime` compare: words and blocks alive at the end, and words allocated, per file
     ProfSpacetime,
-}
-
-/// The names of the two sides, for a reader who has only the JSON.
-#[derive(Serialize)]
-struct Named {
-    before_name: String,
-    after_name: String,
-    #[serde(flatten)]
-    diff: Diff,
 }
 
 impl Args {
@@ -167,7 +158,8 @@ impl Args {
             self.before.display().to_string(),
             path.display().to_string(),
         ];
-        let (before, after) = (self.of.part(before), self.of.part(after));
+        let of = self.of.compared();
+        let (before, after) = (of.of_trace(before), of.of_trace(after));
         self.print(&before, &after, scale, names)
     }
 
@@ -179,21 +171,15 @@ impl Args {
         let (before, after) = (window(before)?, window(after)?);
         let scope = self.filter.scope(profile)?;
         let side = |window: &Window| {
-            let (from, to) = window.moments(profile, scope.estimator());
-            if from >= to {
-                anyhow::bail!(
-                    "nothing happens in the window {}; the run lasts {}",
-                    window.text(),
-                    seconds(profile.duration())
-                );
-            }
-            match self.of {
-                Of::Allocated => Ok(scope.allocated_in((from, to))),
-                Of::End => Ok(scope.live_at(to)),
-                Of::Peak => anyhow::bail!(
+            let side = self.of.compared().of_window(&scope, window);
+            side.map_err(|error| match error {
+                WindowError::Empty(_) => {
+                    anyhow::anyhow!("{error}; the run lasts {}", seconds(profile.duration()))
+                }
+                WindowError::NoPeak => anyhow::anyhow!(
                     "a window has no peak of its own; --of end compares what is alive at its end"
                 ),
-            }
+            })
         };
         let names = [before.text().to_owned(), after.text().to_owned()];
         self.print(&side(&before)?, &side(&after)?, 1.0, names)
@@ -217,12 +203,9 @@ impl Args {
         };
         let mut diff = reports::diff(before, after, &options);
         if self.only_real {
-            let all = diff.rows.len();
-            diff.rows.retain(|row| row.change.is_real);
-            diff.rows.truncate(self.rows);
-            diff.hidden_rows = all - diff.rows.len();
+            diff = diff.only_real(self.rows);
         }
-        let report = Named {
+        let report = NamedDiff {
             before_name,
             after_name,
             diff,
@@ -230,7 +213,7 @@ impl Args {
         self.json.print(&report, |report| self.text(report))
     }
 
-    fn text(&self, report: &Named) -> String {
+    fn text(&self, report: &NamedDiff) -> String {
         let mut page = Page::default();
         let diff = &report.diff;
         let what = match self.of {

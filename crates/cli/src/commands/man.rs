@@ -14,8 +14,8 @@ Examples:
 pub(crate) struct Args {
     /// The command; without, the page is about all of them
     #[arg(value_parser = [
-        "summary", "hotspots", "tree", "flame", "series", "stats", "leaks", "diff", "check", "export",
-        "info", "dump", "cut", "demo", "completions",
+        "record", "view", "report", "summary", "hotspots", "tree", "flame", "series", "stats", "heatmap", "leaks",
+        "diff", "check", "export", "info", "dump", "cut", "demo", "completions",
     ])]
     command: Option<String>,
 }

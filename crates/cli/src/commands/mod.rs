@@ -9,15 +9,18 @@ mod diff;
 mod dump;
 mod export;
 mod flame;
+mod heatmap;
 mod hotspots;
 mod info;
 mod leaks;
 mod man;
 mod record;
+mod report;
 mod series;
 mod stats;
 mod summary;
 mod tree;
+mod view;
 
 use std::process::ExitCode;
 
@@ -47,12 +50,15 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::Args),
+    View(view::Args),
+    Report(report::Args),
     Summary(summary::Args),
     Hotspots(hotspots::Args),
     Tree(tree::Args),
     Flame(flame::Args),
     Series(series::Args),
     Stats(stats::Args),
+    Heatmap(heatmap::Args),
     Leaks(leaks::Args),
     Diff(diff::Args),
     Check(check::Args),
@@ -71,12 +77,15 @@ impl Cli {
         crate::draw::use_ascii(self.ascii);
         match self.command {
             Command::Record(args) => return args.run(),
+            Command::View(args) => args.run(),
+            Command::Report(args) => args.run(),
             Command::Summary(args) => args.run(),
             Command::Hotspots(args) => args.run(),
             Command::Tree(args) => args.run(),
             Command::Flame(args) => args.run(),
             Command::Series(args) => args.run(),
             Command::Stats(args) => args.run(),
+            Command::Heatmap(args) => args.run(),
             Command::Leaks(args) => args.run(),
             Command::Diff(args) => args.run(),
             Command::Check(args) => return args.run(),

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use anyhow::Context;
 use clap::ValueEnum;
+use heapline_profile::query::TimePoint;
 use heapline_profile::reports::{self, Measure, Series, SeriesOptions};
 
 use crate::draw::{Align, FAINT, Page, Table, area, chart_points, sparkline};
-use crate::question::{By, Json, Look, Question};
+use crate::question::{By, Json, Look, Question, pattern};
 use crate::units::{bytes, count_short, label, seconds};
 
 /// Show memory over time
@@ -38,6 +40,19 @@ pub(crate) struct Args {
     /// Points of time; as many as fit, if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     points: Option<u32>,
+
+    /// Only from this time on: 10s, 20%, peak. Values are as in the whole series
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+
+    /// Only up to this time
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+
+    /// Only what this function allocates, split by who calls it. Given several times, functions
+    /// that call each other, from the one that allocates up
+    #[arg(long, value_name = "PATTERN")]
+    callers_of: Vec<String>,
 
     /// Print a table of all values as CSV
     #[arg(long, conflicts_with = "json")]
@@ -110,13 +125,23 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let groups = match self.by {
             Some(by) => Some((self.look.view(by)?, self.top)),
+            None if !self.callers_of.is_empty() => Some((self.look.view(By::Function)?, self.top)),
             None => None,
         };
+        if !self.callers_of.is_empty() && !self.by.is_none_or(|by| by.group().is_of_frames()) {
+            anyhow::bail!("callers are functions, sites, files or modules; --by says which");
+        }
         let points = match self.points {
             Some(points) => points as usize,
             None if self.json.json || self.csv => 100,
             None => chart_points(),
         };
+        let window = self.window()?;
+        let callers_of = self
+            .callers_of
+            .iter()
+            .map(|text| pattern(text).context("cannot understand --callers-of"))
+            .collect::<anyhow::Result<_>>()?;
         let profile = self.question.load()?;
         let scope = self.question.scope(&profile)?;
         let report = reports::series(
@@ -125,12 +150,38 @@ impl Args {
                 measure: self.measure.measure(),
                 points,
                 groups,
+                window,
+                callers_of,
             },
         );
         if self.csv {
             return crate::output::to_stdout(csv(&report).as_bytes());
         }
         self.json.print(&report, |report| self.text(report))
+    }
+
+    fn window(&self) -> anyhow::Result<Option<(TimePoint, TimePoint)>> {
+        let time = |text: &Option<String>, name: &str, default| match text {
+            Some(text) => {
+                TimePoint::parse(text).with_context(|| format!("cannot understand --{name}"))
+            }
+            None => Ok(default),
+        };
+        if self.from.is_none() && self.to.is_none() {
+            return Ok(None);
+        }
+        Ok(Some((
+            time(&self.from, "from", TimePoint::Start)?,
+            time(&self.to, "to", TimePoint::End)?,
+        )))
+    }
+
+    /// When the first interval begins.
+    fn start(&self, report: &Series) -> f64 {
+        match report.times[..] {
+            [first, second, ..] if self.from.is_some() => (2.0 * first - second).max(0.0),
+            _ => 0.0,
+        }
     }
 
     fn text(&self, report: &Series) -> String {
@@ -144,13 +195,15 @@ impl Args {
         // A screen has room for so many points; each shows the highest of those that it stands for.
         let fold = report.times.len().div_ceil(chart_points());
         let high = folded(&report.total.high, fold);
-        page.block(&area(&high, report.subject.duration, HEIGHT, |value| {
+        let start = self.start(report);
+        let end = report.times.last().copied().unwrap_or(0.0);
+        page.block(&area(&high, (start, end), HEIGHT, |value| {
             self.measure.format(value)
         }));
         let highest = largest(&report.total.high);
         let last = report.total.values.last().copied().unwrap_or(0.0);
         let at = report.total.high.iter().position(|&value| value >= highest);
-        let time = |point: Option<usize>| seconds(point.map_or(0.0, |point| report.times[point]));
+        let time = |point: Option<usize>| seconds(point.map_or(start, |point| report.times[point]));
         page.line(format_args!(
             "highest {} between {} and {}, at the end {}",
             self.measure.format(highest),

@@ -44,6 +44,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
 
+    /// With --json: also lifetimes, heaps and growth of each node, and its module and file
+    #[arg(long, requires = "json")]
+    details: bool,
+
     /// Show the line of each allocation below its function
     #[arg(long)]
     sites: bool,
@@ -96,6 +100,7 @@ impl Args {
             depth: self.depth.unwrap_or(usize::MAX),
             // From allocations up, the line is what one wants to know first.
             sites: self.sites || (self.bottom_up && self.by == TreeBy::Function),
+            details: self.details,
         };
         if options.focus.len() > 64 {
             anyhow::bail!("--focus can be given 64 times at most");

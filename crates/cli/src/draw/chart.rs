@@ -5,11 +5,11 @@ use std::fmt::Write;
 use super::{FAINT, shown, width};
 use crate::units;
 
-/// Draws values at equal distances as an area, with the height of the largest. `format` is for the
-/// numbers at the left.
+/// Draws values at equal distances as an area, with the height of the largest. `times` are the ends
+/// of the axis, in seconds; `format` is for the numbers at the left.
 pub(crate) fn area(
     values: &[f64],
-    duration: f64,
+    times: (f64, f64),
     height: usize,
     format: impl Fn(f64) -> String,
 ) -> String {
@@ -53,16 +53,21 @@ pub(crate) fn area(
         "",
         shown("└")
     );
-    let end = shown(&units::seconds(duration));
-    let middle = shown(&units::seconds(duration / 2.0));
+    let time = |seconds: f64| match seconds {
+        0.0 => "0".to_owned(),
+        _ => shown(&units::seconds(seconds)),
+    };
+    let start = time(times.0);
+    let end = time(times.1);
+    let middle = time(f64::midpoint(times.0, times.1));
     let half = values.len() / 2;
     let rest = values.len().saturating_sub(half + middle.chars().count());
     let _ = writeln!(
         out,
-        "  {FAINT}{:>label_width$} 0{:>half$}{end:>rest$}{FAINT:#}",
+        "  {FAINT}{:>label_width$} {start}{:>half$}{end:>rest$}{FAINT:#}",
         "",
         middle,
-        half = half + middle.chars().count() / 2,
+        half = (half + middle.chars().count() / 2 + 1).saturating_sub(start.chars().count()),
         rest = rest + middle.chars().count().div_ceil(2),
     );
     out

@@ -1,0 +1,73 @@
+//! `heapline report`.
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use heapline_server::{Engine, Progress, ReportError, write_report};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::input::Input;
+use crate::output::{Force, write_file};
+use crate::reopen;
+
+/// Write the viewer's page as one file that opens anywhere
+///
+/// It has the same page as `heapline view`, with the answers in it: nothing else is needed to look
+/// at it, no server, no network, no Heapline. What was asked for may differ: queries of one's own
+/// need the trace.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline report trace.ctf -o report.html
+  heapline report after.ctf --against before.ctf -o report.html --force")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// The file to write, or - for standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+
+    /// An earlier trace to compare with
+    #[arg(long, value_name = "TRACE")]
+    against: Option<PathBuf>,
+
+    /// Parts of the run that can be looked at, each and any that follow each other; more make
+    /// the file larger
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
+    slices: u8,
+
+    #[command(flatten)]
+    force: Force,
+}
+
+impl Args {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut subjects = reopen::subjects(&self.input, self.against)?;
+        // Whoever gets the report need not know where the trace was.
+        for trace in std::iter::once(&mut subjects.trace).chain(&mut subjects.against) {
+            trace.path = trace.name().to_owned();
+        }
+        let engine =
+            Engine::load(subjects.into(), &Progress::default()).map_err(anyhow::Error::msg)?;
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(
+            ProgressStyle::with_template("answering {bar:30} {pos} of {len}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        let progress = |done: usize, all: usize| {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        };
+        let written = write_file(&self.output, &self.force, |out| {
+            write_report(&engine, usize::from(self.slices), &progress, out).map_err(|error| {
+                match error {
+                    ReportError::Io(error) => error,
+                    other => io::Error::other(other),
+                }
+            })
+        });
+        bar.finish_and_clear();
+        written.context("cannot write the report")
+    }
+}

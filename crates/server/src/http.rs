@@ -1,0 +1,298 @@
+//! HTTP: from connections to requests, and from answers to responses.
+
+use std::convert::Infallible;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+
+use crate::assets;
+use crate::engine::Subjects;
+use crate::error::ApiError;
+use crate::guard::Guard;
+use crate::request::Request;
+use crate::state::State;
+
+/// The first port that is tried, and the last.
+const PORTS: std::ops::RangeInclusive<u16> = 8080..=9000;
+
+/// Connections at the same time; a browser has six. More have to wait.
+const CONNECTIONS: usize = 256;
+
+/// How long a client may take to send the head of a request.
+const READ_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long a client may take none of its answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The largest head of a request. Queries are in it.
+const LARGEST_HEAD: usize = 64 << 10;
+
+/// Less is not worth compressing.
+const SMALL: usize = 1 << 10;
+
+/// Nothing but what this server sends may run in the page, or be asked by it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; \
+    form-action 'none'; frame-ancestors 'none'";
+
+/// A server that has its port, and does not serve yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    guard: Guard,
+}
+
+impl Server {
+    /// Takes a port: the given one, or the first free one from 8080 on.
+    ///
+    /// Addresses that others can reach get a random token, which is part of the [`url`](Self::url).
+    pub fn bind(ip: IpAddr, port: Option<u16>) -> io::Result<Self> {
+        let listener = match port {
+            Some(port) => TcpListener::bind((ip, port))?,
+            None => first_free(ip)?,
+        };
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            address: listener.local_addr()?,
+            listener,
+            guard: if ip.is_loopback() {
+                Guard::loopback()
+            } else {
+                Guard::with_token()?
+            },
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address to open in a browser. It is a secret if others can reach the server.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match self.guard.token() {
+            // What follows # is not sent to servers, nor does it get into their logs.
+            Some(token) => format!("http://{}/#token={token}", self.address),
+            None => format!("http://{}/", self.address),
+        }
+    }
+
+    /// Serves at once, while the traces are being loaded, until the process ends.
+    pub fn serve(self, subjects: Subjects) -> io::Result<Infallible> {
+        let state = State::start(subjects)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let guard = Arc::new(self.guard);
+            let places = Arc::new(Semaphore::new(CONNECTIONS));
+            loop {
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                    return Err(io::Error::other("the server was closed"));
+                };
+                let Ok((stream, _)) = listener.accept().await else {
+                    // The client is gone again, or there are no descriptors left.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                };
+                let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
+                tokio::spawn(async move {
+                    connection(stream, state, guard).await;
+                    drop(place);
+                });
+            }
+        })
+    }
+}
+
+fn first_free(ip: IpAddr) -> io::Result<TcpListener> {
+    let mut result = Err(io::Error::from(io::ErrorKind::AddrInUse));
+    for port in PORTS {
+        result = TcpListener::bind((ip, port));
+        match &result {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            _ => break,
+        }
+    }
+    result
+}
+
+/// Answers the requests of a connection.
+async fn connection(stream: TcpStream, state: Arc<State>, guard: Arc<Guard>) {
+    // Answers are written whole.
+    let _ = stream.set_nodelay(true);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITE_TIMEOUT));
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
+        async move { Ok::<_, Infallible>(respond(&request, &state, &guard).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(READ_TIMEOUT)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+    // Clients that go away or talk nonsense are no concern of ours.
+    let _ = served.await;
+}
+
+/// A body and what it is.
+struct Content {
+    status: StatusCode,
+    kind: &'static str,
+    body: Bytes,
+}
+
+async fn respond(
+    request: &hyper::Request<Incoming>,
+    state: &State,
+    guard: &Guard,
+) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    let report = path.strip_prefix("/api/v1/");
+    let checked = guard
+        .check(request.uri(), request.headers(), path.starts_with("/api/"))
+        .and_then(|()| check_method(request.method()));
+    let result = match (checked, report) {
+        (Err(error), _) => Err(error),
+        (Ok(()), None) => page(path),
+        (Ok(()), Some(report)) => api(report, request.uri().query().unwrap_or(""), state).await,
+    };
+    let content = result.unwrap_or_else(|error| Content {
+        status: error.status,
+        kind: "application/json",
+        body: error.body().into(),
+    });
+    response(content, request.headers())
+}
+
+fn check_method(method: &Method) -> Result<(), ApiError> {
+    match *method {
+        Method::GET | Method::HEAD => Ok(()),
+        _ => Err(ApiError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            format!("{method} is not possible here; everything is asked with GET"),
+        )),
+    }
+}
+
+fn page(path: &str) -> Result<Content, ApiError> {
+    if let Some(file) = assets::find(path) {
+        return Ok(Content {
+            status: StatusCode::OK,
+            kind: file.kind,
+            body: Bytes::from_static(file.bytes),
+        });
+    }
+    match assets::missing_page() {
+        Some(reason) if path == "/" => Ok(Content {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: "text/plain; charset=utf-8",
+            body: format!(
+                "This heapline was built without its page: {reason}.\n\
+                 The reports are there: /api/v1/summary, for example.\n"
+            )
+            .into(),
+        }),
+        _ => Err(ApiError::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing at this address; the page is at /, the reports are below /api/v1/",
+        )),
+    }
+}
+
+async fn api(report: &str, query: &str, state: &State) -> Result<Content, ApiError> {
+    let body = if report == "status" {
+        serde_json::to_vec(&state.status())
+            .unwrap_or_default()
+            .into()
+    } else {
+        state.answer(Request::parse(report, query)).await?
+    };
+    Ok(Content {
+        status: StatusCode::OK,
+        kind: "application/json",
+        body,
+    })
+}
+
+fn response(content: Content, asked: &HeaderMap) -> Response<Full<Bytes>> {
+    let zipped = if content.body.len() >= SMALL && accepts_gzip(asked) {
+        gzip(&content.body)
+    } else {
+        None
+    };
+    let is_zipped = zipped.is_some();
+    let mut response = Response::new(Full::new(zipped.unwrap_or(content.body)));
+    *response.status_mut() = content.status;
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    set(CONTENT_TYPE, content.kind);
+    set(CACHE_CONTROL, "no-store");
+    set(CONTENT_SECURITY_POLICY, POLICY);
+    set(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(REFERRER_POLICY, "no-referrer");
+    set(VARY, "accept-encoding");
+    let same_origin = "same-origin";
+    set(
+        HeaderName::from_static("cross-origin-resource-policy"),
+        same_origin,
+    );
+    set(
+        HeaderName::from_static("cross-origin-opener-policy"),
+        same_origin,
+    );
+    if is_zipped {
+        set(CONTENT_ENCODING, "gzip");
+    }
+    if content.status == StatusCode::METHOD_NOT_ALLOWED {
+        set(ALLOW, "GET, HEAD");
+        // There may be a body, which nobody wants to read.
+        set(CONNECTION, "close");
+    }
+    response
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(ACCEPT_ENCODING)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|coding| {
+            let mut parts = coding.split(';').map(str::trim);
+            parts.next() == Some("gzip") && !parts.any(|part| part == "q=0")
+        })
+}
+
+fn gzip(body: &[u8]) -> Option<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+    encoder.write_all(body).ok()?;
+    encoder.finish().ok().map(Bytes::from)
+}

@@ -1,0 +1,69 @@
+//! The viewer in a real browser.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use crate::command::{Outcome, exists, program, root};
+use crate::setup;
+
+/// Installs what the page is built with; to be called before the first build, which embeds it.
+pub(crate) fn setup() -> Outcome {
+    setup::debian_unless(exists("npm"), "npm")
+}
+
+/// Checks the page by itself, and with the built program in a browser without a screen.
+pub(crate) fn check() -> Outcome {
+    setup::debian_unless(exists("chromium"), "chromium")?;
+    for script in ["check", "format", "test"] {
+        npm(script)?;
+    }
+    npm("e2e")
+}
+
+fn npm(script: &str) -> Outcome {
+    let ui = root().join("ui").display().to_string();
+    let heapline = root().join("target/debug/heapline").display().to_string();
+    program("npm", &["run", script, "--prefix", &ui])
+        .env("HEAPLINE", &heapline)
+        .run()
+}
+
+/// What `cargo run --release -- demo` starts comes up, without a display too, and is ended again.
+pub(crate) fn demo() -> Outcome {
+    println!("\n> heapline demo");
+    let mut child = Command::new(root().join("target/release/heapline"))
+        .args(["demo", "--no-browser"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot run heapline demo: {error}"))?;
+    let outcome = visit(&mut child);
+    // It never ends by itself.
+    let _ = child.kill();
+    let _ = child.wait();
+    outcome
+}
+
+fn visit(child: &mut Child) -> Outcome {
+    let mut line = String::new();
+    let stdout = child.stdout.take().ok_or("heapline demo has no output")?;
+    let problem = |error: std::io::Error| format!("heapline demo does not answer: {error}");
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .map_err(problem)?;
+    let address = line
+        .trim()
+        .rsplit_once("http://")
+        .map(|(_, address)| address.trim_end_matches('/'))
+        .ok_or_else(|| format!("heapline demo prints no address: {line}"))?;
+    let mut stream = TcpStream::connect(address).map_err(problem)?;
+    write!(stream, "GET / HTTP/1.0\r\nHost: {address}\r\n\r\n").map_err(problem)?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).map_err(problem)?;
+    if page.contains("<title>Heapline</title>") {
+        println!("  {}", line.trim());
+        Ok(())
+    } else {
+        Err(format!("heapline demo does not show its page:\n{page}"))
+    }
+}
