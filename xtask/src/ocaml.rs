@@ -49,10 +49,20 @@ const SOURCES: [Source; 2] = [
 
 /// Installs and builds what is missing. Returns the value for [`COMPILERS`].
 pub(crate) fn set_up() -> Outcome<String> {
+    install()?;
+    build()
+}
+
+/// Installs what Debian has.
+pub(crate) fn install() -> Outcome {
     setup::debian("cc", "build-essential")?;
     setup::debian("make", "build-essential")?;
     setup::debian("npm", "npm")?;
-    setup::debian_all(&PROGRAMS)?;
+    setup::debian_all(&PROGRAMS)
+}
+
+/// Builds the other compilers. Returns the value for [`COMPILERS`].
+pub(crate) fn build() -> Outcome<String> {
     let mut compilers = vec![setup::path_of("ocamlopt")?];
     let cache = setup::cache()?;
     for source in &SOURCES {
