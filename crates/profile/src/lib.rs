@@ -1,6 +1,6 @@
 //! What heap traces mean.
 //!
-//! The reports of [Heapline](https://crates.io/crates/heapline) are computed here, as plain data
+//! The reports of Heapline are computed here, as plain data
 //! that can be serialised, and only drawn elsewhere: the terminal, the JSON and the viewer cannot
 //! disagree. No input or output, no printing.
 //!

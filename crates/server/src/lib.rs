@@ -1,4 +1,4 @@
-//! The web viewer of [Heapline](https://crates.io/crates/heapline): a JSON API over the reports of
+//! The web viewer of Heapline: a JSON API over the reports of
 //! [`heapline_profile`], and the page that uses it.
 //!
 //! - [`Engine`] answers [`Request`]s about loaded traces; no network is needed for that.
