@@ -1,6 +1,6 @@
 //! Time that does not jump.
 
-use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, clockid_t};
+use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, clockid_t};
 
 /// Microseconds since the Unix epoch at the start, and steadily on from there: setting the
 /// computer's clock does not disturb a recording.
@@ -28,20 +28,6 @@ impl Clock {
 #[inline]
 pub(crate) fn steady_nanos() -> u64 {
     nanos(CLOCK_MONOTONIC)
-}
-
-/// Time that this thread has run: other programs do not count.
-pub(crate) fn thread_nanos() -> u64 {
-    nanos(CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// What it costs to read that clock: at low rates, more than what is measured with it.
-pub(crate) fn thread_nanos_cost() -> u64 {
-    let once = || {
-        let start = thread_nanos();
-        thread_nanos().saturating_sub(start)
-    };
-    (0..8).map(|_| once()).min().unwrap_or(0)
 }
 
 /// A clock of the system's C library, which knows best how to read it: not everywhere by a

@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use heapline_trace::{Encoder, PacketSink};
 
-use crate::clock::{thread_nanos, thread_nanos_cost};
+use crate::clock::steady_nanos;
 use crate::file::TraceFile;
 use crate::tail::{LaneWord, Page};
 
 /// Events after which the counters are brought up to date, and the time of one is taken.
 const MEASURED: u64 = 64;
+
+/// No event takes so long, in nanoseconds: another process had the processor meanwhile.
+const LONGEST: u64 = 100_000;
 
 /// A domain's encoder, for one thread at a time.
 ///
@@ -72,45 +75,26 @@ pub(crate) struct Work {
     pub(crate) counters: Counters,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Counters {
     events: u64,
     nanos: u64,
-    /// What measuring an event adds to it.
-    clock_cost: u64,
     pub(crate) blocks: u64,
     /// Blocks minus collections since the last packet was written.
     pub(crate) outstanding: i64,
 }
 
-impl Counters {
-    pub(crate) fn new() -> Self {
-        Self {
-            events: 0,
-            nanos: 0,
-            clock_cost: thread_nanos_cost(),
-            blocks: 0,
-            outstanding: 0,
-        }
-    }
-}
-
 impl Domain {
-    /// Counts an event that begins. Some are measured; for those, when that was.
+    /// Counts an event that began at `since`. The time of some is taken, for all.
     #[inline]
-    pub(crate) fn begin(&mut self) -> Option<u64> {
+    pub(crate) fn count(&mut self, since: u64) {
         let counters = &mut self.work.counters;
         counters.events += 1;
-        counters.events.is_multiple_of(MEASURED).then(thread_nanos)
-    }
-
-    /// Ends the measurement of an event.
-    #[cold]
-    pub(crate) fn measured(&mut self, since: u64) {
-        let took = thread_nanos().saturating_sub(since);
-        let counters = &mut self.work.counters;
-        counters.nanos += took.saturating_sub(counters.clock_cost) * MEASURED;
-        self.publish();
+        if counters.events.is_multiple_of(MEASURED) {
+            let took = steady_nanos().saturating_sub(since);
+            counters.nanos += took.min(LONGEST) * MEASURED;
+            self.publish();
+        }
     }
 
     /// Brings the counters in the tail up to date.

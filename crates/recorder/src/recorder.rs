@@ -289,7 +289,6 @@ impl Recorder {
         domain: &mut Domain,
         f: impl FnOnce(&mut Work, u64, &mut LaneSink<'_>) -> io::Result<R>,
     ) -> Option<R> {
-        let measured_since = domain.begin();
         let now = steady_nanos();
         let mut sink = LaneSink {
             page: &mut domain.page,
@@ -303,9 +302,7 @@ impl Recorder {
         let (failed_at, wrote) = (sink.failed_at, sink.wrote);
         match result {
             Ok(Ok(result)) => {
-                if let Some(since) = measured_since {
-                    domain.measured(since);
-                }
+                domain.count(now);
                 if wrote {
                     self.check_size(&mut domain.work.counters);
                 }
@@ -401,7 +398,7 @@ impl Recorder {
                 encoder,
                 stack: Vec::new(),
                 ids: 0..0,
-                counters: Counters::new(),
+                counters: Counters::default(),
             },
             page: Page(page),
             names_at,
