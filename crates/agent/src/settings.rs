@@ -31,7 +31,7 @@ const VARIABLES: [&CStr; 7] = [
 ];
 
 /// What memtrace takes if nothing is said.
-const MEMTRACE_RATE: f64 = 1e-6;
+const MEMTRACE_RATE: f64 = 1e-5;
 
 /// What is wanted.
 #[derive(Debug)]
