@@ -237,10 +237,13 @@ impl Fields<'_> {
     }
 }
 
-/// The fixed part of an event, on its way into a packet.
-#[derive(Debug)]
+/// An event that is being put together, without its stack.
+///
+/// It is written with zeros behind it, so that everything has a fixed width and nothing is a
+/// loop: this is done for every event of a program that runs.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct EventBytes {
-    bytes: [u8; EventBytes::MAX],
+    bytes: [u8; EventBytes::PADDED],
     len: usize,
 }
 
@@ -249,38 +252,64 @@ impl EventBytes {
     /// width, source, count.
     pub(crate) const MAX: usize = 4 + 3 * 9 + 1 + 2;
 
+    /// Bytes that are written of it.
+    pub(crate) const PADDED: usize = 40;
+
     /// Begins an event.
+    #[inline]
     pub(crate) fn new(code: u32, time: u64) -> Self {
-        let mut bytes = [0; Self::MAX];
+        let mut bytes = [0; Self::PADDED];
         bytes[..4].copy_from_slice(&event_head(code, time));
         Self { bytes, len: 4 }
     }
 
-    pub(crate) fn put(&mut self, bytes: &[u8]) {
-        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        if let Some(place) = self.bytes[self.len..].first_chunk_mut() {
+            *place = bytes;
+        }
+        self.len += N;
+    }
+
+    #[inline]
+    pub(crate) fn put_byte(&mut self, byte: u8) {
+        self.put([byte]);
+    }
+
+    #[inline]
+    pub(crate) fn put_u16(&mut self, number: u16) {
+        self.put(number.to_le_bytes());
     }
 
     /// Appends a number of variable width.
+    #[inline]
     pub(crate) fn put_vint(&mut self, value: i64) {
         if let Ok(byte) = u8::try_from(value)
             && byte <= 252
         {
-            self.put(&[byte]);
+            self.put([byte]);
         } else if let Ok(v) = u16::try_from(value) {
-            self.put(&[253]);
-            self.put(&v.to_le_bytes());
+            self.put([253]);
+            self.put(v.to_le_bytes());
         } else if let Ok(v) = i32::try_from(value) {
-            self.put(&[254]);
-            self.put(&v.to_le_bytes());
+            self.put([254]);
+            self.put(v.to_le_bytes());
         } else {
-            self.put(&[255]);
-            self.put(&value.to_le_bytes());
+            self.put([255]);
+            self.put(value.to_le_bytes());
         }
     }
 
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
+    /// All bytes, those of the event first.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8; Self::PADDED] {
+        &self.bytes
+    }
+
+    /// How many of them are the event.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 }
 

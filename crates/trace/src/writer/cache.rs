@@ -64,93 +64,129 @@ impl StackCache {
                 .resize(self.buckets.len() * 4, Bucket::default());
         }
         Coding {
-            cache: self,
+            now: self.now,
+            // At most 2^14 buckets, so that it fits.
+            mask: u16::try_from(self.buckets.len() - 1).unwrap_or(BUCKET_MASK),
+            misses: &mut self.misses,
+            buckets: &mut self.buckets,
             last: 0,
             words: 0,
-            hit: None,
+            hit: 0,
+            predicted: NO_HIT,
         }
     }
-
-    /// Two places where a code may be.
-    fn places(&self, code: u64) -> [u16; 2] {
-        // At most 2^14, so that it fits.
-        let mask = u16::try_from(self.buckets.len() - 1).unwrap_or(BUCKET_MASK);
-        let place = |factor: u64| ((code.wrapping_mul(factor) >> 50) as u16) & mask;
-        [place(0x9e37_79b9_7f4a_7c15), place(0xc2b2_ae3d_27d4_eb4f)]
-    }
 }
+
+/// What codes are multiplied by for the two places where they may be.
+const PLACES: [u64; 2] = [0xc2b2_ae3d_27d4_eb4f, 0x9e37_79b9_7f4a_7c15];
+
+/// There is no hit that is not written yet.
+const NO_HIT: u16 = u16::MAX;
+
+/// The most predictions that a code word can tell of.
+const MAX_PREDICTED: u16 = 255;
 
 /// A stack that is being coded, frame by frame.
 #[derive(Debug)]
 pub(super) struct Coding<'a> {
-    cache: &'a mut StackCache,
+    buckets: &'a mut [Bucket],
+    misses: &'a mut usize,
+    now: u32,
+    mask: u16,
     /// The bucket of the frame before.
     last: u16,
     words: u16,
-    /// A hit that is not written yet, and how many right predictions follow it.
-    hit: Option<(u16, u8)>,
+    /// The bucket of a hit that is not written yet.
+    hit: u16,
+    /// How many right predictions follow it, or [`NO_HIT`].
+    predicted: u16,
 }
 
 impl Coding<'_> {
     /// Appends a frame. True if the cache did not have its code.
+    #[expect(clippy::inline_always, reason = "its state belongs into registers")]
+    #[inline(always)]
     pub(super) fn push(&mut self, code: u64, out: &mut Vec<u8>) -> bool {
-        let cache = &mut *self.cache;
-        if let Some((_, predicted)) = &mut self.hit {
-            let next = cache.buckets[usize::from(self.last)].next;
-            if cache.buckets[usize::from(next)].code == code && *predicted < u8::MAX {
-                *predicted += 1;
+        if self.predicted != NO_HIT {
+            let next = self.buckets[usize::from(self.last)].next;
+            if self.buckets[usize::from(next)].code == code && self.predicted < MAX_PREDICTED {
+                self.predicted += 1;
                 self.last = next;
                 return false;
             }
+            self.write_hit(out);
         }
-        self.flush(out);
-        let cache = &mut *self.cache;
-        let [a, b] = cache.places(code);
-        let used = |bucket: u16| {
-            cache
-                .now
-                .wrapping_sub(cache.buckets[usize::from(bucket)].used)
+        let bucket = self.place(code, PLACES[0]);
+        if self.buckets[usize::from(bucket)].code != code {
+            return self.push_elsewhere(code, bucket, out);
+        }
+        self.follow(bucket);
+        self.hit = bucket;
+        self.predicted = 0;
+        false
+    }
+
+    #[inline]
+    fn place(&self, code: u64, factor: u64) -> u16 {
+        ((code.wrapping_mul(factor) >> 50) as u16) & self.mask
+    }
+
+    /// Appends a frame that is not in its first place.
+    fn push_elsewhere(&mut self, code: u64, first: u16, out: &mut Vec<u8>) -> bool {
+        let second = self.place(code, PLACES[1]);
+        if self.buckets[usize::from(second)].code == code {
+            self.follow(second);
+            self.hit = second;
+            self.predicted = 0;
+            return false;
+        }
+        let unused = |bucket: u16| {
+            self.now
+                .wrapping_sub(self.buckets[usize::from(bucket)].used)
         };
-        let (bucket, missed) = if cache.buckets[usize::from(a)].code == code {
-            (a, false)
-        } else if cache.buckets[usize::from(b)].code == code {
-            (b, false)
+        let bucket = if unused(first) >= unused(second) {
+            first
         } else {
-            (if used(a) > used(b) { a } else { b }, true)
+            second
         };
-        cache.buckets[usize::from(self.last)].next = bucket;
-        let entry = &mut cache.buckets[usize::from(bucket)];
-        entry.used = cache.now;
+        self.follow(bucket);
+        *self.misses += 1;
+        self.buckets[usize::from(bucket)].code = code;
+        self.predicted = NO_HIT;
+        self.word(bucket, tag::MISS, out);
+        out.extend_from_slice(&code.to_le_bytes());
+        true
+    }
+
+    /// Goes to the bucket of the next frame.
+    #[inline]
+    fn follow(&mut self, bucket: u16) {
+        self.buckets[usize::from(self.last)].next = bucket;
+        self.buckets[usize::from(bucket)].used = self.now;
         self.last = bucket;
-        if missed {
-            cache.misses += 1;
-            entry.code = code;
-            self.word(bucket, tag::MISS, out);
-            out.extend_from_slice(&code.to_le_bytes());
-        } else {
-            self.hit = Some((bucket, 0));
-        }
-        missed
     }
 
     /// Ends the stack; returns how many code words it took.
     pub(super) fn end(mut self, out: &mut Vec<u8>) -> u16 {
-        self.flush(out);
+        if self.predicted != NO_HIT {
+            self.write_hit(out);
+        }
         self.words
     }
 
-    fn flush(&mut self, out: &mut Vec<u8>) {
-        match self.hit.take() {
-            None => {}
-            Some((bucket, 0)) => self.word(bucket, tag::HIT, out),
-            Some((bucket, 1)) => self.word(bucket, tag::HIT_1, out),
-            Some((bucket, predicted)) => {
-                self.word(bucket, tag::HIT_N, out);
-                out.push(predicted);
+    #[inline]
+    fn write_hit(&mut self, out: &mut Vec<u8>) {
+        match self.predicted {
+            0 => self.word(self.hit, tag::HIT, out),
+            1 => self.word(self.hit, tag::HIT_1, out),
+            predicted => {
+                self.word(self.hit, tag::HIT_N, out);
+                out.push(predicted.to_le_bytes()[0]);
             }
         }
     }
 
+    #[inline]
     fn word(&mut self, bucket: u16, tag: u16, out: &mut Vec<u8>) {
         out.extend_from_slice(&(bucket << 2 | tag).to_le_bytes());
         self.words += 1;

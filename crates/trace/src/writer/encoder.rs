@@ -55,6 +55,8 @@ pub struct Encoder<M = Vec<u8>> {
     names: Names<M>,
     /// Code words of the stack at hand.
     code_words: Vec<u8>,
+    /// Codes of the stack at hand that the cache did not have.
+    unnamed: Vec<u64>,
     check: CacheCheck,
     time_begin: u64,
     last_time: u64,
@@ -112,6 +114,7 @@ impl<M: AsMut<[u8]>> Encoder<M> {
             events,
             names: Names::new(names),
             code_words: Vec::new(),
+            unnamed: Vec::new(),
             // The reader's cache is empty when the first packet comes; there is nothing to check.
             check: CacheCheck::NONE,
             time_begin: start_time,
@@ -186,20 +189,20 @@ impl<M: AsMut<[u8]>> Encoder<M> {
             (Ok(length @ 1..=16), Ok(words)) if short => {
                 let mut event = EventBytes::new(code::SHORT + length, time);
                 event.put_vint(saturating(common as u64));
-                event.put(&[words]);
+                event.put_byte(words);
                 self.put(time, &event);
             }
             _ => {
                 let mut event = EventBytes::new(code::ALLOC, time);
                 event.put_vint(saturating(block.length));
                 event.put_vint(saturating(block.samples));
-                event.put(&[match block.source {
+                event.put_byte(match block.source {
                     Source::Minor => 0,
                     Source::Major => 1,
                     Source::External => 2,
-                }]);
+                });
                 event.put_vint(saturating(common as u64));
-                event.put(&words.to_le_bytes());
+                event.put_u16(words);
                 self.put(time, &event);
             }
         }
@@ -273,12 +276,22 @@ impl<M: AsMut<[u8]>> Encoder<M> {
         resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<u16> {
-        let header = self.header();
         self.last_stack.truncate(common);
         self.intact = usize::MAX;
         self.code_words.clear();
         let mut coding = self.cache.begin();
         let mut i = 0;
+        if new.len() <= MAX_STACK / MAX_FRAME {
+            // It fits whatever it is coded as: nearly all stacks do.
+            self.last_stack.extend_from_slice(new);
+            i = new.len();
+            for &code in new {
+                // The code 0 is never missing: it is what an empty cache is full of.
+                if coding.push(code, &mut self.code_words) || code == 0 {
+                    self.unnamed.push(code);
+                }
+            }
+        }
         while let Some(&code) = new.get(i) {
             let room = MAX_STACK - self.code_words.len();
             let omit =
@@ -293,14 +306,31 @@ impl<M: AsMut<[u8]>> Encoder<M> {
                 code
             };
             self.last_stack.push(code);
-            // The code 0 is never missing: it is what an empty cache is full of.
             if coding.push(code, &mut self.code_words) || code == 0 {
-                self.broken = true;
-                self.names.add(code, header, resolve, sink)?;
-                self.broken = false;
+                self.unnamed.push(code);
             }
         }
-        Ok(coding.end(&mut self.code_words))
+        let words = coding.end(&mut self.code_words);
+        if !self.unnamed.is_empty() {
+            self.name(resolve, sink)?;
+        }
+        Ok(words)
+    }
+
+    /// Names the codes that the last stack brought.
+    #[cold]
+    fn name(
+        &mut self,
+        resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
+        sink: &mut impl PacketSink,
+    ) -> io::Result<()> {
+        let header = self.header();
+        self.broken = true;
+        for code in self.unnamed.drain(..) {
+            self.names.add(code, header, resolve, sink)?;
+        }
+        self.broken = false;
+        Ok(())
     }
 
     /// Encodes a promotion or a collection.
@@ -330,7 +360,7 @@ impl<M: AsMut<[u8]>> Encoder<M> {
             self.time_begin = time;
             self.events.open(self.header());
         }
-        self.events.put(event.as_slice());
+        self.events.put_padded(event.bytes(), event.len());
     }
 
     fn lasts_too_long(&self, time: u64) -> bool {
