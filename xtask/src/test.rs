@@ -39,7 +39,7 @@ pub(crate) fn run() -> Outcome {
     let compilers = compilers
         .join()
         .map_err(|_| "building OCaml ended in a panic")??;
-    cargo(&["test", "--locked", "--workspace"])
+    cargo(&["test", "--locked", "--workspace", "--no-fail-fast"])
         .env(ocaml::COMPILERS, &compilers)
         .run()?;
     cargo(&["build", "--locked"]).run()?;
