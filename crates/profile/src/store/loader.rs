@@ -6,7 +6,7 @@ use heapline_trace::{Alloc, BlockIndex, Damage, Event, Locations, Mark, Reader, 
 
 use super::clock::Clock;
 use super::kinds::{Kind, KindTable};
-use super::stack_worker::StackWorker;
+use super::stack_worker::{Built, StackWorker};
 use super::{Blocks, Moment, NEVER, Profile, weights};
 use crate::estimate::{Amount, Estimator, Sampling};
 use crate::walk::Changes;
@@ -45,8 +45,6 @@ pub struct Loader {
     index: BlockIndex,
     clock: Clock,
     kinds: KindTable,
-    /// The kind of each block, until the stacks are done.
-    block_kinds: Vec<u32>,
     stacks: StackWorker,
     /// Events about blocks that had not been allocated yet: with several domains the trace may
     /// have the allocation later.
@@ -80,7 +78,6 @@ impl Loader {
             index: BlockIndex::new(),
             clock: Clock::default(),
             kinds: KindTable::default(),
-            block_kinds: Vec::new(),
             stacks: StackWorker::start(!options.keep_recursion).map_err(LoadError::Thread)?,
             early: Vec::new(),
             latest: 0,
@@ -121,7 +118,6 @@ impl Loader {
         self.blocks.birth.push(number);
         self.blocks.promotion.push(NEVER);
         self.blocks.death.push(NEVER);
-        self.block_kinds.push(kind);
     }
 
     #[inline]
@@ -163,6 +159,7 @@ impl Loader {
         if self.too_long {
             return Err(LoadError::TooLong);
         }
+        self.stacks.end();
         self.clock.finish();
         self.adopt_early();
         if !self.in_order {
@@ -171,10 +168,14 @@ impl Loader {
         let kinds = std::mem::take(&mut self.kinds).finish();
         // The stacks take a little longer than all else: this is for nothing.
         let moment = self.peak(&weights(&kinds, &self.sampling, Estimator::default()));
-        drop(self.block_kinds);
-        let (stacks, symbols) = self.stacks.finish(locations);
+        let Built {
+            column,
+            classes,
+            stacks,
+            symbols,
+        } = self.stacks.finish(locations);
         let blocks = &mut self.blocks;
-        blocks.class = stacks.column;
+        blocks.class = column;
         for column in [
             &mut blocks.birth,
             &mut blocks.promotion,
@@ -190,7 +191,7 @@ impl Loader {
             blocks: self.blocks,
             clock: self.clock,
             kinds,
-            classes: stacks.classes,
+            classes,
             contexts: stacks.contexts,
             tree: stacks.tree,
             symbols,
@@ -205,7 +206,7 @@ impl Loader {
     fn peak(&self, weights: &[Amount]) -> Moment {
         let mut changes = Changes::new(self.clock.len());
         let Blocks { birth, death, .. } = &self.blocks;
-        for ((&birth, &death), &kind) in birth.iter().zip(death).zip(&self.block_kinds) {
+        for ((&birth, &death), &kind) in birth.iter().zip(death).zip(self.stacks.kinds()) {
             changes.add(kind, birth, death);
         }
         changes.peak(weights)

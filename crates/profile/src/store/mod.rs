@@ -1,5 +1,6 @@
 //! A trace in memory: columns of sampled blocks, the tree of their stacks, and the clock.
 
+mod classes;
 mod clock;
 mod kinds;
 mod loader;
@@ -7,17 +8,19 @@ mod names;
 mod stack_worker;
 mod stacks;
 mod symbols;
+mod tree_builder;
 
 use std::sync::OnceLock;
 
 use heapline_trace::{Damage, TraceInfo};
 use serde::Serialize;
 
+pub(crate) use classes::Class;
 pub(crate) use clock::Clock;
 pub use kinds::Kind;
 pub use loader::{LoadError, LoadOptions, Loader};
 pub(crate) use names::is_anonymous;
-pub(crate) use stacks::{CallTree, Class, Context, NONE, ROOT};
+pub(crate) use stacks::{CallTree, Context, NONE, ROOT};
 pub use symbols::{FrameInfo, Function, Symbols};
 
 use crate::estimate::{Amount, Estimator, Sampling};

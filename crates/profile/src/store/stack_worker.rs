@@ -1,19 +1,22 @@
-//! Stacks become contexts on a thread of their own, while the trace is being decoded.
+//! Stacks become contexts on a thread of their own, while the trace is being decoded; the decoding
+//! thread, which has less to do, makes classes of them.
 
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use heapline_trace::{LocationId, Locations, Stack};
 
-use super::stacks::{CallTree, Class, Context, Name, ShortStack, StackTable};
+use super::classes::{Class, ClassTable};
+use super::stacks::{ShortStack, StackTable, Stacks};
 use super::symbols::{SymbolTable, Symbols};
+use super::tree_builder::Name;
 
 /// Marks a stack that was cut, above its domain.
 const CUT: u32 = 1 << 16;
 
 /// Words in a batch before it is sent.
-const BATCH: usize = 1 << 16;
+const BATCH: usize = 1 << 14;
 
 /// Sends stacks to the thread that looks after them.
 #[derive(Debug)]
@@ -22,63 +25,72 @@ pub(crate) struct StackWorker {
     batch: Batch,
     /// `None` once the thread is to end.
     full: Option<SyncSender<Batch>>,
-    empty: Receiver<Batch>,
-    thread: JoinHandle<Built>,
+    done: Receiver<Batch>,
+    thread: JoinHandle<Stacks>,
+    /// The kind of each block.
+    kinds: Vec<u32>,
+    classes: ClassTable,
+    /// The class of each block whose stack has been looked at.
+    column: Vec<u32>,
 }
 
-/// What has become of the stacks.
+/// What has become of the blocks' stacks.
 #[derive(Debug)]
 pub(crate) struct Built {
     /// The class of each block.
     pub(crate) column: Vec<u32>,
     pub(crate) classes: Vec<Class>,
-    pub(crate) contexts: Vec<Context>,
-    pub(crate) tree: CallTree,
-    pub(crate) shortened: u64,
+    pub(crate) stacks: Stacks,
+    pub(crate) symbols: Symbols,
 }
 
 #[derive(Debug, Default)]
 struct Batch {
     /// Locations that are new in this batch.
     names: Vec<(u32, Vec<Name>)>,
-    /// For each stack the block's kind, the domain with [`CUT`] if it was cut, how many locations
-    /// it shares with the last one, how many are new, and those.
+    /// For each stack the domain with [`CUT`] if it was cut, how many locations it shares with the
+    /// last one, how many are new, and those.
     stacks: Vec<u32>,
+    /// What came of it: the context of each stack.
+    contexts: Vec<u32>,
 }
 
 impl StackWorker {
     /// Starts the thread.
     pub(crate) fn start(collapse: bool) -> io::Result<Self> {
         let (full, batches) = sync_channel::<Batch>(4);
-        let (give_back, empty) = sync_channel(8);
+        // Never longer than the batches that there are, and those are limited by `full`.
+        let (give_back, done) = channel();
         let thread = thread::Builder::new()
             .name("stacks".to_owned())
             .spawn(move || {
                 let mut table = StackTable::new(collapse);
-                let mut column = Vec::new();
                 for mut batch in batches {
-                    batch.unpack(&mut table, &mut column);
-                    // If nobody wants it back, the trace has ended.
-                    let _ = give_back.try_send(batch);
+                    batch.look_up(&mut table);
+                    // If nobody wants it back, loading has been given up.
+                    let _ = give_back.send(batch);
                 }
-                table.finish(column)
+                table.finish()
             })?;
         Ok(Self {
             symbols: SymbolTable::default(),
             batch: Batch::default(),
             full: Some(full),
-            empty,
+            done,
             thread,
+            kinds: Vec::new(),
+            classes: ClassTable::default(),
+            column: Vec::new(),
         })
     }
 
     /// Takes the stack of the next block.
     #[inline]
     pub(crate) fn push(&mut self, stack: Stack<'_>, domain: u16, kind: u32, locations: &Locations) {
+        self.kinds.push(kind);
         let new = stack.new_frames();
         let word = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         self.batch.stacks.extend([
-            kind,
             u32::from(domain) | if stack.is_cut() { CUT } else { 0 },
             word(stack.shared()),
             word(new.len()),
@@ -106,8 +118,12 @@ impl StackWorker {
         self.batch.names.push((index, names.collect()));
     }
 
+    #[cold]
     fn send(&mut self) {
-        let next = self.empty.try_recv().unwrap_or_default();
+        let mut next = Batch::default();
+        while let Ok(batch) = self.done.try_recv() {
+            next = self.take(batch);
+        }
         let batch = std::mem::replace(&mut self.batch, next);
         if let Some(full) = &self.full {
             // Fails only if the thread has panicked, which `finish` will tell.
@@ -115,35 +131,61 @@ impl StackWorker {
         }
     }
 
-    /// Waits for the thread.
-    pub(crate) fn finish(mut self, locations: &Locations) -> (Built, Symbols) {
+    /// Notes what came of a batch; returns it empty.
+    fn take(&mut self, mut batch: Batch) -> Batch {
+        let start = self.column.len();
+        self.column.append(&mut batch.contexts);
+        let blocks = start..self.column.len();
+        self.classes
+            .classify(&mut self.column[blocks.clone()], &self.kinds[blocks]);
+        batch.stacks.clear();
+        batch
+    }
+
+    /// Says that no stack will follow. The thread still has some work to do.
+    pub(crate) fn end(&mut self) {
         self.send();
         self.full = None;
+    }
+
+    /// The kind of each block.
+    pub(crate) fn kinds(&self) -> &[u32] {
+        &self.kinds
+    }
+
+    /// Waits for the thread, after the [`end`](Self::end).
+    pub(crate) fn finish(mut self, locations: &Locations) -> Built {
+        while let Ok(batch) = self.done.recv() {
+            self.take(batch);
+        }
         match self.thread.join() {
-            Ok(built) => (built, self.symbols.finish(locations)),
+            Ok(stacks) => Built {
+                column: self.column,
+                classes: self.classes.finish(),
+                stacks,
+                symbols: self.symbols.finish(locations),
+            },
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
 }
 
 impl Batch {
-    /// Appends the classes of the batch's stacks to `column`, and empties the batch.
-    fn unpack(&mut self, table: &mut StackTable, column: &mut Vec<u32>) {
+    /// Finds the contexts of the batch's stacks.
+    fn look_up(&mut self, table: &mut StackTable) {
         for (location, names) in self.names.drain(..) {
             table.name(location, &names);
         }
         let mut rest = &self.stacks[..];
-        while let &[kind, domain, shared, len, ref tail @ ..] = rest {
+        while let &[domain, shared, len, ref tail @ ..] = rest {
             let (new, tail) = tail.split_at(len as usize);
-            column.push(table.class(ShortStack {
+            self.contexts.push(table.context(ShortStack {
                 domain: u16::try_from(domain & !CUT).unwrap_or(u16::MAX),
                 shared: shared as usize,
                 new,
                 cut: domain & CUT != 0,
-                kind,
             }));
             rest = tail;
         }
-        self.stacks.clear();
     }
 }
