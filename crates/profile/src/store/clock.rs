@@ -6,12 +6,12 @@ const GROUP: usize = 64;
 /// The times of all events by number, in a byte or two each.
 ///
 /// Times of neighbouring events are close together: each group of 64 is kept as its smallest time
-/// and the differences to it, in as many bits as the largest of them needs.
+/// and the differences to it, in as many bytes as the largest of them needs: 0, 1, 2, 4 or 8.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     groups: Vec<Group>,
-    /// The differences; those of a group of width w take w words.
-    bits: Vec<u64>,
+    /// The differences; those of a group of w bytes take 8 w words.
+    words: Vec<u64>,
     /// Events of the group that is being filled.
     open: Vec<u64>,
     len: usize,
@@ -20,18 +20,20 @@ pub(crate) struct Clock {
 #[derive(Clone, Copy, Debug)]
 struct Group {
     base: u64,
-    /// Where its words start, and their number in the top byte.
+    /// Where its words start, and the bits of a difference in the top byte.
     place: u64,
 }
 
 impl Group {
     const START: u64 = (1 << 56) - 1;
 
+    #[inline]
     fn start(self) -> usize {
         usize::try_from(self.place & Self::START).unwrap_or(usize::MAX)
     }
 
-    fn width(self) -> u32 {
+    #[inline]
+    fn bits(self) -> u32 {
         u32::try_from(self.place >> 56).unwrap_or(0)
     }
 }
@@ -58,38 +60,41 @@ impl Clock {
         }
         self.open = Vec::new();
         self.groups.shrink_to_fit();
-        self.bits.shrink_to_fit();
+        self.words.shrink_to_fit();
     }
 
     fn close(&mut self) {
         let base = self.open.iter().copied().min().unwrap_or(0);
-        let highest = self.open.iter().copied().max().unwrap_or(0);
-        let width = u64::BITS - (highest - base).leading_zeros();
-        let start = self.bits.len() as u64;
+        let used = self.open.iter().fold(0, |used, time| used | (time - base));
+        let bits = match u64::BITS - used.leading_zeros() {
+            0 => 0,
+            n => n.next_power_of_two().max(8),
+        };
+        let start = self.words.len() as u64;
         self.groups.push(Group {
             base,
-            place: start | u64::from(width) << 56,
+            place: start | u64::from(bits) << 56,
         });
-        let (mut word, mut used) = (0_u64, 0);
-        for &time in &self.open {
-            let difference = time - base;
-            if width == 0 {
-                break;
-            }
-            word |= difference << used;
-            used += width;
-            if used >= u64::BITS {
-                self.bits.push(word);
-                used -= u64::BITS;
-                // What did not fit into the word; all of it did if nothing is left over.
-                word = if used == 0 {
-                    0
-                } else {
-                    difference >> (width - used)
-                };
-            }
+        // Spelled out, so that each of them is compiled to a loop without surprises.
+        match bits {
+            0 => {}
+            8 => self.pack::<8>(base),
+            16 => self.pack::<16>(base),
+            32 => self.pack::<32>(base),
+            _ => self.pack::<64>(base),
         }
         self.open.clear();
+    }
+
+    fn pack<const BITS: usize>(&mut self, base: u64) {
+        self.words
+            .extend(self.open.chunks_exact(64 / BITS).map(|times| {
+                let places = (0..).step_by(BITS);
+                let parts = times.iter().zip(places);
+                parts.fold(0, |word, (time, place): (_, u32)| {
+                    word | (time - base) << place
+                })
+            }));
     }
 
     /// The time of an event, in microseconds.
@@ -98,17 +103,13 @@ impl Clock {
         let Some(&group) = self.groups.get(event / GROUP) else {
             return self.open.get(event % GROUP).copied().unwrap_or(0);
         };
-        let width = group.width();
-        if width == 0 {
+        let bits = group.bits();
+        if bits == 0 {
             return group.base;
         }
-        let bit = (event % GROUP) * width as usize;
-        let (word, shift) = (group.start() + bit / 64, bit % 64);
-        let mut value = self.bits[word] >> shift;
-        if shift + width as usize > 64 {
-            value |= self.bits[word + 1] << (64 - shift);
-        }
-        group.base + (value & (u64::MAX >> (64 - width)))
+        let bit = (event % GROUP) * bits as usize;
+        let word = self.words[group.start() + bit / 64];
+        group.base + (word >> (bit % 64) & (u64::MAX >> (64 - bits)))
     }
 
     /// How many events are before the first one for which `after` holds. Times must be in order.
@@ -130,7 +131,7 @@ impl Clock {
 
     /// Bytes of memory in use.
     pub(crate) fn memory(&self) -> usize {
-        size_of_val(&*self.groups) + size_of_val(&*self.bits)
+        size_of_val(&*self.groups) + size_of_val(&*self.words)
     }
 }
 
