@@ -4,7 +4,8 @@ use std::path::Path;
 
 use heapline_profile::query::{Pattern, TimePoint};
 use heapline_profile::reports::{
-    Direction, HeatmapOptions, Measure, SeriesOptions, TreeOptions, heatmap, names, series, tree,
+    Direction, HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy,
+    TreeOptions, heatmap, hotspots, names, series, tree,
 };
 use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View};
 use heapline_trace::{Options, Reader};
@@ -180,5 +181,39 @@ fn names_are_those_of_all_stacks() {
             let inside = scope(&profile, &format!("{query} \"{}\"", name.name)).total();
             assert_near(name.bytes, inside.bytes.value, &name.name);
         }
+    }
+}
+
+#[test]
+fn rows_say_what_all_that_they_call_allocates() {
+    let profile = load();
+    let table = |scope: &Scope<'_>, by, sort| {
+        let options = HotspotOptions {
+            view: View {
+                by,
+                ..View::default()
+            },
+            sort,
+            rows: 1000,
+            ..HotspotOptions::default()
+        };
+        hotspots(scope, &options).rows
+    };
+    for query in ["", "live at peak"] {
+        let scope = scope(&profile, query);
+        for by in [GroupBy::Function, GroupBy::File, GroupBy::Module] {
+            let all = names(&scope, by);
+            for row in table(&scope, by, SortBy::Allocated) {
+                let name = all.iter().find(|name| name.name == row.label.name);
+                let inclusive = row.inclusive.unwrap().bytes.value;
+                assert_near(inclusive, name.unwrap().bytes, &row.label.name);
+            }
+        }
+        let sites = table(&scope, GroupBy::Site, SortBy::Inclusive);
+        let inclusive = |row: &Hotspot| row.inclusive.unwrap().bytes.value;
+        assert!(
+            sites.is_sorted_by(|a, b| inclusive(a) >= inclusive(b) - 1e-6),
+            "{query}"
+        );
     }
 }

@@ -8,6 +8,7 @@ use crate::estimate::{Amount, Estimate, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::histogram::Survival;
 use crate::scope::Scope;
+use crate::selection::Stay;
 use crate::store::{Moment, NEVER, NONE};
 use crate::timeline::Timeline;
 
@@ -163,13 +164,12 @@ impl Sums {
 pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let profile = scope.profile();
     let groups = Groups::new(profile, &options.view);
-    let ((peak, by_group), inclusive) = rayon::join(
-        || {
-            let peak = profile.peak(scope.estimator());
-            (peak, sums(scope, &groups, peak.moment))
-        },
-        || groups.inclusive_sums(scope),
-    );
+    let peak = profile.peak(scope.estimator());
+    let (by_group, counts) = sums(scope, &groups, peak.moment);
+    let inclusive = match options.sort {
+        SortBy::Inclusive => groups.inclusive_sums(scope),
+        _ => None,
+    };
 
     let keys: Vec<f64> = (0..groups.len())
         .map(|group| {
@@ -191,7 +191,10 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         .collect();
     let order = largest(&keys, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
-    let details = details(scope, &groups, shown, options.points);
+    let (inclusive, details) = rayon::join(
+        || groups.inclusive_sums_of(shown, scope, &counts),
+        || details(scope, &groups, shown, options.points),
+    );
 
     let mut total = Sums::default();
     for sums in &by_group {
@@ -217,7 +220,8 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let rows = shown
         .iter()
         .zip(details)
-        .map(|(&group, (survival, growth))| {
+        .enumerate()
+        .map(|(row, (&group, (survival, growth)))| {
             let sums = &by_group[group];
             let bytes: Sum = sums.allocated.bytes;
             Hotspot {
@@ -225,7 +229,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
                 own: sums.totals(),
                 inclusive: inclusive
                     .as_ref()
-                    .map(|inclusive| Figures::new(&inclusive[group])),
+                    .map(|inclusive| Figures::new(&inclusive[row])),
                 // A damaged trace may have blocks without samples.
                 mean_size: if sums.allocated.blocks.value > 0.0 {
                     bytes.value / sums.allocated.blocks.value
@@ -260,15 +264,16 @@ fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
     !scope.profile().sampling.is_exact() && bytes.is_noise()
 }
 
-/// The sums of each group.
-fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> Vec<Sums> {
+/// The sums of each group, and how many blocks of each class were allocated; the latter are left
+/// out if groups are not made of classes.
+fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> (Vec<Sums>, Vec<u32>) {
     let profile = scope.profile();
     let is_minor: Vec<bool> = profile
         .classes
         .iter()
         .map(|class| profile.kinds[class.kind as usize].source == Source::Minor)
         .collect();
-    let sums = groups.sums_of(scope, |stay| {
+    let marks = |stay: Stay| {
         let is_minor = is_minor[profile.blocks.class[stay.block] as usize];
         [
             true,
@@ -277,8 +282,16 @@ fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> Vec<Sums> {
             is_minor,
             is_minor && profile.blocks.promotion[stay.block] != NEVER,
         ]
-    });
-    sums.into_iter()
+    };
+    let (sums, counts) = if groups.are_of_classes() {
+        let counts = scope.counts_of(marks);
+        let allocated = counts.iter().map(|counts| counts[0]).collect();
+        (groups.add_up(scope, &counts), allocated)
+    } else {
+        (groups.sums_of(scope, marks), Vec::new())
+    };
+    let sums = sums
+        .into_iter()
         .map(|[allocated, peak, end, minor, promoted]| Sums {
             allocated,
             peak,
@@ -286,7 +299,8 @@ fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> Vec<Sums> {
             minor,
             promoted,
         })
-        .collect()
+        .collect();
+    (sums, counts)
 }
 
 /// The lifetimes and the growth of some groups.
