@@ -30,11 +30,12 @@ pub(crate) struct KindTable {
 impl KindTable {
     const COMMON: usize = 256;
 
+    /// The number of a kind; `is_new` is told of it first if it is a new one.
     #[inline]
-    pub(crate) fn number(&mut self, kind: Kind) -> u32 {
+    pub(crate) fn number(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> u32 {
         let length = usize::try_from(kind.length).unwrap_or(usize::MAX);
         if kind.samples != 1 || kind.source != Source::Minor || length >= Self::COMMON {
-            return self.intern(kind);
+            return self.intern(kind, is_new);
         }
         if kind.domain != self.domain || self.common.is_empty() {
             self.domain = kind.domain;
@@ -42,13 +43,14 @@ impl KindTable {
             self.common.resize(Self::COMMON, 0);
         }
         if self.common[length] == 0 {
-            self.common[length] = self.intern(kind) + 1;
+            self.common[length] = self.intern(kind, is_new) + 1;
         }
         self.common[length] - 1
     }
 
-    fn intern(&mut self, kind: Kind) -> u32 {
+    fn intern(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> u32 {
         *self.numbers.entry(kind).or_insert_with(|| {
+            is_new(&kind);
             self.kinds.push(kind);
             // There are not more kinds than blocks, and those are counted.
             u32::try_from(self.kinds.len() - 1).unwrap_or(u32::MAX)

@@ -7,9 +7,8 @@ use heapline_trace::{Alloc, BlockIndex, Damage, Event, Locations, Mark, Reader, 
 use super::clock::Clock;
 use super::kinds::{Kind, KindTable};
 use super::stack_worker::{Built, StackWorker};
-use super::{Blocks, Moment, NEVER, Profile, weights};
-use crate::estimate::{Amount, Estimator, Sampling};
-use crate::walk::Changes;
+use super::{Blocks, Moment, NEVER, Profile};
+use crate::estimate::{Estimator, Sampling};
 
 /// How a trace is loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +45,7 @@ pub struct Loader {
     clock: Clock,
     kinds: KindTable,
     stacks: StackWorker,
+    live: Live,
     /// Events about blocks that had not been allocated yet: with several domains the trace may
     /// have the allocation later.
     early: Vec<Early>,
@@ -79,6 +79,7 @@ impl Loader {
             clock: Clock::default(),
             kinds: KindTable::default(),
             stacks: StackWorker::start(!options.keep_recursion).map_err(LoadError::Thread)?,
+            live: Live::default(),
             early: Vec::new(),
             latest: 0,
             in_order: true,
@@ -108,12 +109,21 @@ impl Loader {
     fn alloc(&mut self, alloc: &Alloc<'_>, number: u32, locations: &Locations) {
         self.tick(alloc.time);
         self.index.push(alloc.id);
-        let kind = self.kinds.number(Kind {
+        let kind = Kind {
             length: alloc.length,
             samples: alloc.samples,
             source: alloc.source,
             domain: alloc.domain,
+        };
+        let kind = self.kinds.number(kind, |kind| {
+            let Kind { length, source, .. } = *kind;
+            let estimator = Estimator::default();
+            let amount = self
+                .sampling
+                .amount(estimator, length, source, kind.samples);
+            self.live.weights.push(amount.bytes.value);
         });
+        self.live.add(self.live.weights[kind as usize], number);
         self.stacks.push(alloc.stack, alloc.domain, kind, locations);
         self.blocks.birth.push(number);
         self.blocks.promotion.push(NEVER);
@@ -134,6 +144,9 @@ impl Loader {
                 self.tick(time);
                 if !apply(&mut self.blocks, &self.clock, block, number, change) {
                     self.unmatched += 1;
+                } else if change == Change::Death {
+                    let kind = self.stacks.kinds()[block];
+                    self.live.add(-self.live.weights[kind as usize], number);
                 }
             }
             None => {
@@ -165,9 +178,6 @@ impl Loader {
         if !self.in_order {
             sort(&mut self.clock, &mut self.blocks);
         }
-        let kinds = std::mem::take(&mut self.kinds).finish();
-        // The stacks take a little longer than all else: this is for nothing.
-        let moment = self.peak(&weights(&kinds, &self.sampling, Estimator::default()));
         let Built {
             column,
             classes,
@@ -190,7 +200,7 @@ impl Loader {
             sampling: self.sampling,
             blocks: self.blocks,
             clock: self.clock,
-            kinds,
+            kinds: self.kinds.finish(),
             classes,
             contexts: stacks.contexts,
             tree: stacks.tree,
@@ -199,17 +209,10 @@ impl Loader {
             unmatched: self.unmatched,
             peaks: Default::default(),
         };
-        profile.set_peak(Estimator::default(), moment);
-        Ok(profile)
-    }
-
-    fn peak(&self, weights: &[Amount]) -> Moment {
-        let mut changes = Changes::new(self.clock.len());
-        let Blocks { birth, death, .. } = &self.blocks;
-        for ((&birth, &death), &kind) in birth.iter().zip(death).zip(self.stacks.kinds()) {
-            changes.add(kind, birth, death);
+        if self.in_order {
+            profile.set_peak(Estimator::default(), self.live.peak);
         }
-        changes.peak(weights)
+        Ok(profile)
     }
 
     /// Applies events that came before the allocation of their block.
@@ -230,6 +233,29 @@ impl Loader {
             }
             // The trace has the allocation later in the file, and perhaps later in time.
             self.in_order = false;
+        }
+    }
+}
+
+/// What is alive as the trace goes on, which is also the order of time unless events have to be put
+/// in it.
+#[derive(Debug, Default)]
+struct Live {
+    /// The bytes that a block of each kind stands for.
+    weights: Vec<f64>,
+    bytes: f64,
+    most: f64,
+    /// When that was.
+    peak: Moment,
+}
+
+impl Live {
+    #[inline]
+    fn add(&mut self, bytes: f64, event: u32) {
+        self.bytes += bytes;
+        if self.bytes > self.most {
+            self.most = self.bytes;
+            self.peak = Moment(event + 1);
         }
     }
 }

@@ -193,7 +193,14 @@ impl Profile {
 
     /// What each kind of block stands for, by number.
     pub(crate) fn weights(&self, estimator: Estimator) -> Vec<Amount> {
-        weights(&self.kinds, &self.sampling, estimator)
+        let kinds = self.kinds.iter();
+        kinds
+            .map(|kind| {
+                let Kind { length, source, .. } = *kind;
+                self.sampling
+                    .amount(estimator, length, source, kind.samples)
+            })
+            .collect()
     }
 
     /// The kind of a block, by number.
@@ -216,12 +223,4 @@ impl Profile {
         let columns = 4 * size_of::<u32>();
         columns as f64 + self.clock.memory() as f64 / self.len().max(1) as f64
     }
-}
-
-/// What each kind of block stands for.
-fn weights(kinds: &[Kind], sampling: &Sampling, estimator: Estimator) -> Vec<Amount> {
-    kinds
-        .iter()
-        .map(|kind| sampling.amount(estimator, kind.length, kind.source, kind.samples))
-        .collect()
 }

@@ -15,8 +15,11 @@ use super::tree_builder::Name;
 /// Marks a stack that was cut, above its domain.
 const CUT: u32 = 1 << 16;
 
-/// Words in a batch before it is sent.
+/// Words in a batch before it is sent: so few that both threads have it in their caches.
 const BATCH: usize = 1 << 14;
+
+/// Batches that wait for the thread at most: neither of the two is always the slower one.
+const WAITING: usize = 64;
 
 /// Sends stacks to the thread that looks after them.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct StackWorker {
     /// `None` once the thread is to end.
     full: Option<SyncSender<Batch>>,
     done: Receiver<Batch>,
+    /// Empty ones, to be filled again.
+    spare: Vec<Batch>,
     thread: JoinHandle<Stacks>,
     /// The kind of each block.
     kinds: Vec<u32>,
@@ -58,7 +63,7 @@ struct Batch {
 impl StackWorker {
     /// Starts the thread.
     pub(crate) fn start(collapse: bool) -> io::Result<Self> {
-        let (full, batches) = sync_channel::<Batch>(4);
+        let (full, batches) = sync_channel::<Batch>(WAITING);
         // Never longer than the batches that there are, and those are limited by `full`.
         let (give_back, done) = channel();
         let thread = thread::Builder::new()
@@ -77,6 +82,7 @@ impl StackWorker {
             batch: Batch::default(),
             full: Some(full),
             done,
+            spare: Vec::new(),
             thread,
             kinds: Vec::new(),
             classes: ClassTable::default(),
@@ -120,10 +126,10 @@ impl StackWorker {
 
     #[cold]
     fn send(&mut self) {
-        let mut next = Batch::default();
         while let Ok(batch) = self.done.try_recv() {
-            next = self.take(batch);
+            self.take(batch);
         }
+        let next = self.spare.pop().unwrap_or_default();
         let batch = std::mem::replace(&mut self.batch, next);
         if let Some(full) = &self.full {
             // Fails only if the thread has panicked, which `finish` will tell.
@@ -131,15 +137,15 @@ impl StackWorker {
         }
     }
 
-    /// Notes what came of a batch; returns it empty.
-    fn take(&mut self, mut batch: Batch) -> Batch {
+    /// Notes what came of a batch.
+    fn take(&mut self, mut batch: Batch) {
         let start = self.column.len();
         self.column.append(&mut batch.contexts);
         let blocks = start..self.column.len();
         self.classes
             .classify(&mut self.column[blocks.clone()], &self.kinds[blocks]);
         batch.stacks.clear();
-        batch
+        self.spare.push(batch);
     }
 
     /// Says that no stack will follow. The thread still has some work to do.
