@@ -434,10 +434,14 @@ impl Numbering<'_> {
     /// The number for a block.
     #[inline]
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
-        match self.of_class.get(profile.blocks.class[stay.block] as usize) {
-            Some(&number) => number,
-            None => self.of_group[self.groups.of(profile, stay) as usize],
-        }
+        self.of_class(profile.blocks.class[stay.block] as usize)
+            .unwrap_or_else(|| self.of_group[self.groups.of(profile, stay) as usize])
+    }
+
+    /// The number for all blocks of a class, if it is the same.
+    #[inline]
+    pub(crate) fn of_class(&self, class: usize) -> Option<u32> {
+        self.of_class.get(class).copied()
     }
 }
 

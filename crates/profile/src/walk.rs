@@ -3,33 +3,47 @@
 use crate::estimate::{Amount, Estimator};
 use crate::store::{Moment, NEVER, Profile};
 
-/// What happens to some blocks, in the order of events. Events that are not about their beginning
-/// or end are nothing.
+/// When blocks of some sorts come and go. Events that are not about the beginning or end of one are
+/// nothing.
 pub(crate) struct Changes(Vec<Change>);
 
 impl Changes {
     /// Nothing happens in so many events.
     pub(crate) fn new(events: usize) -> Self {
-        Self(vec![Change(0); events])
+        Self(vec![Change(NOTHING); events])
     }
 
-    /// A block of a kind is there from an event to before another one, or [`NEVER`].
+    /// A block of a sort is there from an event to before another one, or [`NEVER`].
     #[inline]
-    pub(crate) fn add(&mut self, kind: u32, start: u32, end: u32) {
-        self.0[start as usize] = Change::birth(kind);
+    pub(crate) fn add(&mut self, sort: u32, start: u32, end: u32) {
+        self.0[start as usize] = Change::new(sort, 1.0);
         if end != NEVER {
-            self.0[end as usize] = Change::death(kind);
+            self.0[end as usize] = Change::new(sort, -1.0);
         }
     }
 
-    /// The first moment at which most bytes are alive, given what kinds stand for.
+    /// What happens between two moments: the sorts of the blocks, and whether one more of them is
+    /// there, or one less.
+    #[inline]
+    pub(crate) fn between(
+        &self,
+        Moment(from): Moment,
+        Moment(to): Moment,
+    ) -> impl Iterator<Item = (u32, f64)> {
+        let end = (to as usize).min(self.0.len());
+        let events = self.0[(from as usize).min(end)..end].iter();
+        events.filter_map(|change| change.get())
+    }
+
+    /// The first moment at which most bytes are alive, if the sorts are kinds, given what those
+    /// stand for.
     pub(crate) fn peak(&self, weights: &[Amount]) -> Moment {
-        // Nothing weighs nothing.
-        let mut bytes = vec![0.0];
-        bytes.extend(weights.iter().map(|weight| weight.bytes.value));
         let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
         for (event, change) in (1..).zip(&self.0) {
-            live += change.of(&bytes);
+            let Some((kind, sign)) = change.get() else {
+                continue;
+            };
+            live += sign * weights[kind as usize].bytes.value;
             if live > most {
                 (most, peak) = (live, event);
             }
@@ -38,30 +52,26 @@ impl Changes {
     }
 }
 
-/// A kind and a sign, in four bytes: the order of memory accesses matters more than anything
-/// else here.
+/// A sort and a sign, in four bytes: the order of memory accesses matters more than anything else
+/// here.
 #[derive(Clone, Copy)]
 struct Change(u32);
 
+/// A change of nothing.
+const NOTHING: u32 = 0;
+
 impl Change {
-    const DEATH: u32 = 1 << 31;
+    const LESS: u32 = 1 << 31;
 
-    fn birth(kind: u32) -> Self {
-        Self(kind + 1)
-    }
-
-    fn death(kind: u32) -> Self {
-        Self((kind + 1) | Self::DEATH)
+    #[inline]
+    fn new(sort: u32, sign: f64) -> Self {
+        Self((sort + 1) | if sign < 0.0 { Self::LESS } else { 0 })
     }
 
     #[inline]
-    fn of(self, weights: &[f64]) -> f64 {
-        let weight = weights[(self.0 & !Self::DEATH) as usize];
-        if self.0 & Self::DEATH == 0 {
-            weight
-        } else {
-            -weight
-        }
+    fn get(self) -> Option<(u32, f64)> {
+        let sort = (self.0 & !Self::LESS).checked_sub(1)?;
+        Some((sort, if self.0 & Self::LESS == 0 { 1.0 } else { -1.0 }))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Memory over time.
 
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::Subject;
@@ -7,8 +8,9 @@ use crate::callers::by_caller;
 use crate::groups::{Groups, Label, View};
 use crate::query::{Pattern, TimePoint};
 use crate::scope::Scope;
-use crate::store::{NEVER, NONE};
+use crate::store::{Moment, NEVER, NONE};
 use crate::timeline::{self, Timeline};
+use crate::walk::Changes;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -301,18 +303,27 @@ fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64
             .collect();
     }
     let parts = Timeline::new(profile, POINTS);
-    let mut changes = vec![0.0; groups.len() * POINTS];
-    let mut is_used = vec![false; groups.len()];
-    scope.for_each(|stay| {
-        let group = groups.of(profile, stay) as usize;
-        is_used[group] = true;
-        let row = group * POINTS;
-        let weight = scope.bytes(stay.block);
-        changes[row + parts.slot(stay.start)] += weight;
-        if stay.end != NEVER {
-            changes[row + parts.slot(stay.end)] -= weight;
-        }
-    });
+    let (changes, is_used) = scope.fold(
+        || (vec![0.0; groups.len() * POINTS], vec![false; groups.len()]),
+        |(changes, is_used), stay| {
+            let group = groups.of(profile, stay) as usize;
+            is_used[group] = true;
+            let row = group * POINTS;
+            let weight = scope.bytes(stay.block);
+            changes[row + parts.slot(stay.start)] += weight;
+            if stay.end != NEVER {
+                changes[row + parts.slot(stay.end)] -= weight;
+            }
+        },
+        |(changes, is_used), (more, more_used)| {
+            for (change, more) in changes.iter_mut().zip(more) {
+                *change += more;
+            }
+            for (is_used, more) in is_used.iter_mut().zip(more_used) {
+                *is_used |= more;
+            }
+        },
+    );
     changes
         .chunks(POINTS)
         .zip(is_used)
@@ -335,80 +346,96 @@ fn live(
     parts: &Timeline,
     points: usize,
 ) -> (Vec<Line>, Vec<f64>) {
-    let profile = scope.profile();
-    let word_bytes = profile.sampling.word_bytes();
-    let weight = |block: usize| {
-        let amount = scope.weight(block);
-        match measure {
-            Measure::LiveBlocks => (amount.blocks.value, amount.blocks.variance),
-            Measure::LiveWords => (
-                amount.bytes.value / word_bytes,
-                amount.bytes.variance / (word_bytes * word_bytes),
-            ),
-            _ => (amount.bytes.value, amount.bytes.variance),
-        }
-    };
-    let row_of = rows
-        .groups
-        .as_ref()
-        .map(|groups| groups.renumbered(&rows.row_of_group));
-    // Which block each event is about, or none.
-    let mut events = vec![NONE; profile.clock.len()];
-    let mut row_of_block = vec![
-        NONE;
-        if rows.groups.is_some() {
-            profile.len()
-        } else {
-            0
-        }
-    ];
-    scope.for_each(|stay| {
-        if let Some(row_of) = &row_of {
-            row_of_block[stay.block] = row_of.of(profile, stay);
-        }
-        // Blocks are fewer than events, and those are numbered by `u32`.
-        let block = u32::try_from(stay.block).unwrap_or(NONE);
-        events[stay.start as usize] = block;
-        if stay.end != NEVER {
-            events[stay.end as usize] = block;
-        }
-    });
-    let mut alive = vec![false; profile.len()];
+    let (sorts, changes) = changes_by_sort(scope, measure, rows);
     let mut lines = vec![Line::default(); rows.labels.len() + 1];
     let mut now = vec![Extent::default(); lines.len()];
     let mut variance = 0.0_f64;
     let mut error = Vec::with_capacity(points);
-    let mut event = 0;
+    let mut start = Moment::default();
     for part in 0..points {
         for extent in &mut now {
             extent.begin();
         }
-        let end = (parts.end(part).0 as usize).min(events.len());
-        for &block in &events[event.min(end)..end] {
-            if block == NONE {
-                continue;
-            }
-            let block = block as usize;
-            let (mut change, mut variance_change) = weight(block);
-            if alive[block] {
-                (change, variance_change) = (-change, -variance_change);
-            }
-            alive[block] = !alive[block];
-            variance += variance_change;
-            now[0].add(change);
-            if let Some(&row) = row_of_block.get(block)
-                && row != NONE
-            {
-                now[row as usize + 1].add(change);
+        for (sort, sign) in changes.between(start, parts.end(part)) {
+            let sort = &sorts[sort as usize];
+            variance += sign * sort.variance;
+            now[0].add(sign * sort.value);
+            if let Some(row) = now.get_mut(sort.line) {
+                row.add(sign * sort.value);
             }
         }
-        event = end;
+        start = parts.end(part).max(start);
         for (line, extent) in lines.iter_mut().zip(&now) {
             extent.put(line);
         }
         error.push(1.96 * variance.max(0.0).sqrt());
     }
     (lines, error)
+}
+
+/// Blocks that stand for the same and are in the same row.
+struct Sort {
+    value: f64,
+    variance: f64,
+    /// The line of the row; [`usize::MAX`] if there is none.
+    line: usize,
+}
+
+/// The blocks' beginnings and ends, each with the sort of the block. There are so few sorts that
+/// they are all at hand when events are walked through.
+fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sort>, Changes) {
+    let profile = scope.profile();
+    let word_bytes = profile.sampling.word_bytes();
+    let mut sorts = Vec::new();
+    let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut number = |row: u32, kind: u32| {
+        *numbers.entry((row, kind)).or_insert_with(|| {
+            let amount = scope.weights()[kind as usize];
+            let (value, variance) = match measure {
+                Measure::LiveBlocks => (amount.blocks.value, amount.blocks.variance),
+                Measure::LiveWords => (
+                    amount.bytes.value / word_bytes,
+                    amount.bytes.variance / (word_bytes * word_bytes),
+                ),
+                _ => (amount.bytes.value, amount.bytes.variance),
+            };
+            sorts.push(Sort {
+                value,
+                variance,
+                line: if row == NONE {
+                    usize::MAX
+                } else {
+                    row as usize + 1
+                },
+            });
+            // There are not more of them than blocks.
+            u32::try_from(sorts.len() - 1).unwrap_or(NONE)
+        })
+    };
+    let row_of = rows
+        .groups
+        .as_ref()
+        .map(|groups| groups.renumbered(&rows.row_of_group));
+    let row_of_class = |class: usize| match &row_of {
+        Some(row_of) => row_of.of_class(class),
+        None => Some(NONE),
+    };
+    let of_class: Vec<Option<u32>> = (0..)
+        .zip(&profile.classes)
+        .map(|(i, class)| Some(number(row_of_class(i)?, class.kind)))
+        .collect();
+    let mut changes = Changes::new(profile.clock.len());
+    scope.for_each(|stay| {
+        let class = profile.blocks.class[stay.block] as usize;
+        let sort = of_class[class].unwrap_or_else(|| {
+            let row = row_of
+                .as_ref()
+                .map_or(NONE, |row_of| row_of.of(profile, stay));
+            number(row, profile.classes[class].kind)
+        });
+        changes.add(sort, stay.start, stay.end);
+    });
+    (sorts, changes)
 }
 
 /// A value and how far it went.
