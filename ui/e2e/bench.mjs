@@ -7,7 +7,7 @@
 // machine is in these numbers, so each is the best and the middle of several.
 
 import { chromium } from "playwright-core";
-import { brush, open, settled } from "./page.mjs";
+import { open, settled, timelinePoint } from "./page.mjs";
 import { serve, trace } from "./program.mjs";
 
 const file = process.argv[2] ?? trace("mix-ocaml53/trace.ctf");
@@ -18,7 +18,8 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
 });
-const newPage = async () => (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+// New tabs of a browser that people have open anyway.
+const window = await browser.newContext({ viewport: { width: 1280, height: 900 } });
 
 /** Milliseconds that something takes, sorted. */
 async function times(rounds, action) {
@@ -41,11 +42,11 @@ async function measured(action) {
 try {
   console.log(`${"".padEnd(24)}${"best".padStart(8)}${"middle".padStart(8)}`);
   // A browser that has shown nothing yet is slow by itself.
-  const first = await newPage();
+  const first = await window.newPage();
   const warm = await serve(file);
   await open(first, warm.url);
   const started = await times(ROUNDS, async () => {
-    const page = await newPage();
+    const page = await window.newPage();
     let server;
     const taken = await measured(async () => {
       server = await serve(file);
@@ -60,7 +61,14 @@ try {
     await open(first, warm.url, `view=${view}`);
     const brushed = await times(ROUNDS, async (round) => {
       const from = 0.1 + 0.05 * round;
-      return measured(() => brush(first, from, from + 0.4));
+      await first.mouse.move(...(await timelinePoint(first, from)));
+      await first.mouse.down();
+      await first.mouse.move(...(await timelinePoint(first, from + 0.2)));
+      await first.mouse.move(...(await timelinePoint(first, from + 0.4)));
+      return measured(async () => {
+        await first.mouse.up();
+        await settled(first);
+      });
     });
     print(`brush, ${view}`, brushed);
   }

@@ -29,6 +29,18 @@ export const viewTests = [
     },
   ],
   [
+    "nothing is asked twice, and what comes first is asked before the trace is read",
+    async ({ page, url }) => {
+      const asked = [];
+      page.on("request", (request) => {
+        const report = /\/api\/v1\/(\w+)/.exec(request.url())?.[1];
+        if (report && report !== "status") asked.push(report);
+      });
+      await open(page, url);
+      assert.deepEqual(asked.sort(), ["flame", "info", "series", "summary"]);
+    },
+  ],
+  [
     "the table has the rows of heapline hotspots",
     async ({ page, url, heapline, trace }) => {
       await open(page, url, "view=table");

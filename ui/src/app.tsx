@@ -12,7 +12,7 @@ import { HelpDialog, openHelp } from "./help";
 import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
 import { ask, currentSource, useAnswer, useSource } from "./state/answers";
-import { infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
+import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
 import { info, status } from "./state/session";
 import { setRule, type State, state, update, VIEWS } from "./state/state";
 import { toggleTheme } from "./theme";
@@ -64,17 +64,27 @@ async function open(): Promise<void> {
   const source = await openSource();
   useSource(source);
   if (!source.isLive) setRule(oneAtATime);
-  for (;;) {
-    status.value = await askStatus(source);
-    if (status.value.state === "failed") {
-      throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
-    }
-    if (status.value.state === "ready") break;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  status.value = await askStatus(source);
+  if (status.value.state === "failed") {
+    throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
   }
-  const answer = await ask<Info>(infoQuestion);
+  // A server answers when it has read the trace: what the page begins with is asked for now, so that it comes then.
+  const asked = ask<Info>(infoQuestion);
+  if (source.isLive) for (const question of firstQuestions(state.value)) ask(question).catch(() => {});
+  const isAnswered = asked.then(
+    () => true,
+    () => true,
+  );
+  while (status.value.state === "loading" && !(await Promise.race([isAnswered, pause(POLL_MS)]))) {
+    status.value = await askStatus(source);
+  }
+  const answer = await asked;
   document.title = `${basename(answer.trace.executable_name)} · Heapline`;
   info.value = answer;
+}
+
+function pause(ms: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(() => resolve(false), ms));
 }
 
 /** A report file has answers for a window or for a moment, not for both. */

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use crate::command::{Outcome, exists, program, root};
+use crate::command::{Outcome, cargo, exists, program, root};
 use crate::setup;
 
 /// Installs what the page is built with; to be called before the first build, which embeds it.
@@ -15,17 +15,42 @@ pub(crate) fn setup() -> Outcome {
 /// Checks the page by itself, and with the built program in a browser without a screen.
 pub(crate) fn check() -> Outcome {
     setup::debian_unless(exists("chromium"), "chromium")?;
-    for script in ["check", "format", "test"] {
-        npm(script)?;
+    for script in ["check", "format", "test", "e2e"] {
+        npm(script, "debug", &[])?;
     }
-    npm("e2e")
+    Ok(())
 }
 
-fn npm(script: &str) -> Outcome {
+/// How long the page takes to be drawn, for a trace or the built-in one.
+pub(crate) fn bench(trace: Option<&str>) -> Outcome {
+    if !exists("npm") || !exists("chromium") {
+        println!("\nFor how long the page takes, install npm and chromium.");
+        return Ok(());
+    }
+    cargo(&[
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "heapline-cli",
+    ])
+    .run()?;
+    // npm runs in the folder of the page.
+    let trace = trace
+        .map(std::path::absolute)
+        .transpose()
+        .map_err(|error| format!("where is the trace? {error}"))?
+        .map(|path| path.display().to_string());
+    npm("bench", "release", trace.as_deref().as_slice())
+}
+
+fn npm(script: &str, profile: &str, args: &[&str]) -> Outcome {
     let ui = root().join("ui").display().to_string();
-    let heapline = root().join("target/debug/heapline").display().to_string();
-    program("npm", &["run", script, "--prefix", &ui])
-        .env("HEAPLINE", &heapline)
+    let heapline = root().join("target").join(profile).join("heapline");
+    let mut words = vec!["run", script, "--prefix", &ui, "--"];
+    words.extend(args);
+    program("npm", &words)
+        .env("HEAPLINE", &heapline.display().to_string())
         .run()
 }
 

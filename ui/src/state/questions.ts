@@ -180,3 +180,11 @@ export function viewQuestion(state: State, trace: TraceFacts): Question {
       return diffQuestion(state, trace);
   }
 }
+
+/** What the page asks first, whatever the trace. */
+export function firstQuestions(state: State): Question[] {
+  const first = [seriesQuestion(state, POINTS), summaryQuestion(state)];
+  // What is compared by default depends on how long the run was.
+  if (state.view !== "compare") first.push(viewQuestion(state, { duration: 0, slices: null, hasOther: false }));
+  return first;
+}

@@ -2,6 +2,7 @@
 
 mod recording;
 
+use crate::browser;
 use crate::command::{Outcome, cargo, exists, program, root};
 
 /// The large reference trace, on machines that have the reference traces.
@@ -20,16 +21,14 @@ pub(crate) fn run(trace: Option<&str>) -> Outcome {
         .join("target/release/heapline-bench")
         .display()
         .to_string();
-    match trace {
-        Some(trace) => program(&bench, &[trace]).run()?,
-        None => {
-            let large = root().join(LARGE);
-            if large.exists() {
-                program(&bench, &[&large.display().to_string()]).run()?;
-            }
-            program(&bench, &[]).run()?;
-        }
+    let large = root().join(LARGE);
+    let large = large.exists().then(|| large.display().to_string());
+    let trace = trace.or(large.as_deref());
+    if let Some(trace) = trace {
+        program(&bench, &[trace]).run()?;
     }
+    program(&bench, &[]).run()?;
+    browser::bench(trace)?;
     if exists("valgrind") {
         count(&bench)?;
         if exists("ocamlopt") {
