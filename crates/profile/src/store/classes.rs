@@ -24,18 +24,25 @@ pub(crate) struct ClassTable {
 }
 
 impl ClassTable {
-    /// Turns the contexts of blocks, of which the kinds are given too, into classes.
-    pub(crate) fn classify(&mut self, contexts: &mut [u32], kinds: &[u32]) {
-        for (context, &kind) in contexts.iter_mut().zip(kinds) {
-            let index = *context as usize;
+    /// Turns the kinds of blocks into their classes, for as many contexts as are given.
+    pub(crate) fn classify(&mut self, kinds: &mut [u32], contexts: &[u32]) {
+        for (number, &context) in kinds.iter_mut().zip(contexts) {
+            let kind = *number;
+            let index = context as usize;
             if self.recent.len() <= index {
                 self.recent.resize(index + 1, (NONE, NONE));
             }
             if self.recent[index].0 != kind {
-                self.recent[index] = (kind, self.number(*context, kind));
+                self.recent[index] = (kind, self.number(context, kind));
             }
-            *context = self.recent[index].1;
+            *number = self.recent[index].1;
         }
+    }
+
+    /// The kind of a class.
+    #[inline]
+    pub(crate) fn kind(&self, class: u32) -> u32 {
+        self.classes[class as usize].kind
     }
 
     fn number(&mut self, context: u32, kind: u32) -> u32 {

@@ -145,7 +145,7 @@ impl Loader {
                 if !apply(&mut self.blocks, &self.clock, block, number, change) {
                     self.unmatched += 1;
                 } else if change == Change::Death {
-                    let kind = self.stacks.kinds()[block];
+                    let kind = self.stacks.kind(block);
                     self.live.add(-self.live.weights[kind as usize], number);
                 }
             }

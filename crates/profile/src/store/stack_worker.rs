@@ -32,11 +32,11 @@ pub(crate) struct StackWorker {
     /// Empty ones, to be filled again.
     spare: Vec<Batch>,
     thread: JoinHandle<Stacks>,
-    /// The kind of each block.
-    kinds: Vec<u32>,
     classes: ClassTable,
-    /// The class of each block whose stack has been looked at.
+    /// The class of each block whose stack has been looked at; the kind of the others.
     column: Vec<u32>,
+    /// How many have been looked at: the first ones.
+    classified: usize,
 }
 
 /// What has become of the blocks' stacks.
@@ -84,16 +84,16 @@ impl StackWorker {
             done,
             spare: Vec::new(),
             thread,
-            kinds: Vec::new(),
             classes: ClassTable::default(),
             column: Vec::new(),
+            classified: 0,
         })
     }
 
     /// Takes the stack of the next block.
     #[inline]
     pub(crate) fn push(&mut self, stack: Stack<'_>, domain: u16, kind: u32, locations: &Locations) {
-        self.kinds.push(kind);
+        self.column.push(kind);
         let new = stack.new_frames();
         let word = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         self.batch.stacks.extend([
@@ -139,11 +139,10 @@ impl StackWorker {
 
     /// Notes what came of a batch.
     fn take(&mut self, mut batch: Batch) {
-        let start = self.column.len();
-        self.column.append(&mut batch.contexts);
-        let blocks = start..self.column.len();
-        self.classes
-            .classify(&mut self.column[blocks.clone()], &self.kinds[blocks]);
+        let rest = &mut self.column[self.classified..];
+        self.classes.classify(rest, &batch.contexts);
+        self.classified += batch.contexts.len();
+        batch.contexts.clear();
         batch.stacks.clear();
         self.spare.push(batch);
     }
@@ -154,9 +153,15 @@ impl StackWorker {
         self.full = None;
     }
 
-    /// The kind of each block.
-    pub(crate) fn kinds(&self) -> &[u32] {
-        &self.kinds
+    /// The kind of a block.
+    #[inline]
+    pub(crate) fn kind(&self, block: usize) -> u32 {
+        let number = self.column[block];
+        if block < self.classified {
+            self.classes.kind(number)
+        } else {
+            number
+        }
     }
 
     /// Waits for the thread, after the [`end`](Self::end).
