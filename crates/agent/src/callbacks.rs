@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use heapline_recorder::{Block, Recorder, Source};
+use heapline_recorder::{Block, Recorder, Source, TaggedCode};
 
 use crate::arch;
 use crate::runtime::{NONE, Runtime, UNIT, Value};
@@ -47,7 +47,7 @@ struct Allocation {
     samples: Value,
     size: Value,
     source: Value,
-    stack: *const Value,
+    stack: *const TaggedCode,
 }
 
 /// # Safety
@@ -77,8 +77,8 @@ unsafe fn alloc(allocation: Value, heap: Source) -> Value {
     // SAFETY: the sampler passes a record of these fields, and nothing moves it before we return.
     let allocation = unsafe { &*std::ptr::with_exposed_provenance::<Allocation>(allocation) };
     // SAFETY: a block is preceded by its header, which has its length in the upper bits.
-    let depth = unsafe { *allocation.stack.sub(1) } >> 10;
-    // SAFETY: the stack is an array of integers of that length.
+    let depth = unsafe { *allocation.stack.cast::<usize>().sub(1) } >> 10;
+    // SAFETY: the stack is an array of tagged integers of that length.
     let stack = unsafe { std::slice::from_raw_parts(allocation.stack, depth) };
     let is_external = allocation.source == CUSTOM;
     let block = Block {
@@ -87,14 +87,11 @@ unsafe fn alloc(allocation: Value, heap: Source) -> Value {
         source: if is_external { Source::External } else { heap },
     };
     let domain = session.runtime.domain();
-    let id = session.recorder.alloc(
-        domain,
-        block,
-        stack
-            .iter()
-            .map(|value| (value.cast_signed() >> 1).cast_unsigned() as u64),
-        |code, frames| session.runtime.resolve(code, frames),
-    );
+    let id = session
+        .recorder
+        .alloc(domain, block, stack, |code, frames| {
+            session.runtime.resolve(code, frames);
+        });
     match id {
         Some(id) => some(domain, tag(id << 1 | u64::from(is_external))),
         None => NONE,

@@ -135,6 +135,19 @@ unsafe impl GlobalAlloc for Memory {
         }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller's.
+        let piece = unsafe { self.alloc(layout) };
+        // What comes from the system is zeroed, and takes memory only where it is used.
+        if let (_, Some(_)) = size_of(layout)
+            && !piece.is_null()
+        {
+            // SAFETY: it has this many bytes.
+            unsafe { piece.write_bytes(0, layout.size()) };
+        }
+        piece
+    }
+
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
         match size_of(layout) {
             (_, Some(class)) => self.with_pieces(|pieces| pieces.give_back(piece, class)),

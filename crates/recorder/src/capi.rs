@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{Block, Frame, FrameSink, Options, Recorder, Source};
+use crate::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode};
 
 /// The recording that goes on, or the last one.
 static CURRENT: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn heapline_alloc(
     words: u64,
     samples: u64,
     source: c_int,
-    stack: *const isize,
+    stack: *const TaggedCode,
     depth: usize,
     resolver: Resolver,
 ) -> i64 {
@@ -139,10 +139,7 @@ pub unsafe extern "C" fn heapline_alloc(
         // SAFETY: the caller promises `depth` elements.
         unsafe { std::slice::from_raw_parts(stack, depth) }
     };
-    let codes = stack
-        .iter()
-        .map(|value| (value >> 1).cast_unsigned() as u64);
-    let id = recorder.alloc(domain, block, codes, |code, frames| {
+    let id = recorder.alloc(domain, block, stack, |code, frames| {
         // SAFETY: a resolver takes any code of a stack.
         unsafe { resolver(code, frames) }
     });

@@ -68,8 +68,6 @@ pub(crate) struct Domain {
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) encoder: Encoder<&'static mut [u8]>,
-    /// The stack at hand, outermost caller first.
-    pub(crate) stack: Vec<u64>,
     /// Ids that were taken for this domain and not used yet.
     pub(crate) ids: Range<u64>,
     pub(crate) counters: Counters,

@@ -27,5 +27,5 @@ mod map;
 mod recorder;
 pub mod tail;
 
-pub use heapline_trace::{Block, Frame, FrameSink, Source};
+pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};
 pub use recorder::{Options, Recorder};

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use heapline_trace::{
-    Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketSink, TraceInfo, write_info,
+    Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketSink, TaggedCode, TraceInfo, write_info,
 };
 
 use crate::clock::{Clock, steady_nanos};
@@ -129,14 +129,14 @@ impl Recorder {
 
     /// Takes note of a new block; returns the id under which to say what becomes of it.
     ///
-    /// `stack` has the innermost function first. `resolve` is asked for the frames of codes that
+    /// `stack` is as a sampler gives it: the innermost function first. `resolve` is asked for the frames of codes that
     /// are new to the domain. `None` if the block is not recorded.
     #[inline]
     pub fn alloc(
         &self,
         domain: usize,
         block: Block,
-        stack: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator,
+        stack: &[TaggedCode],
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> Option<u64> {
         if !self.open.load(Ordering::Relaxed) {
@@ -148,12 +148,10 @@ impl Recorder {
                 work.ids = first..first + IDS;
             }
             let id = work.ids.start;
-            work.stack.clear();
-            work.stack.extend(stack.rev());
             let time = self.clock.time(now);
             let trace_id = id - self.first_id;
             work.encoder
-                .alloc(time, trace_id, block, &work.stack, resolve, sink)?;
+                .alloc(time, trace_id, block, stack, resolve, sink)?;
             work.ids.start += 1;
             work.counters.blocks += 1;
             work.counters.outstanding += 1;
@@ -396,7 +394,6 @@ impl Recorder {
         Ok(Box::into_raw(Box::new(Lane::new(Domain {
             work: Work {
                 encoder,
-                stack: Vec::new(),
                 ids: 0..0,
                 counters: Counters::default(),
             },

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
 use heapline_recorder::tail::{self, Ending, State};
-use heapline_recorder::{Block, Frame, FrameSink, Options, Recorder, Source};
+use heapline_recorder::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode};
 use heapline_testkit::OwnedEvent;
 use heapline_trace::{Event, Reader};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -48,8 +48,8 @@ fn name(code: u64, frames: &mut FrameSink<'_>) {
 
 /// Records a block whose stack depends on `n`, and returns its id.
 fn alloc(recorder: &Recorder, domain: usize, n: u64) -> u64 {
-    let stack = [n % 97, n % 13, n % 5];
-    let id = recorder.alloc(domain, BLOCK, stack.into_iter(), name);
+    let stack = [n % 97, n % 13, n % 5].map(TaggedCode::new);
+    let id = recorder.alloc(domain, BLOCK, &stack, name);
     id.expect("it is recorded")
 }
 
@@ -237,7 +237,11 @@ fn a_recording_that_is_stopped_ignores_what_comes_later() {
     recorder.stop();
     recorder.promote(0, id);
     recorder.collect(0, id);
-    assert!(recorder.alloc(0, BLOCK, [1].into_iter(), name).is_none());
+    assert!(
+        recorder
+            .alloc(0, BLOCK, &[TaggedCode::new(1)], name)
+            .is_none()
+    );
     recorder.stop();
     tail::finish(&trace).unwrap();
     let content = read(&trace);
@@ -270,8 +274,8 @@ fn a_limit_keeps_the_ends_of_all_blocks_that_are_recorded() {
     .unwrap();
     let mut ids = Vec::new();
     for n in 0..200_000 {
-        let stack = [n % 97, n % 13, n % 5].into_iter();
-        ids.extend(recorder.alloc(0, BLOCK, stack, name));
+        let stack = [n % 97, n % 13, n % 5].map(TaggedCode::new);
+        ids.extend(recorder.alloc(0, BLOCK, &stack, name));
     }
     for id in &ids {
         recorder.promote(0, *id);
@@ -324,7 +328,7 @@ fn a_panic_ends_the_recording_not_the_program() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&options(&trace)).unwrap();
     alloc(recorder, 0, 1);
-    let id = recorder.alloc(0, BLOCK, [99].into_iter(), |_, _| panic!("a bug"));
+    let id = recorder.alloc(0, BLOCK, &[TaggedCode::new(99)], |_, _| panic!("a bug"));
     assert!(id.is_none());
     assert!(!recorder.is_recording());
     recorder.stop();

@@ -237,85 +237,58 @@ impl Fields<'_> {
     }
 }
 
-/// An event that is being put together, without its stack.
-///
-/// It is written with zeros behind it, so that everything has a fixed width and nothing is a
-/// loop: this is done for every event of a program that runs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventBytes {
-    bytes: [u8; EventBytes::PADDED],
-    len: usize,
+/// The most that an allocation event takes without its stack: head, three numbers of variable
+/// width, source, count.
+pub(crate) const MAX_ALLOC: usize = 4 + 3 * MAX_VINT + 1 + 2;
+
+/// The most that a promotion or collection takes.
+pub(crate) const MAX_MARK: usize = 4 + MAX_VINT;
+
+/// The most that a number of variable width takes.
+const MAX_VINT: usize = 9;
+
+/// The greatest number of variable width that takes one byte; greater ones begin with one that
+/// says how wide they are.
+pub(crate) const MAX_VINT_BYTE: u8 = 252;
+const VINT_U16: u8 = 253;
+const VINT_I32: u8 = 254;
+const VINT_U64: u8 = 255;
+
+/// Appends a number of variable width.
+pub(crate) fn put_vint(out: &mut Vec<u8>, value: i64) {
+    if let Ok(byte @ ..=MAX_VINT_BYTE) = u8::try_from(value) {
+        out.push(byte);
+    } else if let Ok(v) = u16::try_from(value) {
+        out.push(VINT_U16);
+        out.extend_from_slice(&v.to_le_bytes());
+    } else if let Ok(v) = i32::try_from(value) {
+        out.push(VINT_I32);
+        out.extend_from_slice(&v.to_le_bytes());
+    } else {
+        out.push(VINT_U64);
+        out.extend_from_slice(&value.to_le_bytes());
+    }
 }
 
-impl EventBytes {
-    /// The most that an allocation event takes without its stack: head, three numbers of variable
-    /// width, source, count.
-    pub(crate) const MAX: usize = 4 + 3 * 9 + 1 + 2;
-
-    /// Bytes that are written of it.
-    pub(crate) const PADDED: usize = 40;
-
-    /// Begins an event.
-    #[inline]
-    pub(crate) fn new(code: u32, time: u64) -> Self {
-        let mut bytes = [0; Self::PADDED];
-        bytes[..4].copy_from_slice(&event_head(code, time));
-        Self { bytes, len: 4 }
+/// A number of variable width that is not large: its bytes, the first the lowest, and how many they
+/// are.
+#[inline]
+pub(crate) fn small_vint(value: u16) -> (u64, usize) {
+    if value <= u16::from(MAX_VINT_BYTE) {
+        (u64::from(value), 1)
+    } else {
+        (u64::from(value) << 8 | u64::from(VINT_U16), 3)
     }
+}
 
-    #[inline]
-    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
-        if let Some(place) = self.bytes[self.len..].first_chunk_mut() {
-            *place = bytes;
-        }
-        self.len += N;
-    }
-
-    #[inline]
-    pub(crate) fn put_byte(&mut self, byte: u8) {
-        self.put([byte]);
-    }
-
-    #[inline]
-    pub(crate) fn put_u16(&mut self, number: u16) {
-        self.put(number.to_le_bytes());
-    }
-
-    /// Appends a number of variable width.
-    #[inline]
-    pub(crate) fn put_vint(&mut self, value: i64) {
-        if let Ok(byte) = u8::try_from(value)
-            && byte <= 252
-        {
-            self.put([byte]);
-        } else if let Ok(v) = u16::try_from(value) {
-            self.put([253]);
-            self.put(v.to_le_bytes());
-        } else if let Ok(v) = i32::try_from(value) {
-            self.put([254]);
-            self.put(v.to_le_bytes());
-        } else {
-            self.put([255]);
-            self.put(value.to_le_bytes());
-        }
-    }
-
-    /// All bytes, those of the event first.
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8; Self::PADDED] {
-        &self.bytes
-    }
-
-    /// How many of them are the event.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
+/// The first four bytes of an event, as a number.
+#[inline]
+pub(crate) fn event_word(code: u32, time: u64) -> u32 {
+    let [a, b, c, d, ..] = time.to_le_bytes();
+    code << TIME_BITS | u32::from_le_bytes([a, b, c, d]) & TIME_MASK
 }
 
 /// The first four bytes of an event.
 pub(crate) fn event_head(code: u32, time: u64) -> [u8; 4] {
-    let low = time & u64::from(TIME_MASK);
-    let [a, b, c, d, ..] = (u64::from(code) << TIME_BITS | low).to_le_bytes();
-    [a, b, c, d]
+    event_word(code, time).to_le_bytes()
 }

@@ -1,27 +1,37 @@
 //! The writer's half of the backtrace cache: what the reader is going to have, and which entries
 //! can be thrown away.
 
+use super::stack::TaggedCode;
 use crate::format::{BUCKET_MASK, BUCKETS, CacheCheck, tag};
 
-/// Buckets that are used at first: a domain that does little takes little memory.
-const FIRST_BUCKETS: usize = 256;
+/// Buckets that are used at first: a domain that does little touches little memory.
+const FIRST_BUCKETS: u16 = 256;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Bucket {
-    code: u64,
-    /// The bucket that followed this one last time.
-    next: u16,
-    /// When it was last used, in stacks.
-    used: u32,
-}
+/// The most frames that can be coded at once: a frame that is found and as many predictions as a
+/// code word can tell of.
+pub(super) const MAX_FRAMES: usize = 1 + u8::MAX as usize;
+
+/// The most that a frame takes.
+pub(super) const MAX_FRAME: usize = 10;
+
+/// What codes are multiplied by for the two places where they may be.
+const PLACES: [u64; 2] = [0xc2b2_ae3d_27d4_eb4f, 0x9e37_79b9_7f4a_7c15];
 
 #[derive(Debug)]
 pub(super) struct StackCache {
-    /// Those in use. The reader has all of them, empty.
-    buckets: Vec<Bucket>,
+    /// What is in each bucket: 0, which is no tagged code, if nothing is.
+    words: Box<[u64; BUCKETS]>,
+    /// The bucket that followed each last time.
+    next: Box<[u16; BUCKETS]>,
+    /// When each was last used, in stacks.
+    used: Box<[u32; BUCKETS]>,
+    now: u32,
+    /// One less than the number of buckets in use, a power of two.
+    mask: u16,
     /// Codes that had to be put into a bucket.
     misses: usize,
-    now: u32,
+    /// Those of them that nobody asked for yet.
+    missed: Vec<TaggedCode>,
     /// The bucket that the next packet lets the reader check.
     check: u16,
 }
@@ -29,24 +39,24 @@ pub(super) struct StackCache {
 impl StackCache {
     pub(super) fn new() -> Self {
         Self {
-            buckets: vec![Bucket::default(); FIRST_BUCKETS],
-            misses: 0,
+            words: zeros(),
+            next: zeros(),
+            used: zeros(),
             now: 0,
+            mask: FIRST_BUCKETS - 1,
+            misses: 0,
+            missed: Vec::new(),
             check: 4242,
         }
     }
 
     /// The check for a packet that begins now.
     pub(super) fn check(&self) -> CacheCheck {
-        let bucket = self
-            .buckets
-            .get(usize::from(self.check))
-            .copied()
-            .unwrap_or_default();
+        let bucket = usize::from(self.check & BUCKET_MASK);
         CacheCheck {
             bucket: self.check,
-            next: bucket.next,
-            code: bucket.code,
+            next: self.next[bucket],
+            code: TaggedCode(self.words[bucket]).code(),
         }
     }
 
@@ -55,140 +65,160 @@ impl StackCache {
         self.check = (self.check + 5413) & BUCKET_MASK;
     }
 
-    /// Starts the code words of a stack.
-    pub(super) fn begin(&mut self) -> Coding<'_> {
-        self.now = self.now.wrapping_add(1);
-        // Codes are not looked for in the same places then; they are put there again.
-        if self.misses > self.buckets.len() / 2 && self.buckets.len() < BUCKETS {
-            self.buckets
-                .resize(self.buckets.len() * 4, Bucket::default());
-        }
-        Coding {
-            now: self.now,
-            // At most 2^14 buckets, so that it fits.
-            mask: u16::try_from(self.buckets.len() - 1).unwrap_or(BUCKET_MASK),
-            misses: &mut self.misses,
-            buckets: &mut self.buckets,
-            last: 0,
-            words: 0,
-            hit: 0,
-            predicted: NO_HIT,
-        }
+    /// The codes that were put into the cache since this was emptied.
+    pub(super) fn missed(&mut self) -> &mut Vec<TaggedCode> {
+        &mut self.missed
     }
-}
 
-/// What codes are multiplied by for the two places where they may be.
-const PLACES: [u64; 2] = [0xc2b2_ae3d_27d4_eb4f, 0x9e37_79b9_7f4a_7c15];
-
-/// There is no hit that is not written yet.
-const NO_HIT: u16 = u16::MAX;
-
-/// The most predictions that a code word can tell of.
-const MAX_PREDICTED: u16 = 255;
-
-/// A stack that is being coded, frame by frame.
-#[derive(Debug)]
-pub(super) struct Coding<'a> {
-    buckets: &'a mut [Bucket],
-    misses: &'a mut usize,
-    now: u32,
-    mask: u16,
-    /// The bucket of the frame before.
-    last: u16,
-    words: u16,
-    /// The bucket of a hit that is not written yet.
-    hit: u16,
-    /// How many right predictions follow it, or [`NO_HIT`].
-    predicted: u16,
-}
-
-impl Coding<'_> {
-    /// Appends a frame. True if the cache did not have its code.
-    #[expect(clippy::inline_always, reason = "its state belongs into registers")]
+    /// Appends frames, [`MAX_FRAMES`] at most, to the code words of a stack. The innermost frame is
+    /// first.
+    #[expect(clippy::inline_always, reason = "this is where the time goes")]
     #[inline(always)]
-    pub(super) fn push(&mut self, code: u64, out: &mut Vec<u8>) -> bool {
-        if self.predicted != NO_HIT {
-            let next = self.buckets[usize::from(self.last)].next;
-            if self.buckets[usize::from(next)].code == code && self.predicted < MAX_PREDICTED {
-                self.predicted += 1;
-                self.last = next;
-                return false;
+    pub(super) fn code(&mut self, mut frames: &[TaggedCode], out: &mut CodeWords<'_>) {
+        while let Some((&TaggedCode(word), inner)) = frames.split_last() {
+            frames = inner;
+            let mut bucket = self.place(word, PLACES[0]);
+            if self.words[usize::from(bucket)] != word {
+                let found;
+                (bucket, found) = self.look_elsewhere(word, bucket);
+                if !found {
+                    self.link(out.last, bucket);
+                    out.miss(bucket, TaggedCode(word).code());
+                    continue;
+                }
             }
-            self.write_hit(out);
+            self.link(out.last, bucket);
+            let mut last = bucket;
+            let mut predicted = 0;
+            while let Some((&TaggedCode(word), inner)) = frames.split_last() {
+                let next = self.next[usize::from(last & BUCKET_MASK)];
+                if self.words[usize::from(next & BUCKET_MASK)] != word {
+                    break;
+                }
+                frames = inner;
+                last = next;
+                predicted += 1;
+            }
+            out.hit(bucket, predicted, last);
         }
-        let bucket = self.place(code, PLACES[0]);
-        if self.buckets[usize::from(bucket)].code != code {
-            return self.push_elsewhere(code, bucket, out);
-        }
-        self.follow(bucket);
-        self.hit = bucket;
-        self.predicted = 0;
-        false
     }
 
     #[inline]
-    fn place(&self, code: u64, factor: u64) -> u16 {
-        ((code.wrapping_mul(factor) >> 50) as u16) & self.mask
+    fn place(&self, word: u64, factor: u64) -> u16 {
+        (word.wrapping_mul(factor) >> 50) as u16 & self.mask & BUCKET_MASK
     }
 
-    /// Appends a frame that is not in its first place.
-    fn push_elsewhere(&mut self, code: u64, first: u16, out: &mut Vec<u8>) -> bool {
-        let second = self.place(code, PLACES[1]);
-        if self.buckets[usize::from(second)].code == code {
-            self.follow(second);
-            self.hit = second;
-            self.predicted = 0;
-            return false;
+    /// Where a code is that is not in its first place, and whether it was there before.
+    #[cold]
+    fn look_elsewhere(&mut self, word: u64, first: u16) -> (u16, bool) {
+        let second = self.place(word, PLACES[1]);
+        if self.words[usize::from(second)] == word {
+            return (second, true);
         }
-        let unused = |bucket: u16| {
-            self.now
-                .wrapping_sub(self.buckets[usize::from(bucket)].used)
-        };
+        let unused = |bucket: u16| self.now.wrapping_sub(self.used[usize::from(bucket)]);
         let bucket = if unused(first) >= unused(second) {
             first
         } else {
             second
         };
-        self.follow(bucket);
-        *self.misses += 1;
-        self.buckets[usize::from(bucket)].code = code;
-        self.predicted = NO_HIT;
-        self.word(bucket, tag::MISS, out);
-        out.extend_from_slice(&code.to_le_bytes());
-        true
+        self.words[usize::from(bucket)] = word;
+        self.missed.push(TaggedCode(word));
+        self.misses += 1;
+        // Codes are not looked for in the same places then; they are put there again.
+        if self.misses > usize::from(self.mask / 2) && self.mask < BUCKET_MASK {
+            self.mask = self.mask << 2 | 3;
+        }
+        (bucket, false)
     }
 
-    /// Goes to the bucket of the next frame.
+    /// Goes from one bucket to the next.
     #[inline]
-    fn follow(&mut self, bucket: u16) {
-        self.buckets[usize::from(self.last)].next = bucket;
-        self.buckets[usize::from(bucket)].used = self.now;
+    fn link(&mut self, from: u16, to: u16) {
+        self.next[usize::from(from & BUCKET_MASK)] = to;
+        self.used[usize::from(to & BUCKET_MASK)] = self.now;
+    }
+
+    /// Begins a stack.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        self.now = self.now.wrapping_add(1);
+    }
+}
+
+/// An array that takes memory only where it is written to.
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "it is too large for a stack"
+)]
+fn zeros<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    match vec![T::default(); N].into_boxed_slice().try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("it has N elements"),
+    }
+}
+
+/// The code words of a stack.
+#[derive(Debug)]
+pub(super) struct CodeWords<'a> {
+    out: &'a mut [u8],
+    len: usize,
+    count: u16,
+    /// The bucket of the last frame.
+    last: u16,
+}
+
+impl<'a> CodeWords<'a> {
+    /// None yet. There must be room for [`MAX_FRAME`] bytes for each frame that follows.
+    pub(super) fn new(out: &'a mut [u8]) -> Self {
+        Self {
+            out,
+            len: 0,
+            count: 0,
+            last: 0,
+        }
+    }
+
+    /// Bytes that more of them may take.
+    pub(super) fn room(&self) -> usize {
+        self.out.len() - self.len
+    }
+
+    /// Bytes that they take.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// How many they are.
+    pub(super) fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// A code that was found, and how many predictions from there on are right.
+    #[inline]
+    fn hit(&mut self, bucket: u16, predicted: u8, last: u16) {
+        match predicted {
+            0 => self.put((bucket << 2 | tag::HIT).to_le_bytes()),
+            1 => self.put((bucket << 2 | tag::HIT_1).to_le_bytes()),
+            _ => {
+                self.put((bucket << 2 | tag::HIT_N).to_le_bytes());
+                self.put([predicted]);
+            }
+        }
+        self.count += 1;
+        self.last = last;
+    }
+
+    /// A code that was put into a bucket.
+    fn miss(&mut self, bucket: u16, code: u64) {
+        self.put((bucket << 2 | tag::MISS).to_le_bytes());
+        self.put(code.to_le_bytes());
+        self.count += 1;
         self.last = bucket;
     }
 
-    /// Ends the stack; returns how many code words it took.
-    pub(super) fn end(mut self, out: &mut Vec<u8>) -> u16 {
-        if self.predicted != NO_HIT {
-            self.write_hit(out);
-        }
-        self.words
-    }
-
     #[inline]
-    fn write_hit(&mut self, out: &mut Vec<u8>) {
-        match self.predicted {
-            0 => self.word(self.hit, tag::HIT, out),
-            1 => self.word(self.hit, tag::HIT_1, out),
-            predicted => {
-                self.word(self.hit, tag::HIT_N, out);
-                out.push(predicted.to_le_bytes()[0]);
-            }
-        }
-    }
-
-    #[inline]
-    fn word(&mut self, bucket: u16, tag: u16, out: &mut Vec<u8>) {
-        out.extend_from_slice(&(bucket << 2 | tag).to_le_bytes());
-        self.words += 1;
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.out[self.len..self.len + N].copy_from_slice(&bytes);
+        self.len += N;
     }
 }

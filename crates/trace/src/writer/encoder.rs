@@ -3,24 +3,18 @@
 use std::io;
 
 use super::Block;
-use super::cache::StackCache;
+use super::cache::{CodeWords, MAX_FRAME, MAX_FRAMES, StackCache};
 use super::names::{FrameSink, Names};
 use super::packet::{PacketBuffer, PacketSink};
+use super::stack::{Stack, TaggedCode, shared_frames};
 use crate::event::Source;
 use crate::format::{
-    CacheCheck, EventBytes, MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader, VERSION, code,
+    CacheCheck, MAX_ALLOC, MAX_HEADER, MAX_MARK, MAX_VINT_BYTE, MAX_WRITTEN_PACKET, PacketHeader,
+    VERSION, code, event_head, event_word, put_vint, small_vint,
 };
 
 /// A packet is closed when it has lasted this long. The format can express 33 seconds.
 const MAX_SPAN: u64 = 30_000_000;
-
-const MAX_ALLOC: usize = EventBytes::MAX;
-
-/// The most that a promotion or collection takes.
-const MAX_MARK: usize = 4 + 9;
-
-/// The most that a frame takes in a stack.
-const MAX_FRAME: usize = 10;
 
 /// The most that a stack may take: an event must fit into a packet.
 const MAX_STACK: usize = MAX_WRITTEN_PACKET - MAX_HEADER - MAX_ALLOC;
@@ -46,19 +40,21 @@ pub struct Encoder<M = Vec<u8>> {
     pid: u64,
     domain: u16,
     cache: StackCache,
-    last_stack: Vec<u64>,
+    last_stack: Stack,
     /// How many of its frames are those that were given.
     intact: usize,
     /// The packet that is being filled.
     events: PacketBuffer<M>,
     /// Location events that must be written before it.
     names: Names<M>,
-    /// Code words of the stack at hand.
+    /// Code words of a stack that may belong to the next packet.
     code_words: Vec<u8>,
-    /// Codes of the stack at hand that the cache did not have.
-    unnamed: Vec<u64>,
+    /// The rest of its event.
+    event: Vec<u8>,
     check: CacheCheck,
     time_begin: u64,
+    /// The first time at which the packet takes no events any more: at any if it has none yet.
+    time_full: u64,
     last_time: u64,
     first_id: u64,
     next_id: u64,
@@ -109,15 +105,16 @@ impl<M: AsMut<[u8]>> Encoder<M> {
             pid,
             domain,
             cache: StackCache::new(),
-            last_stack: Vec::new(),
+            last_stack: Stack::default(),
             intact: 0,
             events,
             names: Names::new(names),
             code_words: Vec::new(),
-            unnamed: Vec::new(),
+            event: Vec::new(),
             // The reader's cache is empty when the first packet comes; there is nothing to check.
             check: CacheCheck::NONE,
             time_begin: start_time,
+            time_full: 0,
             last_time: start_time,
             first_id: 0,
             next_id: 0,
@@ -137,92 +134,151 @@ impl<M: AsMut<[u8]>> Encoder<M> {
 
     /// Encodes an allocation.
     ///
-    /// `stack` has the outermost caller first. `resolve` is asked for the frames of codes that
+    /// `stack` has the innermost function first. `resolve` is asked for the frames of codes that
     /// this domain has not named yet.
+    #[inline]
     pub fn alloc(
         &mut self,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[u64],
+        stack: &[TaggedCode],
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         self.alloc_sharing(time, id, block, stack, 0, resolve, sink)
     }
 
-    /// Like [`alloc`](Self::alloc), for a stack that is known to begin with `shared` frames of the
-    /// last one, so that they need not be compared.
+    /// Like [`alloc`](Self::alloc), for a stack that is known to share its `shared` outermost
+    /// frames with the last one, so that they need not be compared.
     #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
+    #[inline]
     pub(super) fn alloc_sharing(
         &mut self,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[u64],
+        stack: &[TaggedCode],
         shared: usize,
         mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
-        self.check_usable()?;
         let time = time.max(self.last_time);
+        // A stack that had to be shortened is not what it was.
+        let shared = shared
+            .min(self.intact)
+            .min(self.last_stack.len())
+            .min(stack.len());
+        let last = self.last_stack.frames();
+        let common =
+            shared + shared_frames(&last[..last.len() - shared], &stack[..stack.len() - shared]);
+        let new = &stack[..stack.len() - common];
+        if id != self.next_id || !self.alloc_short(time, block, common, new) {
+            return self.alloc_any(time, id, block, common, new, &mut resolve, sink);
+        }
+        if !self.cache.missed().is_empty() {
+            self.name(&mut resolve, sink)?;
+        }
+        self.seal_alloc(time);
+        Ok(())
+    }
+
+    /// Encodes an allocation as nearly all are: small, not much deeper than the last one, and sure
+    /// to fit into the packet, so that it is written right there. Otherwise does nothing, and
+    /// returns false.
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    fn alloc_short(&mut self, time: u64, block: Block, common: usize, new: &[TaggedCode]) -> bool {
+        let (Some(code), Ok(common_byte @ ..=MAX_VINT_BYTE), ..MAX_FRAMES) =
+            (short_code(block), u8::try_from(common), new.len())
+        else {
+            return false;
+        };
+        let rest = self.events.rest();
+        if time >= self.time_full || rest.len() < MAX_ALLOC + MAX_FRAME * new.len() {
+            return false;
+        }
+        let Some((head, rest)) = rest.split_first_chunk_mut::<6>() else {
+            return false;
+        };
+        self.last_stack.truncate(common);
+        self.last_stack.extend(new);
+        self.intact = usize::MAX;
+        let mut words = CodeWords::new(rest);
+        self.cache.begin();
+        self.cache.code(new, &mut words);
+        let [a, b, c, d] = event_head(code, time);
+        let [count, _] = words.count().to_le_bytes();
+        *head = [a, b, c, d, common_byte, count];
+        let len = head.len() + words.len();
+        self.events.add(len);
+        true
+    }
+
+    /// Encodes an allocation whatever it is, into whatever packet.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what the public one has and found out"
+    )]
+    #[cold]
+    fn alloc_any(
+        &mut self,
+        time: u64,
+        id: u64,
+        block: Block,
+        common: usize,
+        new: &[TaggedCode],
+        resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
+        sink: &mut impl PacketSink,
+    ) -> io::Result<()> {
+        self.check_usable()?;
         if id != self.next_id {
             self.start_packet_at(id, sink)?;
         }
         // Coding changes the cache. If it turns out that the event belongs to the next packet,
         // that packet is to be checked against the cache as it is now.
         let check_before = self.cache.check();
-        // A stack that had to be shortened is not what it was.
-        let shared = shared
-            .min(self.intact)
-            .min(self.last_stack.len())
-            .min(stack.len());
-        let common = shared + common_prefix(&self.last_stack[shared..], &stack[shared..]);
-        let words = self.code_stack(common, &stack[common..], &mut resolve, sink)?;
+        let words = self.code_stack(common, new);
+        self.name(resolve, sink)?;
         if self.events.room() < MAX_ALLOC + self.code_words.len() || self.lasts_too_long(time) {
             self.flush(sink)?;
             self.check = check_before;
         }
-
-        let short = block.samples == 1 && block.source == Source::Minor;
-        match (u32::try_from(block.length), u8::try_from(words)) {
-            (Ok(length @ 1..=16), Ok(words)) if short => {
-                let mut event = EventBytes::new(code::SHORT + length, time);
-                event.put_vint(saturating(common as u64));
-                event.put_byte(words);
-                self.put(time, &event);
+        self.event.clear();
+        match (short_code(block), u8::try_from(words)) {
+            (Some(code), Ok(words)) => {
+                self.event.extend_from_slice(&event_head(code, time));
+                put_vint(&mut self.event, saturating(common as u64));
+                self.event.push(words);
             }
             _ => {
-                let mut event = EventBytes::new(code::ALLOC, time);
-                event.put_vint(saturating(block.length));
-                event.put_vint(saturating(block.samples));
-                event.put_byte(match block.source {
+                self.event.extend_from_slice(&event_head(code::ALLOC, time));
+                put_vint(&mut self.event, saturating(block.length));
+                put_vint(&mut self.event, saturating(block.samples));
+                self.event.push(match block.source {
                     Source::Minor => 0,
                     Source::Major => 1,
                     Source::External => 2,
                 });
-                event.put_vint(saturating(common as u64));
-                event.put_u16(words);
-                self.put(time, &event);
+                put_vint(&mut self.event, saturating(common as u64));
+                self.event.extend_from_slice(&words.to_le_bytes());
             }
         }
+        self.open(time);
+        self.events.put(&self.event);
         self.events.put(&self.code_words);
-        self.next_id = self.next_id.wrapping_add(1);
-        self.events.seal(time, self.next_id);
+        self.seal_alloc(time);
         Ok(())
     }
 
     /// Encodes the promotion of a block.
+    #[inline]
     pub fn promote(&mut self, time: u64, id: u64, sink: &mut impl PacketSink) -> io::Result<()> {
-        // The reference reader does not take promotions of ids beyond the packet's, as they occur
-        // when domains exchange blocks: a packet whose ids begin later makes it an earlier one.
-        if id >= self.next_id {
-            self.start_packet_at(id.wrapping_add(1), sink)?;
-        }
         self.mark(code::PROMOTE, time, id, sink)
     }
 
     /// Encodes the collection of a block.
+    #[inline]
     pub fn collect(&mut self, time: u64, id: u64, sink: &mut impl PacketSink) -> io::Result<()> {
         self.mark(code::COLLECT, time, id, sink)
     }
@@ -231,6 +287,7 @@ impl<M: AsMut<[u8]>> Encoder<M> {
     pub fn flush(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         self.check_usable()?;
         self.broken = true;
+        self.time_full = 0;
         self.names.flush(sink)?;
         if !self.events.is_empty() {
             self.events.write(sink)?;
@@ -268,53 +325,40 @@ impl<M: AsMut<[u8]>> Encoder<M> {
         }
     }
 
-    /// Codes the new part of a stack into `code_words`, and remembers the stack.
-    fn code_stack(
-        &mut self,
-        common: usize,
-        new: &[u64],
-        resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
-        sink: &mut impl PacketSink,
-    ) -> io::Result<u16> {
+    /// Codes the new part of a stack into `code_words`, and remembers the stack. Returns how many
+    /// code words it took.
+    fn code_stack(&mut self, common: usize, new: &[TaggedCode]) -> u16 {
         self.last_stack.truncate(common);
         self.intact = usize::MAX;
-        self.code_words.clear();
-        let mut coding = self.cache.begin();
-        let mut i = 0;
-        if new.len() <= MAX_STACK / MAX_FRAME {
-            // It fits whatever it is coded as: nearly all stacks do.
-            self.last_stack.extend_from_slice(new);
-            i = new.len();
-            for &code in new {
-                // The code 0 is never missing: it is what an empty cache is full of.
-                if coding.push(code, &mut self.code_words) || code == 0 {
-                    self.unnamed.push(code);
-                }
+        self.code_words
+            .resize(MAX_STACK.min(MAX_FRAME * new.len()), 0);
+        let mut words = CodeWords::new(&mut self.code_words);
+        self.cache.begin();
+        let mut left = new;
+        while !left.is_empty() {
+            // Frames that fit whatever they are coded as. If not all do, then the innermost must,
+            // and what stands for those before them.
+            let mut fit = words.room() / MAX_FRAME;
+            if fit < left.len() {
+                fit -= KEPT_INNERMOST + 1;
             }
-        }
-        while let Some(&code) = new.get(i) {
-            let room = MAX_STACK - self.code_words.len();
-            let omit =
-                room < (KEPT_INNERMOST + 3) * MAX_FRAME && new.len() - i > KEPT_INNERMOST + 1;
-            let code = if omit {
+            let (rest, outer) = left.split_at(left.len().saturating_sub(fit.min(MAX_FRAMES)));
+            if outer.is_empty() {
                 self.shortened += 1;
                 self.intact = self.last_stack.len();
-                i = new.len() - KEPT_INNERMOST;
-                OMITTED_FRAMES
+                self.last_stack.push(TaggedCode::new(OMITTED_FRAMES));
+                self.cache
+                    .code(&[TaggedCode::new(OMITTED_FRAMES)], &mut words);
+                left = &left[..KEPT_INNERMOST];
             } else {
-                i += 1;
-                code
-            };
-            self.last_stack.push(code);
-            if coding.push(code, &mut self.code_words) || code == 0 {
-                self.unnamed.push(code);
+                self.last_stack.extend(outer);
+                self.cache.code(outer, &mut words);
+                left = rest;
             }
         }
-        let words = coding.end(&mut self.code_words);
-        if !self.unnamed.is_empty() {
-            self.name(resolve, sink)?;
-        }
-        Ok(words)
+        let (len, count) = (words.len(), words.count());
+        self.code_words.truncate(len);
+        count
     }
 
     /// Names the codes that the last stack brought.
@@ -326,14 +370,17 @@ impl<M: AsMut<[u8]>> Encoder<M> {
     ) -> io::Result<()> {
         let header = self.header();
         self.broken = true;
-        for code in self.unnamed.drain(..) {
-            self.names.add(code, header, resolve, sink)?;
+        let time_full = std::mem::take(&mut self.time_full);
+        for tagged in self.cache.missed().drain(..) {
+            self.names.add(tagged.code(), header, resolve, sink)?;
         }
+        self.time_full = time_full;
         self.broken = false;
         Ok(())
     }
 
     /// Encodes a promotion or a collection.
+    #[inline]
     fn mark(
         &mut self,
         code: u32,
@@ -342,29 +389,72 @@ impl<M: AsMut<[u8]>> Encoder<M> {
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         let time = time.max(self.last_time);
+        let age = self.next_id.wrapping_sub(1).wrapping_sub(id);
+        if time < self.time_full
+            && let Ok(age) = u16::try_from(age)
+            && let Some(place) = self.events.rest().first_chunk_mut()
+        {
+            let (age, len) = small_vint(age);
+            *place = (u64::from(event_word(code, time)) | age << 32).to_le_bytes();
+            self.events.add(4 + len);
+            self.seal(time);
+            return Ok(());
+        }
+        self.mark_any(code, time, id, sink)
+    }
+
+    /// Encodes a promotion or a collection whatever it is, into whatever packet.
+    #[cold]
+    fn mark_any(
+        &mut self,
+        code: u32,
+        time: u64,
+        id: u64,
+        sink: &mut impl PacketSink,
+    ) -> io::Result<()> {
+        // The reference reader does not take promotions of ids beyond the packet's, as they occur
+        // when domains exchange blocks: a packet whose ids begin later makes it an earlier one.
+        if code == code::PROMOTE && id >= self.next_id {
+            self.start_packet_at(id.wrapping_add(1), sink)?;
+        }
         if self.events.room() < MAX_MARK || self.lasts_too_long(time) {
             self.flush(sink)?;
         }
-        let delta = self.next_id.wrapping_sub(1).wrapping_sub(id).cast_signed();
-        let mut event = EventBytes::new(code, time);
-        event.put_vint(delta);
-        self.put(time, &event);
-        self.events.seal(time, self.next_id);
+        let age = self.next_id.wrapping_sub(1).wrapping_sub(id).cast_signed();
+        self.event.clear();
+        self.event.extend_from_slice(&event_head(code, time));
+        put_vint(&mut self.event, age);
+        self.open(time);
+        self.events.put(&self.event);
+        self.seal(time);
         Ok(())
     }
 
-    /// Appends an event to the packet; opens one if there is none.
-    fn put(&mut self, time: u64, event: &EventBytes) {
-        self.last_time = time;
+    /// Opens a packet if there is none.
+    fn open(&mut self, time: u64) {
         if self.events.is_empty() {
+            self.last_time = time;
             self.time_begin = time;
+            self.time_full = time.saturating_add(MAX_SPAN + 1);
             self.events.open(self.header());
         }
-        self.events.put_padded(event.bytes(), event.len());
+    }
+
+    #[inline]
+    fn seal_alloc(&mut self, time: u64) {
+        self.next_id = self.next_id.wrapping_add(1);
+        self.seal(time);
+    }
+
+    /// Makes the event that was appended part of the packet.
+    #[inline]
+    fn seal(&mut self, time: u64) {
+        self.last_time = time;
+        self.events.seal(time, self.next_id);
     }
 
     fn lasts_too_long(&self, time: u64) -> bool {
-        !self.events.is_empty() && time - self.time_begin > MAX_SPAN
+        !self.events.is_empty() && time >= self.time_full
     }
 
     /// Begins a packet whose first allocation has this id.
@@ -376,14 +466,15 @@ impl<M: AsMut<[u8]>> Encoder<M> {
     }
 }
 
-/// How many leading frames two stacks share.
-fn common_prefix(a: &[u64], b: &[u64]) -> usize {
-    // Stacks can be thousands of frames deep, and mostly share nearly all of them.
-    const STRIDE: usize = 16;
-    let strides = a.chunks_exact(STRIDE).zip(b.chunks_exact(STRIDE));
-    let skipped = STRIDE * strides.take_while(|(a, b)| a == b).count();
-    let rest = a[skipped..].iter().zip(&b[skipped..]);
-    skipped + rest.take_while(|(a, b)| a == b).count()
+/// The code of the event that stands for a small block, if it is one.
+#[inline]
+fn short_code(block: Block) -> Option<u32> {
+    match u32::try_from(block.length) {
+        Ok(length @ 1..=16) if block.samples == 1 && block.source == Source::Minor => {
+            Some(code::SHORT + length)
+        }
+        _ => None,
+    }
 }
 
 fn saturating(n: u64) -> i64 {

@@ -4,6 +4,7 @@ mod cache;
 mod encoder;
 mod names;
 mod packet;
+mod stack;
 
 use std::io;
 
@@ -17,6 +18,8 @@ pub use encoder::{Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
 use packet::PacketBuffer;
 pub use packet::{ForkGuard, PacketSink, whole_packet};
+use stack::Stack;
+pub use stack::TaggedCode;
 
 /// A sampled block that is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,8 @@ pub struct Writer<S> {
     start_time: u64,
     encoders: HashMap<u16, Encoder>,
     current: u16,
+    /// The stack at hand.
+    stack: Stack,
     /// The stacks of a trace that is being read, by domain.
     followed: HashMap<u16, Followed>,
     /// Codes that a domain had no frames for. No other domain may have any: definitions of one
@@ -94,8 +99,8 @@ pub struct Writer<S> {
 /// The stack of a domain of the trace that is being read.
 #[derive(Debug, Default)]
 struct Followed {
-    codes: Vec<u64>,
-    /// Leading frames that are the same as in the stack that was written last.
+    stack: Stack,
+    /// Outermost frames that are the same as in the stack that was written last.
     unchanged: usize,
 }
 
@@ -109,13 +114,14 @@ impl<S: PacketSink> Writer<S> {
             start_time: info.start_time,
             encoders: HashMap::new(),
             current: info.initial_domain,
+            stack: Stack::default(),
             followed: HashMap::new(),
             nameless: HashSet::new(),
         })
     }
 
     /// Writes an allocation: see [`Encoder::alloc`]. Unlike there, `time` is in microseconds since
-    /// the start of the trace, as it is in events.
+    /// the start of the trace and `stack` has the outermost caller first, as in events.
     pub fn alloc(
         &mut self,
         domain: u16,
@@ -125,7 +131,14 @@ impl<S: PacketSink> Writer<S> {
         stack: &[u64],
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> io::Result<()> {
-        self.alloc_sharing(domain, time, id, block, stack, 0, resolve)
+        let mut tagged = std::mem::take(&mut self.stack);
+        tagged.truncate(0);
+        for &code in stack {
+            tagged.push(TaggedCode::new(code));
+        }
+        let result = self.alloc_sharing(domain, time, id, block, tagged.frames(), 0, resolve);
+        self.stack = tagged;
+        result
     }
 
     #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
@@ -135,7 +148,7 @@ impl<S: PacketSink> Writer<S> {
         time: u64,
         id: u64,
         block: Block,
-        stack: &[u64],
+        stack: &[TaggedCode],
         shared: usize,
         mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> io::Result<()> {
@@ -193,10 +206,11 @@ impl<S: PacketSink> Writer<S> {
     pub fn follow(&mut self, alloc: &Alloc<'_>, code: impl Fn(LocationId) -> u64) {
         let followed = self.followed.entry(alloc.domain).or_default();
         // What was followed is less than what is shared if the first events were not.
-        let shared = alloc.stack.shared().min(followed.codes.len());
-        followed.codes.truncate(shared);
-        let new = alloc.stack.frames()[shared..].iter();
-        followed.codes.extend(new.map(|&location| code(location)));
+        let shared = alloc.stack.shared().min(followed.stack.len());
+        followed.stack.truncate(shared);
+        for &location in &alloc.stack.frames()[shared..] {
+            followed.stack.push(TaggedCode::new(code(location)));
+        }
         followed.unchanged = followed.unchanged.min(shared);
     }
 
@@ -215,17 +229,17 @@ impl<S: PacketSink> Writer<S> {
             source: alloc.source,
         };
         let mut followed = self.followed.remove(&alloc.domain).unwrap_or_default();
-        let (codes, unchanged) = (&followed.codes, followed.unchanged);
+        let (frames, unchanged) = (followed.stack.frames(), followed.unchanged);
         let result = self.alloc_sharing(
             alloc.domain,
             alloc.time,
             id,
             block,
-            codes,
+            frames,
             unchanged,
             resolve,
         );
-        followed.unchanged = followed.codes.len();
+        followed.unchanged = followed.stack.len();
         self.followed.insert(alloc.domain, followed);
         result
     }

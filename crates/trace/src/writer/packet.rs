@@ -114,17 +114,20 @@ impl<M: AsMut<[u8]>> PacketBuffer<M> {
         self.len = end;
     }
 
-    /// Appends `len` bytes, and leaves what follows them behind the end where there is room for
-    /// it: copying a fixed number of bytes is faster.
+    /// Where the next bytes go; they become part of the packet when they are
+    /// [added](Self::add).
     #[inline]
-    pub(super) fn put_padded<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
-        match self.memory.as_mut()[self.len..].first_chunk_mut() {
-            Some(place) => {
-                *place = *bytes;
-                self.len += len;
-            }
-            None => self.put(&bytes[..len]),
-        }
+    pub(super) fn rest(&mut self) -> &mut [u8] {
+        let memory = self.memory.as_mut();
+        memory
+            .get_mut(self.len..MAX_WRITTEN_PACKET)
+            .unwrap_or_default()
+    }
+
+    /// Appends so many bytes of the [rest](Self::rest), which were written there.
+    #[inline]
+    pub(super) fn add(&mut self, len: usize) {
+        self.len += len;
     }
 
     /// Writes the header of a packet that has no sealed events yet.
@@ -134,6 +137,7 @@ impl<M: AsMut<[u8]>> PacketBuffer<M> {
     }
 
     /// Makes all that was appended part of the packet.
+    #[inline]
     pub(super) fn seal(&mut self, time_end: u64, end_id: u64) {
         // What is sealed must be there before it counts: the process can be killed at any time.
         compiler_fence(Ordering::Release);
