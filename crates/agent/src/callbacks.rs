@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use heapline_recorder::{Block, Recorder, Source, TaggedCode};
+use heapline_recorder::{Block, FrameSink, Recorder, Source, TaggedCode, contained};
 
 use crate::arch;
 use crate::runtime::{NONE, Runtime, UNIT, Value};
@@ -50,32 +50,18 @@ struct Allocation {
     stack: *const TaggedCode,
 }
 
+/// A block was allocated, `is_major` says in which heap: one function for both, so that all that
+/// it calls can be part of it.
+///
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn alloc_minor(allocation: Value) -> Value {
-    // SAFETY: as the caller's.
-    unsafe { alloc(allocation, Source::Minor) }
-}
-
-/// # Safety
-///
-/// For the sampler only.
-pub(crate) unsafe extern "C" fn alloc_major(allocation: Value) -> Value {
-    // SAFETY: as the caller's.
-    unsafe { alloc(allocation, Source::Major) }
-}
-
-/// # Safety
-///
-/// `allocation` is what the sampler passes.
-#[inline]
-unsafe fn alloc(allocation: Value, heap: Source) -> Value {
+pub(crate) unsafe extern "C" fn alloc(allocation: Value, is_major: bool) -> Value {
+    // SAFETY: the sampler passes a record of these fields, and nothing moves it before we return.
+    let allocation = unsafe { &*std::ptr::with_exposed_provenance::<Allocation>(allocation) };
     let Some(session) = session() else {
         return NONE;
     };
-    // SAFETY: the sampler passes a record of these fields, and nothing moves it before we return.
-    let allocation = unsafe { &*std::ptr::with_exposed_provenance::<Allocation>(allocation) };
     // SAFETY: a block is preceded by its header, which has its length in the upper bits.
     let depth = unsafe { *allocation.stack.cast::<usize>().sub(1) } >> 10;
     // SAFETY: the stack is an array of tagged integers of that length.
@@ -84,14 +70,17 @@ unsafe fn alloc(allocation: Value, heap: Source) -> Value {
     let block = Block {
         length: (allocation.size >> 1) as u64,
         samples: (allocation.samples >> 1) as u64,
-        source: if is_external { Source::External } else { heap },
+        source: match is_major {
+            _ if is_external => Source::External,
+            true => Source::Major,
+            false => Source::Minor,
+        },
     };
     let domain = session.runtime.domain();
-    let id = session
-        .recorder
-        .alloc(domain, block, stack, |code, frames| {
-            session.runtime.resolve(code, frames);
-        });
+    let resolve = |code, frames: &mut FrameSink<'_>| session.runtime.resolve(code, frames);
+    let id = contained(None, || {
+        session.recorder.alloc(domain, block, stack, resolve)
+    });
     match id {
         Some(id) => some(domain, tag(id << 1 | u64::from(is_external))),
         None => NONE,
@@ -108,7 +97,7 @@ pub(crate) unsafe extern "C" fn promote(data: Value) -> Value {
     let domain = session.runtime.domain();
     // What is outside the heap has nowhere to go to.
     if data >> 1 & 1 == 0 {
-        session.recorder.promote(domain, (data >> 2) as u64);
+        contained((), || session.recorder.promote(domain, (data >> 2) as u64));
     }
     some(domain, data)
 }
@@ -119,7 +108,7 @@ pub(crate) unsafe extern "C" fn promote(data: Value) -> Value {
 pub(crate) unsafe extern "C" fn dealloc(data: Value) -> Value {
     if let Some(session) = session() {
         let domain = session.runtime.domain();
-        session.recorder.collect(domain, (data >> 2) as u64);
+        contained((), || session.recorder.collect(domain, (data >> 2) as u64));
     }
     UNIT
 }

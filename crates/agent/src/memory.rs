@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SMALLEST: usize = 16;
 /// Pieces larger than this have pages of their own.
-const LARGEST: usize = 1 << 15;
+const LARGEST: usize = 1 << 14;
 /// What is asked of the system at once.
 const CHUNK: usize = 1 << 18;
 const PAGE: usize = 4096;

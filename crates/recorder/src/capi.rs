@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode};
+use crate::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode, contained};
 
 /// The recording that goes on, or the last one.
 static CURRENT: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
@@ -67,14 +67,14 @@ pub unsafe extern "C" fn heapline_start(
     let error = if earlier.is_some_and(Recorder::is_recording) {
         "a recording is going on already".to_owned()
     } else {
-        match std::panic::catch_unwind(|| Recorder::start(&options)) {
-            Ok(Ok(recorder)) => {
+        match contained(None, || Some(Recorder::start(&options))) {
+            Some(Ok(recorder)) => {
                 CURRENT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
                 abandon_in_children();
                 return 0;
             }
-            Ok(Err(error)) => format!("cannot write {}: {error}", options.trace.display()),
-            Err(_) => "a mistake in heapline".to_owned(),
+            Some(Err(error)) => format!("cannot write {}: {error}", options.trace.display()),
+            None => "a mistake in heapline".to_owned(),
         }
     };
     if let Some(room) = size.checked_sub(1) {
@@ -139,9 +139,11 @@ pub unsafe extern "C" fn heapline_alloc(
         // SAFETY: the caller promises `depth` elements.
         unsafe { std::slice::from_raw_parts(stack, depth) }
     };
-    let id = recorder.alloc(domain, block, stack, |code, frames| {
-        // SAFETY: a resolver takes any code of a stack.
-        unsafe { resolver(code, frames) }
+    let id = contained(None, || {
+        recorder.alloc(domain, block, stack, |code, frames| {
+            // SAFETY: a resolver takes any code of a stack.
+            unsafe { resolver(code, frames) }
+        })
     });
     id.and_then(|id| i64::try_from(id).ok()).unwrap_or(-1)
 }
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn heapline_alloc(
 #[unsafe(no_mangle)]
 pub extern "C" fn heapline_promote(domain: usize, id: i64) {
     if let (Some(recorder), Ok(id)) = (current(), u64::try_from(id)) {
-        recorder.promote(domain, id);
+        contained((), || recorder.promote(domain, id));
     }
 }
 
@@ -158,7 +160,7 @@ pub extern "C" fn heapline_promote(domain: usize, id: i64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn heapline_collect(domain: usize, id: i64) {
     if let (Some(recorder), Ok(id)) = (current(), u64::try_from(id)) {
-        recorder.collect(domain, id);
+        contained((), || recorder.collect(domain, id));
     }
 }
 

@@ -5,13 +5,13 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
-use heapline_trace::{Encoder, PacketSink};
+use heapline_trace::{Encoder, PacketMemory, PacketSink};
 
-use crate::clock::steady_nanos;
+use crate::clock::Reading;
 use crate::file::TraceFile;
 use crate::tail::{LaneWord, Page};
 
-/// Events after which the counters are brought up to date, and the time of one is taken.
+/// Events of a kind after which the counters are brought up to date, and the time of one is taken.
 const MEASURED: u64 = 64;
 
 /// No event takes so long, in nanoseconds: another process had the processor meanwhile.
@@ -58,71 +58,92 @@ impl Lane {
 #[derive(Debug)]
 pub(crate) struct Domain {
     pub(crate) work: Work,
-    /// Its page in the tail.
-    pub(crate) page: Page,
-    /// The address of the memory in which it puts names together.
-    pub(crate) names_at: usize,
+    pub(crate) sink: LaneSink,
 }
 
 /// What changes with every event.
 #[derive(Debug)]
 pub(crate) struct Work {
-    pub(crate) encoder: Encoder<&'static mut [u8]>,
+    pub(crate) encoder: Encoder<&'static mut PacketMemory>,
     /// Ids that were taken for this domain and not used yet.
     pub(crate) ids: Range<u64>,
     pub(crate) counters: Counters,
 }
 
+/// Events that a domain had.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    events: u64,
-    nanos: u64,
     pub(crate) blocks: u64,
-    /// Blocks minus collections since the last packet was written.
-    pub(crate) outstanding: i64,
+    pub(crate) promotions: u64,
+    pub(crate) collections: u64,
+    /// The time that they took.
+    nanos: u64,
+    /// Blocks that are not collected, as far as they were asked for.
+    outstanding: i64,
 }
+
+impl Counters {
+    /// Blocks minus collections since this was asked for last.
+    pub(crate) fn more_outstanding(&mut self) -> i64 {
+        let outstanding = self.blocks.wrapping_sub(self.collections).cast_signed();
+        outstanding - std::mem::replace(&mut self.outstanding, outstanding)
+    }
+}
+
+/// One of the counters.
+pub(crate) type Kind = fn(&mut Counters) -> &mut u64;
 
 impl Domain {
     /// Counts an event that began at `since`. The time of some is taken, for all.
     #[inline]
-    pub(crate) fn count(&mut self, since: u64) {
-        let counters = &mut self.work.counters;
-        counters.events += 1;
-        if counters.events.is_multiple_of(MEASURED) {
-            let took = steady_nanos().saturating_sub(since);
-            counters.nanos += took.min(LONGEST) * MEASURED;
-            self.publish();
+    pub(crate) fn count(&mut self, kind: Kind, since: Reading) {
+        let count = kind(&mut self.work.counters);
+        *count += 1;
+        if count.is_multiple_of(MEASURED) {
+            self.measure(since);
         }
+    }
+
+    #[cold]
+    fn measure(&mut self, since: Reading) {
+        let took = Reading::now().nanos().saturating_sub(since.nanos());
+        self.work.counters.nanos += took.min(LONGEST) * MEASURED;
+        self.publish();
     }
 
     /// Brings the counters in the tail up to date.
     pub(crate) fn publish(&mut self) {
         let counters = &self.work.counters;
         for (word, value) in [
-            (LaneWord::Events, counters.events),
+            (
+                LaneWord::Events,
+                counters.blocks + counters.promotions + counters.collections,
+            ),
             (LaneWord::Nanos, counters.nanos),
             (LaneWord::Blocks, counters.blocks),
             (LaneWord::Shortened, self.work.encoder.shortened_stacks()),
         ] {
-            self.page.set(word as usize, value);
+            self.sink.page.set(word as usize, value);
         }
     }
 }
 
 /// Writes a domain's packets to the trace, so that nothing is lost or doubled whenever the process
 /// ends.
-pub(crate) struct LaneSink<'a> {
-    pub(crate) page: &'a mut Page,
-    pub(crate) file: &'a TraceFile,
-    /// Where the names of this domain are put together.
+#[derive(Debug)]
+pub(crate) struct LaneSink {
+    /// The domain's page in the tail.
+    pub(crate) page: Page,
+    pub(crate) file: &'static TraceFile,
+    /// The address of the memory in which the domain puts names together.
     pub(crate) names_at: usize,
     /// Where a packet could not be written.
     pub(crate) failed_at: Option<u64>,
-    /// Whether a packet was written.
+    /// Whether a packet was written that nobody asked for yet.
     pub(crate) wrote: bool,
 }
 
-impl PacketSink for LaneSink<'_> {
+impl PacketSink for LaneSink {
     fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
         let place = self.file.take_place(bytes.len());
         let is_names = bytes.as_ptr().addr() == self.names_at;

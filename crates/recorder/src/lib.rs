@@ -28,4 +28,4 @@ mod recorder;
 pub mod tail;
 
 pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};
-pub use recorder::{Options, Recorder};
+pub use recorder::{Options, Recorder, contained};

@@ -9,12 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use heapline_trace::{
-    Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketSink, TaggedCode, TraceInfo, write_info,
+    Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketMemory, PacketSink, TaggedCode, TraceInfo,
+    write_info,
 };
 
-use crate::clock::{Clock, steady_nanos};
+use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
-use crate::lane::{Counters, Domain, Lane, LaneSink, Work};
+use crate::lane::{Counters, Domain, Kind, Lane, LaneSink, Work};
 use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, PAGE, Page, SLOT, State, Word};
 
@@ -62,9 +63,9 @@ pub struct Options {
 pub struct Recorder {
     /// Whether events are taken.
     recording: AtomicBool,
-    /// Whether new blocks are.
+    /// Whether new blocks are. Not if events are not.
     open: AtomicBool,
-    file: TraceFile,
+    file: &'static TraceFile,
     max_size: Option<u64>,
     first_id: u64,
     next_id: AtomicU64,
@@ -101,10 +102,10 @@ impl Recorder {
         let tail = tail::prepare(&options.trace)?;
         let mut status = Page(map(&tail, 0, PAGE)?);
         let clock = Clock::start();
-        let start_time = clock.time(steady_nanos());
+        let start_time = clock.time(Reading::now());
         let pid = u64::from(std::process::id());
-        let file = TraceFile::new(file, &options.trace)?;
-        write_info(&info(options, pid, start_time), &mut Beginning(&file))?;
+        let file = &*Box::leak(Box::new(TraceFile::new(file, &options.trace)?));
+        write_info(&info(options, pid, start_time), &mut Beginning(file))?;
         status.set(Word::Pid as usize, pid);
         status.set(Word::Domains as usize, 1);
         status.set(Word::State as usize, State::Recording as u64);
@@ -129,9 +130,15 @@ impl Recorder {
 
     /// Takes note of a new block; returns the id under which to say what becomes of it.
     ///
-    /// `stack` is as a sampler gives it: the innermost function first. `resolve` is asked for the frames of codes that
-    /// are new to the domain. `None` if the block is not recorded.
-    #[inline]
+    /// `stack` is as a sampler gives it: the innermost function first. `resolve` is asked for the
+    /// frames of codes that are new to the domain. `None` if the block is not recorded.
+    ///
+    /// # Panics
+    ///
+    /// Like the others that take events, only by a mistake in the recorder, or by `resolve`. That
+    /// ends the recording. Whoever is called by foreign code has to [catch](contained) it.
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
     pub fn alloc(
         &self,
         domain: usize,
@@ -142,38 +149,44 @@ impl Recorder {
         if !self.open.load(Ordering::Relaxed) {
             return None;
         }
-        self.with_lane(domain, |work, now, sink| {
-            if work.ids.is_empty() {
-                let first = self.next_id.fetch_add(IDS, Ordering::Relaxed);
-                work.ids = first..first + IDS;
-            }
-            let id = work.ids.start;
-            let time = self.clock.time(now);
-            let trace_id = id - self.first_id;
-            work.encoder
-                .alloc(time, trace_id, block, stack, resolve, sink)?;
-            work.ids.start += 1;
-            work.counters.blocks += 1;
-            work.counters.outstanding += 1;
-            Ok(id)
-        })
+        self.with_lane(
+            domain,
+            |counters| &mut counters.blocks,
+            |work, time, sink| {
+                if work.ids.is_empty() {
+                    let first = self.next_id.fetch_add(IDS, Ordering::Relaxed);
+                    work.ids = first..first + IDS;
+                }
+                let id = work.ids.start;
+                let trace_id = id - self.first_id;
+                work.encoder
+                    .alloc(time, trace_id, block, stack, resolve, sink)?;
+                work.ids.start += 1;
+                Ok(id)
+            },
+        )
     }
 
     /// Takes note that a block was promoted to the major heap.
     #[inline]
     pub fn promote(&self, domain: usize, id: u64) {
-        self.mark(domain, id, |work, time, id, sink| {
-            work.encoder.promote(time, id, sink)
-        });
+        self.mark(
+            domain,
+            id,
+            |counters| &mut counters.promotions,
+            |work, time, id, sink| work.encoder.promote(time, id, sink),
+        );
     }
 
     /// Takes note that a block is dead.
     #[inline]
     pub fn collect(&self, domain: usize, id: u64) {
-        self.mark(domain, id, |work, time, id, sink| {
-            work.counters.outstanding -= 1;
-            work.encoder.collect(time, id, sink)
-        });
+        self.mark(
+            domain,
+            id,
+            |counters| &mut counters.collections,
+            |work, time, id, sink| work.encoder.collect(time, id, sink),
+        );
     }
 
     /// What the runtime said about its parameters.
@@ -194,6 +207,7 @@ impl Recorder {
         if !self.recording.swap(false, Ordering::SeqCst) {
             return;
         }
+        self.open.store(false, Ordering::Relaxed);
         let mut all = true;
         for lane in self.lanes.iter().filter_map(load) {
             // It is never given back.
@@ -201,7 +215,8 @@ impl Recorder {
                 all = false;
                 continue;
             };
-            let written = self.work(domain, |work, _, sink| work.encoder.flush(sink));
+            let flush = || self.work(domain, |work, sink| work.encoder.flush(sink));
+            let written = contained(None, flush);
             domain.publish();
             all &= written.is_some();
         }
@@ -250,68 +265,66 @@ impl Recorder {
         &self,
         domain: usize,
         id: u64,
-        encode: impl FnOnce(&mut Work, u64, u64, &mut LaneSink<'_>) -> io::Result<()>,
+        kind: Kind,
+        encode: impl FnOnce(&mut Work, u64, u64, &mut LaneSink) -> io::Result<()>,
     ) {
         // Blocks of a process that this one was forked from are in its trace.
         let Some(id) = id.checked_sub(self.first_id) else {
             return;
         };
-        self.with_lane(domain, |work, now, sink| {
-            encode(work, self.clock.time(now), id, sink)
-        });
+        if self.recording.load(Ordering::Relaxed) {
+            self.with_lane(domain, kind, |work, time, sink| {
+                encode(work, time, id, sink)
+            });
+        }
     }
 
-    /// Does something with a domain's lane.
-    #[inline]
+    /// Takes an event of a domain.
+    #[expect(clippy::inline_always, reason = "all that is taken is at hand")]
+    #[inline(always)]
     fn with_lane<R>(
         &self,
         domain: usize,
-        f: impl FnOnce(&mut Work, u64, &mut LaneSink<'_>) -> io::Result<R>,
+        kind: Kind,
+        encode: impl FnOnce(&mut Work, u64, &mut LaneSink) -> io::Result<R>,
     ) -> Option<R> {
-        if !self.recording.load(Ordering::Relaxed) {
-            return None;
-        }
         let lane = match load(self.lanes.get(domain)?) {
             Some(lane) => lane,
             None => self.new_lane(domain)?,
         };
-        let result = self.work(lane.take()?, f);
+        let domain = lane.take()?;
+        let now = Reading::now();
+        let time = self.clock.time(now);
+        let result = self.work(domain, |work, sink| encode(work, time, sink));
+        if result.is_some() {
+            domain.count(kind, now);
+        }
         lane.give_back();
         result
     }
 
     /// Does something for a domain. What goes wrong ends the recording.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "so is what is done")]
+    #[inline(always)]
     fn work<R>(
         &self,
         domain: &mut Domain,
-        f: impl FnOnce(&mut Work, u64, &mut LaneSink<'_>) -> io::Result<R>,
+        f: impl FnOnce(&mut Work, &mut LaneSink) -> io::Result<R>,
     ) -> Option<R> {
-        let now = steady_nanos();
-        let mut sink = LaneSink {
-            page: &mut domain.page,
-            file: &self.file,
-            names_at: domain.names_at,
-            failed_at: None,
-            wrote: false,
-        };
-        let work = &mut domain.work;
-        let result = catch_unwind(AssertUnwindSafe(|| f(work, now, &mut sink)));
-        let (failed_at, wrote) = (sink.failed_at, sink.wrote);
+        let bug = Bug(self);
+        let result = f(&mut domain.work, &mut domain.sink);
+        std::mem::forget(bug);
         match result {
-            Ok(Ok(result)) => {
-                domain.count(now);
-                if wrote {
+            Ok(result) => {
+                if domain.sink.wrote {
+                    domain.sink.wrote = false;
                     self.check_size(&mut domain.work.counters);
                 }
                 Some(result)
             }
-            Ok(Err(error)) => {
+            Err(error) => {
+                let failed_at = domain.sink.failed_at;
                 self.end_early(Ending::Unwritable, error.raw_os_error(), failed_at);
-                None
-            }
-            Err(_) => {
-                self.end_early(Ending::Bug, None, None);
                 None
             }
         }
@@ -321,7 +334,7 @@ impl Recorder {
     /// that are in the trace: so all that is in it is complete, lifetimes included.
     #[cold]
     fn check_size(&self, counters: &mut Counters) {
-        let more = std::mem::take(&mut counters.outstanding);
+        let more = counters.more_outstanding();
         let outstanding = self.outstanding.fetch_add(more, Ordering::Relaxed) + more;
         let Some(max_size) = self.max_size else {
             return;
@@ -355,7 +368,7 @@ impl Recorder {
 
     /// Says why the recording has less than it could. The gravest reason stays.
     fn say_ending(&self, ending: Ending, errno: Option<i32>) {
-        let time = self.clock.time(steady_nanos()) - self.start_time;
+        let time = self.clock.time(Reading::now()) - self.start_time;
         let mut status = self.status();
         if status.get(Word::Ending as usize) >= ending as u64 {
             return;
@@ -369,8 +382,8 @@ impl Recorder {
     /// Makes the lane of a domain that has none.
     #[cold]
     fn new_lane(&self, domain: usize) -> Option<&'static Lane> {
-        let made = catch_unwind(AssertUnwindSafe(|| self.try_new_lane(domain)));
-        let Ok(Ok(lane)) = made else {
+        let made = contained(None, || self.try_new_lane(domain).ok());
+        let Some(lane) = made else {
             self.note(Note::LostDomain);
             return None;
         };
@@ -387,9 +400,11 @@ impl Recorder {
         reserve(&tail, offset, SLOT)?;
         let (page, packets) = map(&tail, offset, SLOT)?.split_at_mut(PAGE);
         let (events, names) = packets.split_at_mut(MAX_WRITTEN_PACKET);
+        let packet = |memory| <&mut PacketMemory>::try_from(memory).map_err(io::Error::other);
         status.set(Word::Lanes as usize, lanes + 1);
         let number = u16::try_from(domain).map_err(io::Error::other)?;
         let names_at = names.as_ptr().addr();
+        let (events, names) = (packet(events)?, packet(names)?);
         let encoder = Encoder::within(self.pid, number, self.start_time, events, names);
         Ok(Box::into_raw(Box::new(Lane::new(Domain {
             work: Work {
@@ -397,13 +412,34 @@ impl Recorder {
                 ids: 0..0,
                 counters: Counters::default(),
             },
-            page: Page(page),
-            names_at,
+            sink: LaneSink {
+                page: Page(page),
+                file: self.file,
+                names_at,
+                failed_at: None,
+                wrote: false,
+            },
         }))))
     }
 
     fn status(&self) -> MutexGuard<'_, Page> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does something for foreign code, which no panic may reach. A recorder has ended its recording by
+/// then.
+#[inline]
+pub fn contained<R>(otherwise: R, f: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or(otherwise)
+}
+
+/// Ends the recording if it is dropped, that is if there is a panic.
+struct Bug<'a>(&'a Recorder);
+
+impl Drop for Bug<'_> {
+    fn drop(&mut self) {
+        self.0.end_early(Ending::Bug, None, None);
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
 use heapline_recorder::tail::{self, Ending, State};
-use heapline_recorder::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode};
+use heapline_recorder::{
+    Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode, contained,
+};
 use heapline_testkit::OwnedEvent;
 use heapline_trace::{Event, Reader};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -328,7 +330,10 @@ fn a_panic_ends_the_recording_not_the_program() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&options(&trace)).unwrap();
     alloc(recorder, 0, 1);
-    let id = recorder.alloc(0, BLOCK, &[TaggedCode::new(99)], |_, _| panic!("a bug"));
+    let stack = [TaggedCode::new(99)];
+    let id = contained(None, || {
+        recorder.alloc(0, BLOCK, &stack, |_, _| panic!("a bug"))
+    });
     assert!(id.is_none());
     assert!(!recorder.is_recording());
     recorder.stop();

@@ -186,10 +186,10 @@ impl PacketHeader {
 
     /// Changes what changes while a packet is filled, in a header that was [encoded](Self::encode).
     pub(crate) fn patch(header: &mut [u8; MAX_HEADER], size: usize, time_end: u64, end_id: u64) {
-        let size_in_bits = u32::try_from(size * 8).unwrap_or(u32::MAX);
+        let [a, b, c, d, ..] = (size as u64 * 8).to_le_bytes();
         header[16..24].copy_from_slice(&time_end.to_le_bytes());
         header[60..68].copy_from_slice(&end_id.to_le_bytes());
-        header[4..8].copy_from_slice(&size_in_bits.to_le_bytes());
+        header[4..8].copy_from_slice(&[a, b, c, d]);
     }
 }
 
@@ -249,7 +249,7 @@ const MAX_VINT: usize = 9;
 
 /// The greatest number of variable width that takes one byte; greater ones begin with one that
 /// says how wide they are.
-pub(crate) const MAX_VINT_BYTE: u8 = 252;
+const MAX_VINT_BYTE: u8 = 252;
 const VINT_U16: u8 = 253;
 const VINT_I32: u8 = 254;
 const VINT_U64: u8 = 255;
@@ -279,6 +279,12 @@ pub(crate) fn small_vint(value: u16) -> (u64, usize) {
     } else {
         (u64::from(value) << 8 | u64::from(VINT_U16), 3)
     }
+}
+
+/// The byte that is a number of variable width, if it is a small one.
+#[inline]
+pub(crate) fn vint_byte(value: usize) -> Option<u8> {
+    (value <= usize::from(MAX_VINT_BYTE)).then_some(value.to_le_bytes()[0])
 }
 
 /// The first four bytes of an event, as a number.

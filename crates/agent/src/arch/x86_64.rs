@@ -20,7 +20,7 @@ pub(crate) fn jump_to(target: usize) -> Jump {
     code
 }
 
-/// Code for a closure of one argument.
+/// Code for a closure of one argument, which calls a function with that and perhaps another one.
 ///
 /// OCaml passes the argument in `%rax`, keeps the domain's state in `%r14` and the allocation pointer
 /// in `%r15`, and expects nothing else to survive. `caml_c_call` takes a C function in `%rax`,
@@ -28,12 +28,13 @@ pub(crate) fn jump_to(target: usize) -> Jump {
 /// from the fiber's stack, which is small, to the system's. On entry the stack is 8 bytes off
 /// its alignment, because of the return address.
 macro_rules! closure {
-    ($name:ident, $function:path) => {
+    ($name:ident, $function:path $(, $second:literal)?) => {
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name(_: Value) -> Value {
             naked_asm!(
                 "sub rsp, 8",
                 "mov rdi, rax",
+                $(concat!("mov esi, ", $second),)?
                 "lea rax, [rip + {function}]",
                 "call [rip + {c_call}]",
                 "add rsp, 8",
@@ -45,8 +46,8 @@ macro_rules! closure {
     };
 }
 
-closure!(alloc_minor, callbacks::alloc_minor);
-closure!(alloc_major, callbacks::alloc_major);
+closure!(alloc_minor, callbacks::alloc, 0);
+closure!(alloc_major, callbacks::alloc, 1);
 closure!(promote, callbacks::promote);
 closure!(dealloc_minor, callbacks::dealloc);
 closure!(dealloc_major, callbacks::dealloc);

@@ -1,16 +1,17 @@
 //! The events of one domain, written.
 
+use std::borrow::BorrowMut;
 use std::io;
 
-use super::Block;
-use super::cache::{CodeWords, MAX_FRAME, MAX_FRAMES, StackCache};
+use super::cache::{MAX_FRAME, MAX_FRAMES, StackCache};
 use super::names::{FrameSink, Names};
-use super::packet::{PacketBuffer, PacketSink};
-use super::stack::{Stack, TaggedCode, shared_frames};
+use super::packet::{PacketBuffer, PacketMemory, PacketSink};
+use super::stack::{Stack, TaggedCode};
+use super::{Block, zeros};
 use crate::event::Source;
 use crate::format::{
-    CacheCheck, MAX_ALLOC, MAX_HEADER, MAX_MARK, MAX_VINT_BYTE, MAX_WRITTEN_PACKET, PacketHeader,
-    VERSION, code, event_head, event_word, put_vint, small_vint,
+    CacheCheck, MAX_ALLOC, MAX_HEADER, MAX_MARK, MAX_WRITTEN_PACKET, PacketHeader, VERSION, code,
+    event_head, event_word, put_vint, small_vint, vint_byte,
 };
 
 /// A packet is closed when it has lasted this long. The format can express 33 seconds.
@@ -36,7 +37,7 @@ pub const OMITTED_FRAMES: u64 = 0x3fff_ffff_ffff_fff7;
 /// `M` is the memory that packets are filled in. If it is [given](Self::within) and outlives the
 /// process, then nothing is lost when the process is killed.
 #[derive(Debug)]
-pub struct Encoder<M = Vec<u8>> {
+pub struct Encoder<M = Box<PacketMemory>> {
     pid: u64,
     domain: u16,
     cache: StackCache,
@@ -48,7 +49,7 @@ pub struct Encoder<M = Vec<u8>> {
     /// Location events that must be written before it.
     names: Names<M>,
     /// Code words of a stack that may belong to the next packet.
-    code_words: Vec<u8>,
+    code_words: Box<PacketMemory>,
     /// The rest of its event.
     event: Vec<u8>,
     check: CacheCheck,
@@ -78,16 +79,12 @@ impl Encoder {
     }
 }
 
-impl<M: AsMut<[u8]>> Encoder<M> {
-    /// An encoder that fills its packets in the given memory, each of [`MAX_WRITTEN_PACKET`] bytes
-    /// at least: `events` for what happened, `names` for the locations that must be written before.
+impl<M: BorrowMut<PacketMemory>> Encoder<M> {
+    /// An encoder that fills its packets in the given memory: `events` for what happened, `names`
+    /// for the locations that must be written before.
     ///
     /// After every call the packet in each of them is whole, as far as it goes, header included;
     /// where there is none, the first four bytes are 0.
-    ///
-    /// # Panics
-    ///
-    /// If the memory is too small.
     #[must_use]
     pub fn within(pid: u64, domain: u16, start_time: u64, events: M, names: M) -> Self {
         let (events, names) = (PacketBuffer::within(events), PacketBuffer::within(names));
@@ -109,7 +106,7 @@ impl<M: AsMut<[u8]>> Encoder<M> {
             intact: 0,
             events,
             names: Names::new(names),
-            code_words: Vec::new(),
+            code_words: zeros(),
             event: Vec::new(),
             // The reader's cache is empty when the first packet comes; there is nothing to check.
             check: CacheCheck::NONE,
@@ -165,14 +162,10 @@ impl<M: AsMut<[u8]>> Encoder<M> {
     ) -> io::Result<()> {
         let time = time.max(self.last_time);
         // A stack that had to be shortened is not what it was.
-        let shared = shared
-            .min(self.intact)
-            .min(self.last_stack.len())
-            .min(stack.len());
-        let last = self.last_stack.frames();
-        let common =
-            shared + shared_frames(&last[..last.len() - shared], &stack[..stack.len() - shared]);
+        let common = self.last_stack.shared_with(stack, shared.min(self.intact));
         let new = &stack[..stack.len() - common];
+        self.last_stack.change(common, new);
+        self.intact = usize::MAX;
         if id != self.next_id || !self.alloc_short(time, block, common, new) {
             return self.alloc_any(time, id, block, common, new, &mut resolve, sink);
         }
@@ -189,29 +182,20 @@ impl<M: AsMut<[u8]>> Encoder<M> {
     #[expect(clippy::inline_always, reason = "its arguments are at hand")]
     #[inline(always)]
     fn alloc_short(&mut self, time: u64, block: Block, common: usize, new: &[TaggedCode]) -> bool {
-        let (Some(code), Ok(common_byte @ ..=MAX_VINT_BYTE), ..MAX_FRAMES) =
-            (short_code(block), u8::try_from(common), new.len())
-        else {
+        let (Some(code), Some(common_byte)) = (short_code(block), vint_byte(common)) else {
             return false;
         };
-        let rest = self.events.rest();
-        if time >= self.time_full || rest.len() < MAX_ALLOC + MAX_FRAME * new.len() {
+        let (memory, start) = self.events.memory();
+        let most = start + MAX_ALLOC + MAX_FRAME * new.len();
+        if new.len() >= MAX_FRAMES || time >= self.time_full || most > memory.len() {
             return false;
         }
-        let Some((head, rest)) = rest.split_first_chunk_mut::<6>() else {
-            return false;
-        };
-        self.last_stack.truncate(common);
-        self.last_stack.extend(new);
-        self.intact = usize::MAX;
-        let mut words = CodeWords::new(rest);
         self.cache.begin();
-        self.cache.code(new, &mut words);
-        let [a, b, c, d] = event_head(code, time);
-        let [count, _] = words.count().to_le_bytes();
-        *head = [a, b, c, d, common_byte, count];
-        let len = head.len() + words.len();
-        self.events.add(len);
+        let end = self.cache.code(new, memory, start + 6);
+        let [count, ..] = self.cache.words().to_le_bytes();
+        memory[start..start + 4].copy_from_slice(&event_head(code, time));
+        memory[start + 4..start + 6].copy_from_slice(&[common_byte, count]);
+        self.events.end_at(end);
         true
     }
 
@@ -238,9 +222,10 @@ impl<M: AsMut<[u8]>> Encoder<M> {
         // Coding changes the cache. If it turns out that the event belongs to the next packet,
         // that packet is to be checked against the cache as it is now.
         let check_before = self.cache.check();
-        let words = self.code_stack(common, new);
+        let len = self.code_stack(common, new);
+        let words = self.cache.words();
         self.name(resolve, sink)?;
-        if self.events.room() < MAX_ALLOC + self.code_words.len() || self.lasts_too_long(time) {
+        if self.events.room() < MAX_ALLOC + len || self.lasts_too_long(time) {
             self.flush(sink)?;
             self.check = check_before;
         }
@@ -261,12 +246,14 @@ impl<M: AsMut<[u8]>> Encoder<M> {
                     Source::External => 2,
                 });
                 put_vint(&mut self.event, saturating(common as u64));
+                // A packet has no room for more.
+                let words = u16::try_from(words).unwrap_or(u16::MAX);
                 self.event.extend_from_slice(&words.to_le_bytes());
             }
         }
         self.open(time);
         self.events.put(&self.event);
-        self.events.put(&self.code_words);
+        self.events.put(&self.code_words[..len]);
         self.seal_alloc(time);
         Ok(())
     }
@@ -325,40 +312,34 @@ impl<M: AsMut<[u8]>> Encoder<M> {
         }
     }
 
-    /// Codes the new part of a stack into `code_words`, and remembers the stack. Returns how many
-    /// code words it took.
-    fn code_stack(&mut self, common: usize, new: &[TaggedCode]) -> u16 {
-        self.last_stack.truncate(common);
-        self.intact = usize::MAX;
-        self.code_words
-            .resize(MAX_STACK.min(MAX_FRAME * new.len()), 0);
-        let mut words = CodeWords::new(&mut self.code_words);
-        self.cache.begin();
+    /// Codes the new part of a stack into `code_words`. Returns how many bytes it took.
+    fn code_stack(&mut self, common: usize, new: &[TaggedCode]) -> usize {
+        const OMITTED: TaggedCode = TaggedCode::new(OMITTED_FRAMES);
+        let mut len = 0;
         let mut left = new;
+        self.cache.begin();
         while !left.is_empty() {
             // Frames that fit whatever they are coded as. If not all do, then the innermost must,
             // and what stands for those before them.
-            let mut fit = words.room() / MAX_FRAME;
+            let mut fit = (MAX_STACK - len) / MAX_FRAME;
             if fit < left.len() {
                 fit -= KEPT_INNERMOST + 1;
             }
-            let (rest, outer) = left.split_at(left.len().saturating_sub(fit.min(MAX_FRAMES)));
+            let (mut inner, mut outer) =
+                left.split_at(left.len() - fit.min(MAX_FRAMES).min(left.len()));
             if outer.is_empty() {
+                inner = &left[..KEPT_INNERMOST];
+                outer = &[OMITTED];
                 self.shortened += 1;
-                self.intact = self.last_stack.len();
-                self.last_stack.push(TaggedCode::new(OMITTED_FRAMES));
-                self.cache
-                    .code(&[TaggedCode::new(OMITTED_FRAMES)], &mut words);
-                left = &left[..KEPT_INNERMOST];
-            } else {
+                self.intact = common + new.len() - left.len();
+                self.last_stack.truncate(self.intact);
                 self.last_stack.extend(outer);
-                self.cache.code(outer, &mut words);
-                left = rest;
+                self.last_stack.extend(inner);
             }
+            len = self.cache.code(outer, &mut self.code_words, len);
+            left = inner;
         }
-        let (len, count) = (words.len(), words.count());
-        self.code_words.truncate(len);
-        count
+        len
     }
 
     /// Names the codes that the last stack brought.
@@ -392,11 +373,12 @@ impl<M: AsMut<[u8]>> Encoder<M> {
         let age = self.next_id.wrapping_sub(1).wrapping_sub(id);
         if time < self.time_full
             && let Ok(age) = u16::try_from(age)
-            && let Some(place) = self.events.rest().first_chunk_mut()
+            && let (memory, start) = self.events.memory()
+            && let Some(place) = memory.get_mut(start..).and_then(<[u8]>::first_chunk_mut)
         {
             let (age, len) = small_vint(age);
             *place = (u64::from(event_word(code, time)) | age << 32).to_le_bytes();
-            self.events.add(4 + len);
+            self.events.end_at(start + 4 + len);
             self.seal(time);
             return Ok(());
         }
@@ -469,12 +451,9 @@ impl<M: AsMut<[u8]>> Encoder<M> {
 /// The code of the event that stands for a small block, if it is one.
 #[inline]
 fn short_code(block: Block) -> Option<u32> {
-    match u32::try_from(block.length) {
-        Ok(length @ 1..=16) if block.samples == 1 && block.source == Source::Minor => {
-            Some(code::SHORT + length)
-        }
-        _ => None,
-    }
+    let is_short =
+        block.samples == 1 && block.source == Source::Minor && (1..=16).contains(&block.length);
+    is_short.then(|| code::SHORT + u32::from(block.length.to_le_bytes()[0]))
 }
 
 fn saturating(n: u64) -> i64 {

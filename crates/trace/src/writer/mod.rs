@@ -17,7 +17,7 @@ use crate::location::{LocationId, Locations};
 pub use encoder::{Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
 use packet::PacketBuffer;
-pub use packet::{ForkGuard, PacketSink, whole_packet};
+pub use packet::{ForkGuard, PacketMemory, PacketSink, whole_packet};
 use stack::Stack;
 pub use stack::TaggedCode;
 
@@ -311,4 +311,16 @@ pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()
     packet.put(&event);
     packet.seal(info.start_time, 0);
     packet.write(sink)
+}
+
+/// An array that takes memory only where it is written to.
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "it is too large for a stack"
+)]
+fn zeros<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    match vec![T::default(); N].into_boxed_slice().try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("it has N elements"),
+    }
 }

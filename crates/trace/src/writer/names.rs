@@ -1,11 +1,12 @@
 //! Location events, written.
 
+use std::borrow::BorrowMut;
 use std::io;
 
 use hashbrown::HashSet;
 
 use super::encoder::OMITTED_FRAMES;
-use super::packet::{PacketBuffer, PacketSink};
+use super::packet::{PacketBuffer, PacketMemory, PacketSink};
 use crate::format::{CacheCheck, MAX_WRITTEN_PACKET, MTF_LEN, PacketHeader, code, event_head};
 use crate::location::Frame;
 use crate::mtf::Mtf;
@@ -37,7 +38,7 @@ pub(super) struct Names<M> {
     time: u64,
 }
 
-impl<M: AsMut<[u8]>> Names<M> {
+impl<M: BorrowMut<PacketMemory>> Names<M> {
     pub(super) fn new(pending: PacketBuffer<M>) -> Self {
         Self {
             named: HashSet::new(),

@@ -1,8 +1,10 @@
 //! Packets on their way out.
 
+use std::borrow::BorrowMut;
 use std::io::{self, Write};
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use super::zeros;
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader};
 
 /// Where finished packets go.
@@ -67,6 +69,9 @@ impl<S: Write> Write for ForkGuard<S> {
     }
 }
 
+/// The memory that a packet is filled in.
+pub type PacketMemory = [u8; MAX_WRITTEN_PACKET];
+
 /// A packet being filled: room for the header, then events.
 ///
 /// Its memory may be seen by others, such as a file that is mapped: once a packet was
@@ -78,20 +83,16 @@ pub(super) struct PacketBuffer<M> {
     len: usize,
 }
 
-impl PacketBuffer<Vec<u8>> {
+impl PacketBuffer<Box<PacketMemory>> {
     /// A packet in memory of its own.
     pub(super) fn new() -> Self {
-        Self::within(vec![0; MAX_WRITTEN_PACKET])
+        Self::within(zeros())
     }
 }
 
-impl<M: AsMut<[u8]>> PacketBuffer<M> {
-    /// A packet in the first [`MAX_WRITTEN_PACKET`] bytes of `memory`.
-    pub(super) fn within(mut memory: M) -> Self {
-        assert!(
-            memory.as_mut().len() >= MAX_WRITTEN_PACKET,
-            "a packet needs {MAX_WRITTEN_PACKET} bytes"
-        );
+impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
+    /// A packet in the given memory.
+    pub(super) fn within(memory: M) -> Self {
         Self {
             memory,
             len: MAX_HEADER,
@@ -103,37 +104,37 @@ impl<M: AsMut<[u8]>> PacketBuffer<M> {
     }
 
     /// Bytes that still fit.
+    #[inline]
     pub(super) fn room(&self) -> usize {
-        MAX_WRITTEN_PACKET - self.len
+        MAX_WRITTEN_PACKET.saturating_sub(self.len)
     }
 
     /// Appends bytes, for which there must be room. They do not count before they are sealed.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
-        self.memory.as_mut()[self.len..end].copy_from_slice(bytes);
+        self.memory.borrow_mut()[self.len..end].copy_from_slice(bytes);
         self.len = end;
     }
 
-    /// Where the next bytes go; they become part of the packet when they are
-    /// [added](Self::add).
+    /// The memory, and where the next bytes go. They become part of the packet by
+    /// [`end_at`](Self::end_at).
     #[inline]
-    pub(super) fn rest(&mut self) -> &mut [u8] {
-        let memory = self.memory.as_mut();
-        memory
-            .get_mut(self.len..MAX_WRITTEN_PACKET)
-            .unwrap_or_default()
+    pub(super) fn memory(&mut self) -> (&mut PacketMemory, usize) {
+        (self.memory.borrow_mut(), self.len)
     }
 
-    /// Appends so many bytes of the [rest](Self::rest), which were written there.
+    /// Appends what was written up to `end`.
     #[inline]
-    pub(super) fn add(&mut self, len: usize) {
-        self.len += len;
+    pub(super) fn end_at(&mut self, end: usize) {
+        self.len = end;
     }
 
     /// Writes the header of a packet that has no sealed events yet.
     pub(super) fn open(&mut self, mut header: PacketHeader) {
         header.size = MAX_HEADER;
-        self.memory.as_mut()[..MAX_HEADER].copy_from_slice(&header.encode());
+        if let Some(place) = self.memory.borrow_mut().first_chunk_mut() {
+            *place = header.encode();
+        }
     }
 
     /// Makes all that was appended part of the packet.
@@ -141,16 +142,15 @@ impl<M: AsMut<[u8]>> PacketBuffer<M> {
     pub(super) fn seal(&mut self, time_end: u64, end_id: u64) {
         // What is sealed must be there before it counts: the process can be killed at any time.
         compiler_fence(Ordering::Release);
-        let Some(header) = self.memory.as_mut().first_chunk_mut::<MAX_HEADER>() else {
-            return;
-        };
-        PacketHeader::patch(header, self.len, time_end, end_id);
+        if let Some(header) = self.memory.borrow_mut().first_chunk_mut() {
+            PacketHeader::patch(header, self.len, time_end, end_id);
+        }
         compiler_fence(Ordering::Release);
     }
 
     /// Hands the packet, as it was sealed, to `sink`, and empties it.
     pub(super) fn write(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
-        let memory = self.memory.as_mut();
+        let memory = self.memory.borrow_mut();
         let result = sink.packet(&memory[..self.len]);
         compiler_fence(Ordering::Release);
         memory[..4].fill(0);

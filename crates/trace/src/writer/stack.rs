@@ -23,32 +23,55 @@ impl TaggedCode {
 }
 
 /// A stack that changes at its inner end. Innermost frame first, as samplers have it, so that it
-/// can be compared with theirs many frames at a time.
+/// can be compared with theirs as it is.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     /// The stack is at the end of this, so that it can grow at its inner end.
     memory: Vec<TaggedCode>,
-    len: usize,
+    start: usize,
 }
 
 impl Stack {
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.frames().len()
     }
 
+    #[inline]
     pub(super) fn frames(&self) -> &[TaggedCode] {
-        &self.memory[self.memory.len() - self.len..]
+        &self.memory[self.start..]
     }
 
     /// Keeps the outermost frames only.
+    #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
+        self.start = self.start.max(self.memory.len().saturating_sub(len));
+    }
+
+    /// How many outermost frames this has in common with another stack. So many are known to be.
+    #[inline(never)]
+    pub(super) fn shared_with(&self, stack: &[TaggedCode], known: usize) -> usize {
+        let last = self.frames();
+        let len = last.len().min(stack.len());
+        let (a, b) = (&last[last.len() - len..], &stack[stack.len() - len..]);
+        let unknown = len.saturating_sub(known);
+        len - differing(&a[..unknown], &b[..unknown])
     }
 
     /// Adds frames at the inner end. Of those, too, the innermost is first.
-    #[inline]
     pub(super) fn extend(&mut self, inner: &[TaggedCode]) {
-        self.room(inner.len()).copy_from_slice(inner);
+        self.change(self.len(), inner);
+    }
+
+    /// Keeps so many of the outermost frames, which it must have, and puts others in the place of
+    /// the rest.
+    #[inline]
+    pub(super) fn change(&mut self, kept: usize, inner: &[TaggedCode]) {
+        let len = kept + inner.len();
+        while self.memory.len() < len {
+            self.grow();
+        }
+        self.start = self.memory.len() - len;
+        self.memory[self.start..][..inner.len()].copy_from_slice(inner);
     }
 
     /// Adds a frame at the inner end.
@@ -56,35 +79,65 @@ impl Stack {
         self.extend(&[frame]);
     }
 
-    /// Room for more frames, which become part of the stack.
-    #[inline]
-    fn room(&mut self, count: usize) -> &mut [TaggedCode] {
-        self.len += count;
-        if self.len > self.memory.len() {
-            self.grow();
-        }
-        let start = self.memory.len() - self.len;
-        &mut self.memory[start..start + count]
-    }
-
+    /// Makes room at the inner end.
     #[cold]
     fn grow(&mut self) {
-        let more = self.len.next_power_of_two().max(64) - self.memory.len();
-        self.memory
-            .splice(..0, std::iter::repeat_n(TaggedCode::default(), more));
+        let more = self.memory.len().max(64);
+        let room = std::iter::repeat_n(TaggedCode::default(), more);
+        self.memory.splice(..0, room);
+        self.start += more;
     }
 }
 
-/// How many of their outermost frames two stacks share.
+/// Stacks can be thousands of frames deep, and mostly share nearly all of them. Then it is worth
+/// while to compare so many at a time.
+const STRIDE: usize = 16;
+
+/// Of two stacks of the same depth, the length of the inner part outside of which they are the same.
 #[inline]
-pub(super) fn shared_frames(a: &[TaggedCode], b: &[TaggedCode]) -> usize {
-    // Stacks can be thousands of frames deep, and mostly share nearly all of them.
-    const STRIDE: usize = 8;
-    let (_, a_strides) = a.as_rchunks::<STRIDE>();
-    let (_, b_strides) = b.as_rchunks::<STRIDE>();
-    let strides = a_strides.iter().rev().zip(b_strides.iter().rev());
-    let skipped = STRIDE * strides.take_while(|(a, b)| a == b).count();
-    let (a, b) = (&a[..a.len() - skipped], &b[..b.len() - skipped]);
-    let rest = a.iter().rev().zip(b.iter().rev());
-    skipped + rest.take_while(|(a, b)| a == b).count()
+fn differing(a: &[TaggedCode], b: &[TaggedCode]) -> usize {
+    if a.len() > 2 * STRIDE {
+        return differing_strides(a, b);
+    }
+    let innermost = a.iter().zip(b).rposition(|(a, b)| a != b);
+    innermost.map_or(0, |frame| frame + 1)
+}
+
+/// The same for deep stacks.
+#[inline(never)]
+fn differing_strides(mut a: &[TaggedCode], mut b: &[TaggedCode]) -> usize {
+    while let (Some((a_inner, a_outer)), Some((b_inner, b_outer))) =
+        (a.split_last_chunk::<STRIDE>(), b.split_last_chunk())
+        && a_outer == b_outer
+    {
+        (a, b) = (a_inner, b_inner);
+    }
+    let inner = a.len().saturating_sub(STRIDE);
+    inner + differing(&a[inner..], &b[inner..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_share_their_outermost_frames_however_many() {
+        for depth in [1, 2, 15, 16, 17, 31, 32, 33, 34, 48, 49, 1000] {
+            let codes: Vec<TaggedCode> = (0..depth).map(TaggedCode::new).collect();
+            let mut stack = Stack::default();
+            stack.extend(&codes);
+            assert_eq!(stack.shared_with(&codes, 0), codes.len());
+            for changed in 0..codes.len() {
+                let mut other = codes.clone();
+                other[changed] = TaggedCode::new(5000);
+                let shared = codes.len() - changed - 1;
+                assert_eq!(stack.shared_with(&other, 0), shared);
+                assert_eq!(stack.shared_with(&other, shared), shared);
+                // A stack that is deeper, and one that is not as deep.
+                other.insert(0, TaggedCode::new(6000));
+                assert_eq!(stack.shared_with(&other, 0), shared);
+                assert_eq!(stack.shared_with(&codes[changed..], 0), shared + 1);
+            }
+        }
+    }
 }
