@@ -12,9 +12,10 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        let real = Reading::of(CLOCK_REALTIME).micros();
+        let mut real = Reading::NONE;
+        real.read(CLOCK_REALTIME);
         Self {
-            offset: real.wrapping_sub(Reading::now().micros()),
+            offset: real.micros().wrapping_sub(Reading::now().micros()),
         }
     }
 
@@ -30,23 +31,31 @@ impl Clock {
 pub(crate) struct Reading(timespec);
 
 impl Reading {
+    /// No reading yet.
+    pub(crate) const NONE: Self = Self(timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    });
+
     /// The steady clock.
-    #[inline]
     pub(crate) fn now() -> Self {
-        Self::of(CLOCK_MONOTONIC)
+        let mut reading = Self::NONE;
+        reading.renew();
+        reading
     }
 
-    /// A clock of the system's C library, which knows best how to read it: not everywhere by a
-    /// system call, but not everywhere without.
+    /// Reads the steady clock again.
     #[inline]
-    fn of(clock: clockid_t) -> Self {
-        let mut time = timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
+    pub(crate) fn renew(&mut self) {
+        self.read(CLOCK_MONOTONIC);
+    }
+
+    /// Reads a clock of the system's C library, which knows best how to do that: not everywhere by
+    /// a system call, but not everywhere without.
+    #[inline]
+    fn read(&mut self, clock: clockid_t) {
         // SAFETY: it is a place for the time.
-        unsafe { libc::clock_gettime(clock, &raw mut time) };
-        Self(time)
+        unsafe { libc::clock_gettime(clock, &raw mut self.0) };
     }
 
     pub(crate) fn nanos(self) -> u64 {

@@ -59,6 +59,8 @@ impl Lane {
 pub(crate) struct Domain {
     pub(crate) work: Work,
     pub(crate) sink: LaneSink,
+    /// When the event at hand began.
+    pub(crate) now: Reading,
 }
 
 /// What changes with every event.
@@ -94,19 +96,19 @@ impl Counters {
 pub(crate) type Kind = fn(&mut Counters) -> &mut u64;
 
 impl Domain {
-    /// Counts an event that began at `since`. The time of some is taken, for all.
+    /// Counts the event at hand. The time of some is taken, for all.
     #[inline]
-    pub(crate) fn count(&mut self, kind: Kind, since: Reading) {
+    pub(crate) fn count(&mut self, kind: Kind) {
         let count = kind(&mut self.work.counters);
         *count += 1;
         if count.is_multiple_of(MEASURED) {
-            self.measure(since);
+            self.measure();
         }
     }
 
     #[cold]
-    fn measure(&mut self, since: Reading) {
-        let took = Reading::now().nanos().saturating_sub(since.nanos());
+    fn measure(&mut self) {
+        let took = Reading::now().nanos().saturating_sub(self.now.nanos());
         self.work.counters.nanos += took.min(LONGEST) * MEASURED;
         self.publish();
     }

@@ -293,11 +293,11 @@ impl Recorder {
             None => self.new_lane(domain)?,
         };
         let domain = lane.take()?;
-        let now = Reading::now();
-        let time = self.clock.time(now);
+        domain.now.renew();
+        let time = self.clock.time(domain.now);
         let result = self.work(domain, |work, sink| encode(work, time, sink));
         if result.is_some() {
-            domain.count(kind, now);
+            domain.count(kind);
         }
         lane.give_back();
         result
@@ -419,6 +419,7 @@ impl Recorder {
                 failed_at: None,
                 wrote: false,
             },
+            now: Reading::NONE,
         }))))
     }
 

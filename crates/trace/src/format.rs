@@ -281,12 +281,6 @@ pub(crate) fn small_vint(value: u16) -> (u64, usize) {
     }
 }
 
-/// The byte that is a number of variable width, if it is a small one.
-#[inline]
-pub(crate) fn vint_byte(value: usize) -> Option<u8> {
-    (value <= usize::from(MAX_VINT_BYTE)).then_some(value.to_le_bytes()[0])
-}
-
 /// The first four bytes of an event, as a number.
 #[inline]
 pub(crate) fn event_word(code: u32, time: u64) -> u32 {

@@ -11,7 +11,7 @@ use super::{Block, zeros};
 use crate::event::Source;
 use crate::format::{
     CacheCheck, MAX_ALLOC, MAX_HEADER, MAX_MARK, MAX_WRITTEN_PACKET, PacketHeader, VERSION, code,
-    event_head, event_word, put_vint, small_vint, vint_byte,
+    event_head, event_word, put_vint, small_vint,
 };
 
 /// A packet is closed when it has lasted this long. The format can express 33 seconds.
@@ -161,57 +161,71 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         let time = time.max(self.last_time);
-        // A stack that had to be shortened is not what it was.
-        let common = self.last_stack.shared_with(stack, shared.min(self.intact));
-        let new = &stack[..stack.len() - common];
-        self.last_stack.change(common, new);
-        self.intact = usize::MAX;
-        if id != self.next_id || !self.alloc_short(time, block, common, new) {
-            return self.alloc_any(time, id, block, common, new, &mut resolve, sink);
+        if id == self.next_id
+            && time < self.time_full
+            && let Some(code) = short_code(block)
+            && self.alloc_short(time, code, stack, shared)
+        {
+            if !self.cache.missed().is_empty() {
+                self.name(&mut resolve, sink)?;
+            }
+            self.seal_alloc(time);
+            return Ok(());
         }
-        if !self.cache.missed().is_empty() {
-            self.name(&mut resolve, sink)?;
-        }
-        self.seal_alloc(time);
-        Ok(())
+        self.alloc_any(time, id, block, stack, shared, &mut resolve, sink)
     }
 
-    /// Encodes an allocation as nearly all are: small, not much deeper than the last one, and sure
-    /// to fit into the packet, so that it is written right there. Otherwise does nothing, and
-    /// returns false.
+    /// Encodes an allocation as nearly all are: small, with a stack that is not much deeper than the
+    /// last one, and sure to fit into the packet, so that it is written right there. Otherwise does
+    /// nothing, and returns false.
     #[expect(clippy::inline_always, reason = "its arguments are at hand")]
     #[inline(always)]
-    fn alloc_short(&mut self, time: u64, block: Block, common: usize, new: &[TaggedCode]) -> bool {
-        let (Some(code), Some(common_byte)) = (short_code(block), vint_byte(common)) else {
-            return false;
-        };
+    fn alloc_short(&mut self, time: u64, code: u32, stack: &[TaggedCode], shared: usize) -> bool {
+        let common = self.common_frames(stack, shared);
+        let new = &stack[..stack.len() - common];
         let (memory, start) = self.events.memory();
         let most = start + MAX_ALLOC + MAX_FRAME * new.len();
-        if new.len() >= MAX_FRAMES || time >= self.time_full || most > memory.len() {
+        if new.len() >= MAX_FRAMES || most > memory.len() {
             return false;
         }
+        let (Ok(common_short), Some(head)) = (
+            u16::try_from(common),
+            memory.get_mut(start..).and_then(<[u8]>::first_chunk_mut),
+        ) else {
+            return false;
+        };
+        // What is behind the number is written over.
+        let (number, len) = small_vint(common_short);
+        *head = (u64::from(event_word(code, time)) | number << 32).to_le_bytes();
+        let count_at = start + 4 + len;
+        self.last_stack.change(common, new);
+        self.intact = usize::MAX;
         self.cache.begin();
-        let end = self.cache.code(new, memory, start + 6);
-        let [count, ..] = self.cache.words().to_le_bytes();
-        memory[start..start + 4].copy_from_slice(&event_head(code, time));
-        memory[start + 4..start + 6].copy_from_slice(&[common_byte, count]);
+        let end = self.cache.code(new, memory, count_at + 1);
+        let [words, ..] = self.cache.words().to_le_bytes();
+        memory[count_at] = words;
         self.events.end_at(end);
         true
     }
 
+    /// How many of its outermost frames a stack has in common with the last one.
+    #[inline]
+    fn common_frames(&self, stack: &[TaggedCode], shared: usize) -> usize {
+        // A stack that had to be shortened is not what it was.
+        let known = shared.min(self.intact);
+        self.last_stack.shared_with(stack, known)
+    }
+
     /// Encodes an allocation whatever it is, into whatever packet.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what the public one has and found out"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
     #[cold]
     fn alloc_any(
         &mut self,
         time: u64,
         id: u64,
         block: Block,
-        common: usize,
-        new: &[TaggedCode],
+        stack: &[TaggedCode],
+        shared: usize,
         resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
@@ -222,7 +236,8 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         // Coding changes the cache. If it turns out that the event belongs to the next packet,
         // that packet is to be checked against the cache as it is now.
         let check_before = self.cache.check();
-        let len = self.code_stack(common, new);
+        let common = self.common_frames(stack, shared);
+        let len = self.code_stack(common, &stack[..stack.len() - common]);
         let words = self.cache.words();
         self.name(resolve, sink)?;
         if self.events.room() < MAX_ALLOC + len || self.lasts_too_long(time) {
@@ -312,9 +327,12 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         }
     }
 
-    /// Codes the new part of a stack into `code_words`. Returns how many bytes it took.
+    /// Codes the new part of a stack into `code_words`, and remembers the stack. Returns how many
+    /// bytes it took.
     fn code_stack(&mut self, common: usize, new: &[TaggedCode]) -> usize {
         const OMITTED: TaggedCode = TaggedCode::new(OMITTED_FRAMES);
+        self.last_stack.change(common, new);
+        self.intact = usize::MAX;
         let mut len = 0;
         let mut left = new;
         self.cache.begin();
@@ -332,8 +350,7 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
                 outer = &[OMITTED];
                 self.shortened += 1;
                 self.intact = common + new.len() - left.len();
-                self.last_stack.truncate(self.intact);
-                self.last_stack.extend(outer);
+                self.last_stack.change(self.intact, outer);
                 self.last_stack.extend(inner);
             }
             len = self.cache.code(outer, &mut self.code_words, len);
@@ -451,9 +468,14 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
 /// The code of the event that stands for a small block, if it is one.
 #[inline]
 fn short_code(block: Block) -> Option<u32> {
-    let is_short =
-        block.samples == 1 && block.source == Source::Minor && (1..=16).contains(&block.length);
-    is_short.then(|| code::SHORT + u32::from(block.length.to_le_bytes()[0]))
+    match block {
+        Block {
+            length: length @ 1..=16,
+            samples: 1,
+            source: Source::Minor,
+        } => Some(code::SHORT + u32::from(length.to_le_bytes()[0])),
+        _ => None,
+    }
 }
 
 fn saturating(n: u64) -> i64 {
