@@ -1,0 +1,39 @@
+//! Forks: the child is a copy of the process with one thread, whoever held our locks.
+
+use std::sync::Once;
+
+use crate::{large, session, slab, stack, thread};
+
+/// Registers the handlers, once.
+pub(crate) fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handlers take nothing, and only take and give back locks of ours.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    });
+}
+
+/// Takes all locks, the outer ones first, so that nobody has them in the child.
+extern "C" fn before() {
+    thread::hold_orphan();
+    session::hold();
+    stack::hold();
+    thread::hold();
+    large::hold();
+    slab::hold();
+}
+
+extern "C" fn in_parent() {
+    slab::release();
+    large::release();
+    thread::release();
+    stack::release();
+    session::release();
+}
+
+/// Nothing is sampled in the child: the trace is its parent's, and so are the closures. Blocks that
+/// were sampled before are still freed as they should.
+extern "C" fn in_child() {
+    in_parent();
+    session::abandon();
+}

@@ -1,0 +1,223 @@
+//! Which words are hit: the distances between them.
+//!
+//! Each word is hit with probability `rate`, independently of all others. So the number of words
+//! that are passed over before the next hit has a geometric distribution, and instead of a die for
+//! each word there is one number for each hit.
+
+/// Numbers that are drawn at once.
+const BATCH: usize = 64;
+
+/// A distance that no program gets to the end of.
+pub(crate) const NEVER: usize = usize::MAX / 2;
+
+/// Draws distances between hits.
+#[derive(Debug)]
+pub(crate) struct Gaps {
+    random: Random,
+    rate: f64,
+    batch: [usize; BATCH],
+    /// Numbers of the batch that are left.
+    left: usize,
+}
+
+impl Gaps {
+    pub(crate) fn new(rate: f64, seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            rate,
+            batch: [0; BATCH],
+            left: 0,
+        }
+    }
+
+    /// From now on, hits are as frequent as this. What was drawn for another rate is forgotten,
+    /// which is right: there is no memory of how far the last hit is.
+    pub(crate) fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+        self.left = 0;
+    }
+
+    /// How many words are passed over before the next hit.
+    #[inline]
+    pub(crate) fn next(&mut self) -> usize {
+        if self.left == 0 {
+            self.fill();
+        }
+        self.left -= 1;
+        self.batch[self.left]
+    }
+
+    #[cold]
+    fn fill(&mut self) {
+        self.left = BATCH;
+        if self.rate >= 1.0 {
+            self.batch.fill(0);
+            return;
+        }
+        if self.rate <= 0.0 {
+            self.batch.fill(NEVER);
+            return;
+        }
+        // More than k are passed over with probability (1 - rate)^k.
+        let scale = 1.0 / (-self.rate).ln_1p();
+        for gap in &mut self.batch {
+            let passed = self.random.unit().ln() * scale;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is not negative, what is after the point is to go, and casts saturate"
+            )]
+            let passed = passed as usize;
+            *gap = passed.min(NEVER);
+        }
+    }
+
+    /// How many of a block's words are hit, and how many trials are then left until the next hit.
+    ///
+    /// `gap` is the distance of the next hit from the block's beginning. The block has `words` that
+    /// count, and `trials` in all: see `local.rs`.
+    pub(crate) fn hits(&mut self, mut gap: usize, words: usize, trials: usize) -> (usize, usize) {
+        if self.rate >= 1.0 {
+            return (words, 0);
+        }
+        let mut hits = 0;
+        while gap < words {
+            hits += 1;
+            gap += 1 + self.next();
+        }
+        // What is left of the block does not count, so that it does not matter what is hit there.
+        let gap = match gap.checked_sub(trials) {
+            Some(gap) => gap,
+            None => self.next(),
+        };
+        (hits, gap.min(NEVER))
+    }
+}
+
+/// xoshiro256++.
+#[derive(Clone, Debug)]
+struct Random([u64; 4]);
+
+impl Random {
+    fn new(mut seed: u64) -> Self {
+        Self(std::array::from_fn(|_| split_mix(&mut seed)))
+    }
+
+    fn next(&mut self) -> u64 {
+        let [a, b, c, d] = &mut self.0;
+        let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
+        let shifted = *b << 17;
+        *c ^= *a;
+        *d ^= *b;
+        *b ^= *c;
+        *a ^= *d;
+        *c ^= shifted;
+        *d = d.rotate_left(45);
+        result
+    }
+
+    /// Above 0 and not above 1.
+    fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Makes seeds out of seeds.
+pub(crate) fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: u32 = if cfg!(miri) { 2_000 } else { 400_000 };
+
+    #[test]
+    fn the_mean_and_the_spread_are_those_of_the_geometric_distribution() {
+        for rate in [0.5, 0.1, 1e-3, 1e-5] {
+            let mut gaps = Gaps::new(rate, 7);
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..DRAWS {
+                let gap = gaps.next() as f64;
+                sum += gap;
+                squares += gap * gap;
+            }
+            let n = f64::from(DRAWS);
+            let mean = sum / n;
+            let expected = (1.0 - rate) / rate;
+            let variance = (1.0 - rate) / (rate * rate);
+            let error = (variance / n).sqrt();
+            assert!((mean - expected).abs() < 4.0 * error, "{rate}: {mean}");
+            let found = squares / n - mean * mean;
+            assert!((found / variance - 1.0).abs() < 0.3, "{rate}: {found}");
+        }
+    }
+
+    #[test]
+    fn every_word_is_hit_at_rate_one_and_none_at_rate_zero() {
+        let mut gaps = Gaps::new(1.0, 1);
+        assert_eq!(gaps.next(), 0);
+        assert_eq!(gaps.hits(0, 5, 40), (5, 0));
+        gaps.set_rate(0.0);
+        assert_eq!(gaps.next(), NEVER);
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_gaps_again_and_another_seed_others() {
+        let gaps = |seed| {
+            let mut gaps = Gaps::new(1e-3, seed);
+            (0..200).map(|_| gaps.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(1), gaps(1));
+        assert_ne!(gaps(1), gaps(2));
+    }
+
+    /// Blocks of all sizes, one after the other: of each word, whatever block it is in, `rate` is
+    /// hit, and blocks with a hit are as frequent as they should be.
+    #[test]
+    fn words_are_hit_with_the_rate_whatever_the_size_of_their_block() {
+        let rate = 0.02;
+        for bytes in [1_usize, 8, 9, 64, 100, 1000, 5000] {
+            let words = bytes.div_ceil(8);
+            let mut gaps = Gaps::new(rate, 3);
+            let mut gap = gaps.next();
+            let (mut hits, mut sampled) = (0, 0_u32);
+            for _ in 0..DRAWS {
+                if gap >= bytes {
+                    gap -= bytes;
+                    continue;
+                }
+                let (found, rest) = gaps.hits(gap, words, bytes);
+                gap = rest;
+                hits += found;
+                sampled += u32::from(found > 0);
+            }
+            let n = f64::from(DRAWS);
+            let expected = n * words as f64 * rate;
+            let error = (expected * (1.0 - rate)).sqrt();
+            let difference = hits as f64 - expected;
+            assert!(difference.abs() < 4.0 * error, "{bytes} bytes: {hits} hits");
+            let p = 1.0 - (1.0 - rate).powf(words as f64);
+            let error = (n * p * (1.0 - p)).sqrt().max(1.0);
+            let difference = f64::from(sampled) - n * p;
+            assert!(
+                difference.abs() < 4.0 * error,
+                "{bytes} bytes: {sampled} blocks"
+            );
+        }
+    }
+
+    #[test]
+    fn changing_the_rate_takes_effect_at_once() {
+        let mut gaps = Gaps::new(1e-9, 5);
+        gaps.next();
+        gaps.set_rate(0.5);
+        let sum: usize = (0..1000).map(|_| gaps.next()).sum();
+        assert!(sum < 2000, "{sum}");
+    }
+}

@@ -1,0 +1,279 @@
+//! The program and its libraries: where they are, and how their functions are unwound.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use framehop::x86_64::UnwinderX86_64;
+use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
+
+use super::maps::{self, Mapping, read_memory};
+use crate::lock::Lock;
+
+/// How functions are unwound.
+pub(super) type Rules = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
+
+/// Libraries are looked for at most this often, in nanoseconds.
+const PAUSE: u64 = 100_000_000;
+
+/// What the program consists of, at some time.
+pub(super) struct Modules {
+    pub(super) rules: Rules,
+    /// In order of their addresses.
+    list: Vec<Loaded>,
+    /// Executable memory that is no file's.
+    nameless: Vec<Range<u64>>,
+}
+
+/// A program or library.
+#[derive(Clone, Debug)]
+struct Loaded {
+    addresses: Range<u64>,
+    /// What to take from an address for that in the file.
+    bias: u64,
+    path: PathBuf,
+    /// Copied, but for the program itself: libraries may be unloaded at any time.
+    unwind_info: Option<UnwindInfo>,
+}
+
+#[derive(Clone, Debug)]
+struct UnwindInfo {
+    header_at: u64,
+    header: &'static [u8],
+    frames_at: u64,
+    frames: &'static [u8],
+}
+
+/// The latest. Never freed: nobody knows when the last thread has left it.
+static MODULES: AtomicPtr<Modules> = AtomicPtr::new(null_mut());
+/// When they were looked for, and by one thread at a time.
+static REFRESHED: Lock<u64> = Lock::new(0);
+
+/// The modules, as they are known.
+#[inline]
+pub(super) fn modules() -> Option<&'static Modules> {
+    // SAFETY: they are never freed.
+    unsafe { MODULES.load(Ordering::Acquire).as_ref() }
+}
+
+impl Modules {
+    /// Whether it is known what an address is.
+    pub(super) fn knows(&self, address: u64) -> bool {
+        self.find(address).is_some() || self.nameless.iter().any(|range| range.contains(&address))
+    }
+
+    /// The file that an address is in, and the address there.
+    pub(super) fn locate(&self, address: u64) -> Option<(&Path, u64)> {
+        let loaded = self.find(address)?;
+        Some((&loaded.path, address.wrapping_sub(loaded.bias)))
+    }
+
+    fn find(&self, address: u64) -> Option<&Loaded> {
+        let after = self
+            .list
+            .partition_point(|loaded| loaded.addresses.start <= address);
+        let loaded = &self.list[after.checked_sub(1)?];
+        loaded.addresses.contains(&address).then_some(loaded)
+    }
+}
+
+/// Looks for modules anew because of an address that none has; whether there may be others now.
+pub(super) fn refresh_for(address: u64) -> bool {
+    let mut refreshed = REFRESHED.lock();
+    // Somebody else may have done so meanwhile.
+    if modules().is_some_and(|modules| modules.knows(address)) {
+        return true;
+    }
+    let now = now();
+    if now.wrapping_sub(*refreshed) < PAUSE {
+        return false;
+    }
+    *refreshed = now;
+    read()
+}
+
+/// Looks for modules.
+pub(super) fn refresh() {
+    let mut refreshed = REFRESHED.lock();
+    *refreshed = now();
+    read();
+}
+
+fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it is a place for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    (time.tv_sec.cast_unsigned())
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec.cast_unsigned())
+}
+
+fn read() -> bool {
+    let Ok(text) = std::fs::read_to_string("/proc/self/maps") else {
+        return false;
+    };
+    let before = modules();
+    let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    let mut list = Vec::new();
+    let mut nameless = Vec::new();
+    let mut by_path: HashMap<&str, Vec<Mapping<'_>>> = HashMap::new();
+    for mapping in text.lines().filter_map(maps::parse) {
+        if !mapping.path.is_empty() {
+            by_path.entry(mapping.path).or_default().push(mapping);
+        } else if mapping.is_executable {
+            nameless.push(mapping.addresses);
+        }
+    }
+    for (path, mappings) in &by_path {
+        if !mappings.iter().any(|mapping| mapping.is_executable) {
+            continue;
+        }
+        let addresses = mappings[0].addresses.start..mappings[mappings.len() - 1].addresses.end;
+        let path = Path::new(path);
+        let is_same = |loaded: &&Loaded| loaded.addresses == addresses && loaded.path == path;
+        let known = before.and_then(|before| before.list.iter().find(is_same));
+        let loaded = known.cloned().or_else(|| {
+            let start = mappings.iter().find(|m| m.offset == 0 && m.is_readable)?;
+            Loaded::read(
+                addresses.clone(),
+                start.addresses.start,
+                path,
+                path == program,
+            )
+        });
+        match loaded {
+            Some(loaded) => list.push(loaded),
+            None => nameless.push(addresses),
+        }
+    }
+    list.sort_by_key(|loaded| loaded.addresses.start);
+    let mut rules = Rules::new();
+    for loaded in &list {
+        rules.add_module(loaded.rules());
+    }
+    let modules = Box::new(Modules {
+        rules,
+        list,
+        nameless,
+    });
+    MODULES.store(Box::into_raw(modules), Ordering::Release);
+    true
+}
+
+impl Loaded {
+    /// Reads the headers of what is mapped at `start`. `None` if that is no program or library.
+    fn read(addresses: Range<u64>, start: u64, path: &Path, in_place: bool) -> Option<Self> {
+        let mut header = [0; 64];
+        if !read_memory(start, &mut header) || !header.starts_with(b"\x7fELF\x02\x01") {
+            return None;
+        }
+        let at = u64_at(&header, 32)?;
+        let size = usize::from(u16_at(&header, 54)?);
+        let count = usize::from(u16_at(&header, 56)?);
+        let mut table = vec![0; size * count];
+        if size < 56 || !read_memory(start.wrapping_add(at), &mut table) {
+            return None;
+        }
+        let mut bias = None;
+        let mut loads = Vec::new();
+        let mut unwind_header = None;
+        for entry in table.chunks_exact(size) {
+            let kind = u32::from_le_bytes(*entry.first_chunk()?);
+            let (offset, address) = (u64_at(entry, 8)?, u64_at(entry, 16)?);
+            let len = u64_at(entry, 40)?;
+            match kind {
+                PT_LOAD => {
+                    if offset == 0 {
+                        bias = Some(start.wrapping_sub(address));
+                    }
+                    loads.push(address..address.wrapping_add(len));
+                }
+                PT_GNU_EH_FRAME => unwind_header = Some(address..address.wrapping_add(len)),
+                _ => {}
+            }
+        }
+        let bias = bias?;
+        let unwind_info =
+            unwind_header.and_then(|header| UnwindInfo::read(bias, &header, &loads, in_place));
+        Some(Self {
+            addresses,
+            bias,
+            path: path.to_owned(),
+            unwind_info,
+        })
+    }
+
+    fn rules(&self) -> Module<&'static [u8]> {
+        let range = |start: u64, bytes: &[u8]| start..start + bytes.len() as u64;
+        let info = self.unwind_info.as_ref();
+        let sections = ExplicitModuleSectionInfo {
+            eh_frame_hdr_svma: info.map(|info| range(info.header_at, info.header)),
+            eh_frame_hdr: info.map(|info| info.header),
+            eh_frame_svma: info.map(|info| range(info.frames_at, info.frames)),
+            eh_frame: info.map(|info| info.frames),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        Module::new(String::new(), self.addresses.clone(), self.bias, sections)
+    }
+}
+
+const PT_LOAD: u32 = 1;
+const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+/// How a header says where the frames are, in all that linkers make: four bytes, from where they are.
+const RELATIVE: u8 = 0x1b;
+
+impl UnwindInfo {
+    /// Reads `.eh_frame_hdr`, which programs need for themselves, and `.eh_frame`, which it leads to.
+    fn read(bias: u64, header: &Range<u64>, loads: &[Range<u64>], in_place: bool) -> Option<Self> {
+        let bytes = bytes(bias, header, in_place)?;
+        if bytes.get(1) != Some(&RELATIVE) {
+            return None;
+        }
+        let offset = i32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
+        let frames_at = (header.start + 4).wrapping_add_signed(i64::from(offset));
+        // It has an end of its own, somewhere in what is loaded.
+        let end = loads.iter().find(|load| load.contains(&frames_at))?.end;
+        Some(Self {
+            header_at: header.start,
+            header: bytes,
+            frames_at,
+            frames: self::bytes(bias, &(frames_at..end), in_place)?,
+        })
+    }
+}
+
+/// The bytes of a module, for good.
+fn bytes(bias: u64, range: &Range<u64>, in_place: bool) -> Option<&'static [u8]> {
+    let address = bias.wrapping_add(range.start);
+    let len = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+    if in_place {
+        let start = std::ptr::with_exposed_provenance(usize::try_from(address).ok()?);
+        // SAFETY: the program itself says that this is loaded, which it stays.
+        return Some(unsafe { std::slice::from_raw_parts(start, len) });
+    }
+    let mut copy = vec![0; len];
+    read_memory(address, &mut copy).then(|| &*copy.leak())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Before a fork.
+pub(super) fn hold() {
+    REFRESHED.hold();
+}
+
+/// After a fork.
+pub(super) fn release() {
+    REFRESHED.release();
+}

@@ -1,0 +1,215 @@
+//! What is at an address: functions, files and lines, from the debug information of the program.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use addr2line::Loader;
+
+use super::modules::modules;
+use crate::lock::Lock;
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Frame {
+    /// The function, as Rust spells it; empty if nothing is known.
+    pub function: String,
+    /// The file; empty if it is not known.
+    pub file: String,
+    /// The line, from 1; 0 if it is not known.
+    pub line: u32,
+    /// The column, from 1; 0 if it is not known.
+    pub column: u32,
+    /// Whether it belongs to the standard library, or to the sampler itself.
+    pub is_library: bool,
+}
+
+/// Those that were looked up.
+static NAMES: Lock<Option<Names>> = Lock::new(None);
+
+#[derive(Default)]
+struct Names {
+    /// `None` for what cannot be read.
+    files: HashMap<PathBuf, Option<Loader>>,
+    frames: HashMap<u64, Arc<[Frame]>>,
+}
+
+// SAFETY: a loader has nothing that belongs to a thread; it cannot be shared, which the lock sees to.
+unsafe impl Send for Names {}
+
+/// The frames at a return address, the innermost first: a function, and before it those that are
+/// inlined there. At least one. The sampler must be at work.
+pub(crate) fn resolve(address: u64) -> Arc<[Frame]> {
+    let mut names = NAMES.lock();
+    let names = names.get_or_insert_default();
+    if let Some(frames) = names.frames.get(&address) {
+        return frames.clone();
+    }
+    let frames: Arc<[Frame]> = names.look_up(address).into();
+    names.frames.insert(address, frames.clone());
+    frames
+}
+
+impl Names {
+    fn look_up(&mut self, address: u64) -> Vec<Frame> {
+        let Some((path, place)) = modules().and_then(|modules| modules.locate(address)) else {
+            return vec![Frame::new(format!("{address:#x}"), String::new(), 0, 0)];
+        };
+        // The call is before the place to return to.
+        let place = place.wrapping_sub(1);
+        let file = self
+            .files
+            .entry(path.to_owned())
+            .or_insert_with(|| Loader::new(path).ok());
+        let mut frames = file
+            .as_ref()
+            .map_or_else(Vec::new, |file| lines(file, place));
+        if frames.is_empty() {
+            let symbol = file.as_ref().and_then(|file| file.find_symbol(place));
+            let name = match symbol {
+                Some(symbol) => demangled(symbol),
+                None => {
+                    let name = path.file_name().unwrap_or_default();
+                    format!("{}+{place:#x}", name.to_string_lossy())
+                }
+            };
+            frames.push(Frame::new(name, String::new(), 0, 0));
+        }
+        frames
+    }
+}
+
+/// What debug information says.
+fn lines(file: &Loader, place: u64) -> Vec<Frame> {
+    let mut found = Vec::new();
+    let Ok(mut frames) = file.find_frames(place) else {
+        return found;
+    };
+    while let Ok(Some(frame)) = frames.next() {
+        let location = frame.location.as_ref();
+        let function = frame
+            .function
+            .as_ref()
+            .and_then(|name| name.raw_name().ok());
+        let function = match function {
+            Some(name) => demangled(&name),
+            // Without the names of functions there are still those of symbols.
+            None => file.find_symbol(place).map(demangled).unwrap_or_default(),
+        };
+        let path = location.and_then(|location| location.file).unwrap_or("");
+        found.push(Frame::new(
+            function,
+            path.to_owned(),
+            location.and_then(|location| location.line).unwrap_or(0),
+            location.and_then(|location| location.column).unwrap_or(0),
+        ));
+    }
+    found
+}
+
+/// As Rust spells it, without the hash.
+fn demangled(symbol: &str) -> String {
+    format!("{:#}", rustc_demangle::demangle(symbol))
+}
+
+impl Frame {
+    fn new(function: String, path: String, line: u32, column: u32) -> Self {
+        Self {
+            is_library: is_library_code(&function, &path),
+            file: shortened(path),
+            function,
+            line,
+            column,
+        }
+    }
+}
+
+/// Whether code is the standard library's or the sampler's own.
+fn is_library_code(function: &str, path: &str) -> bool {
+    // Where the standard library was built, or where its sources are installed.
+    if path.starts_with("/rustc/") || path.starts_with("/rust/deps/") {
+        return true;
+    }
+    if path.contains("/lib/rustlib/src/rust/library/") {
+        return true;
+    }
+    let function = function.trim_start_matches(['<', '&']);
+    let starts = |crates: &[&str]| {
+        crates.iter().any(|name| {
+            let rest = function.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with("::"))
+        })
+    };
+    starts(&["heapline", "__rustc"])
+        || function.starts_with("__rust_")
+        || function.starts_with("__rg_")
+        || path.is_empty() && starts(&["std", "core", "alloc", "hashbrown"])
+}
+
+/// Without what is the same for all files of a crate.
+fn shortened(path: String) -> String {
+    static FOLDER: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::current_dir().ok());
+    let after = |mark: &str| path.find(mark).map(|at| at + mark.len());
+    // /rustc/HASH/library/...: the hash says nothing that the compiler's version does not.
+    if path.starts_with("/rustc/") {
+        return path.splitn(4, '/').last().unwrap_or_default().to_owned();
+    }
+    // .../registry/src/INDEX/serde-1.0.2/...
+    if let Some(at) = after("/registry/src/") {
+        let rest = &path[at..];
+        return rest
+            .split_once('/')
+            .map_or(rest, |(_, rest)| rest)
+            .to_owned();
+    }
+    let folder = FOLDER.as_deref().unwrap_or(Path::new(""));
+    match Path::new(&path).strip_prefix(folder) {
+        Ok(short) => short.to_string_lossy().into_owned(),
+        Err(_) => path,
+    }
+}
+
+/// Before a fork.
+pub(super) fn hold() {
+    NAMES.hold();
+}
+
+/// After a fork.
+pub(super) fn release() {
+    NAMES.release();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_library_and_the_sampler_are_told_from_the_program() {
+        let vec = "/rustc/abc/library/alloc/src/vec/mod.rs";
+        assert!(is_library_code("alloc::vec::Vec<T,A>::push", vec));
+        assert!(is_library_code("<T as core::convert::Into<U>>::into", vec));
+        assert!(is_library_code("std::rt::lang_start", ""));
+        assert!(is_library_code("__rustc::__rust_alloc", ""));
+        assert!(is_library_code(
+            "<heapline::alloc::Alloc as X>::alloc",
+            "/x"
+        ));
+        assert!(!is_library_code("leak::fill", "/home/me/leak/src/main.rs"));
+        assert!(!is_library_code("stdx::fill", ""));
+    }
+
+    #[test]
+    fn paths_are_short() {
+        let short = |path: &str| shortened(path.to_owned());
+        assert_eq!(
+            short("/rustc/abc/library/core/src/x.rs"),
+            "library/core/src/x.rs"
+        );
+        let serde = "/home/me/.cargo/registry/src/index-19/serde-1.0/src/lib.rs";
+        assert_eq!(short(serde), "serde-1.0/src/lib.rs");
+        let here = std::env::current_dir().unwrap().join("src/main.rs");
+        assert_eq!(short(here.to_str().unwrap()), "src/main.rs");
+        assert_eq!(short("/somewhere/else.rs"), "/somewhere/else.rs");
+    }
+}

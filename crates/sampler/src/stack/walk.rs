@@ -1,0 +1,232 @@
+//! Walking up the stack, without asking anybody for a lock or for memory.
+
+use std::arch::asm;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
+use framehop::{MustNotAllocateDuringUnwind, Unwinder};
+
+use super::maps::read_memory;
+use super::modules::{self, modules};
+
+/// Frames of a stack that are kept.
+const DEEPEST: usize = 1000;
+
+/// What is copied of a stack that is not a thread's: of a coroutine, or of a signal handler.
+const COPIED: usize = 1 << 14;
+
+/// Whether the program keeps frame pointers: then they are the faster way.
+static FRAME_POINTERS: AtomicBool = AtomicBool::new(false);
+
+/// What a thread needs to walk up its stack.
+pub(crate) struct Unwinding {
+    cache: Box<CacheX86_64<MustNotAllocateDuringUnwind>>,
+    /// The lowest and highest address of the thread's stack.
+    bounds: (u64, u64),
+    copy: Vec<u64>,
+}
+
+/// Where to begin.
+#[derive(Clone, Copy, Debug)]
+struct Registers {
+    pc: u64,
+    sp: u64,
+    bp: u64,
+}
+
+impl Registers {
+    #[inline(always)]
+    fn here() -> Self {
+        let (pc, sp, bp);
+        // SAFETY: it only reads registers.
+        unsafe {
+            asm!(
+                "lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
+                out(reg) pc, out(reg) sp, out(reg) bp,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Self { pc, sp, bp }
+    }
+}
+
+impl Unwinding {
+    pub(crate) fn new() -> Self {
+        Self {
+            cache: Box::new(CacheX86_64::new_in()),
+            bounds: (0, 0),
+            copy: Vec::new(),
+        }
+    }
+
+    /// From now on, this is for the thread that calls.
+    pub(crate) fn begin_thread(&mut self) {
+        self.bounds = stack_bounds();
+    }
+
+    /// Takes the return addresses of this thread's stack, the innermost first. Those of the sampler
+    /// itself are among them.
+    #[inline(never)]
+    pub(crate) fn capture(&mut self, stack: &mut Vec<u64>) {
+        let registers = Registers::here();
+        self.walk(registers, stack);
+        let Some(modules) = modules() else {
+            return;
+        };
+        let unknown = stack.iter().find(|address| !modules.knows(**address));
+        if unknown.is_some_and(|address| modules::refresh_for(*address)) {
+            self.walk(registers, stack);
+        }
+    }
+
+    fn walk(&mut self, registers: Registers, stack: &mut Vec<u64>) {
+        stack.clear();
+        let (lowest, highest) = self.bounds;
+        let is_own = lowest <= registers.sp && registers.sp < highest;
+        if is_own && FRAME_POINTERS.load(Ordering::Relaxed) {
+            return by_frame_pointers(registers, highest, stack);
+        }
+        let mut copy = std::mem::take(&mut self.copy);
+        if !is_own {
+            copy_stack(registers.sp, &mut copy);
+        }
+        let read = |address: u64| {
+            if is_own {
+                // SAFETY: all that is above a thread's stack pointer is its stack.
+                read_own(address, registers.sp, highest, |place| unsafe {
+                    place.read()
+                })
+            } else {
+                let index = address.wrapping_sub(registers.sp) / 8;
+                let index = usize::try_from(index).map_err(|_| ())?;
+                copy.get(index).copied().ok_or(())
+            }
+        };
+        self.by_rules(registers, read, stack);
+        self.copy = copy;
+    }
+
+    /// With the tables that programs have for exceptions and panics.
+    fn by_rules(
+        &mut self,
+        registers: Registers,
+        mut read: impl FnMut(u64) -> Result<u64, ()>,
+        stack: &mut Vec<u64>,
+    ) {
+        let Some(modules) = modules() else {
+            return;
+        };
+        let Registers { pc, sp, bp } = registers;
+        let registers = UnwindRegsX86_64::new(pc, sp, bp);
+        let mut frames = modules
+            .rules
+            .iter_frames(pc, registers, &mut self.cache, &mut read);
+        // The first one is here.
+        let _ = frames.next();
+        while let Ok(Some(frame)) = frames.next() {
+            stack.push(frame.address());
+            if stack.len() == DEEPEST {
+                break;
+            }
+        }
+    }
+}
+
+/// Reads a word of the stack if it is one.
+#[inline]
+fn read_own(
+    address: u64,
+    sp: u64,
+    highest: u64,
+    read: impl Fn(*const u64) -> u64,
+) -> Result<u64, ()> {
+    if address % 8 != 0 || address < sp || address > highest - 8 {
+        return Err(());
+    }
+    let address = usize::try_from(address).map_err(|_| ())?;
+    Ok(read(std::ptr::with_exposed_provenance(address)))
+}
+
+/// Along the chain of frame pointers.
+fn by_frame_pointers(registers: Registers, highest: u64, stack: &mut Vec<u64>) {
+    let mut sp = registers.sp;
+    let mut frame = registers.bp;
+    while stack.len() < DEEPEST {
+        // A frame has that of its caller, and the address to return to.
+        // SAFETY: all that is above a thread's stack pointer is its stack.
+        let word = |address| read_own(address, sp, highest, |place| unsafe { place.read() });
+        let (Ok(caller), Ok(address)) = (word(frame), word(frame.wrapping_add(8))) else {
+            break;
+        };
+        if address == 0 {
+            break;
+        }
+        stack.push(address);
+        // It must lead upwards, or there would be no end.
+        sp = frame + 16;
+        frame = caller;
+    }
+}
+
+/// Copies what is above the stack pointer, as far as there is something.
+fn copy_stack(sp: u64, copy: &mut Vec<u64>) {
+    copy.clear();
+    let mut page = [0; 4096];
+    let mut address = sp;
+    while copy.len() * 8 < COPIED {
+        // Up to the end of a page: the next one may not be there.
+        let len = usize::try_from(4096 - address % 4096).unwrap_or(4096);
+        if !read_memory(address, &mut page[..len]) {
+            break;
+        }
+        let words = page[..len].as_chunks().0;
+        copy.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
+        address += len as u64;
+    }
+}
+
+/// The lowest and highest address of this thread's stack.
+fn stack_bounds() -> (u64, u64) {
+    let mut start = std::ptr::null_mut();
+    let mut len = 0;
+    // SAFETY: the attributes are filled in before they are asked for anything, and destroyed.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return (0, 0);
+        }
+        libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut len);
+        libc::pthread_attr_destroy(&raw mut attributes);
+    }
+    let start = start.addr() as u64;
+    (start, start + len as u64)
+}
+
+/// Finds out whether the program keeps frame pointers: whether they lead to the same callers as the
+/// tables do.
+#[inline(never)]
+pub(super) fn look_for_frame_pointers() {
+    let mut unwinding = Unwinding::new();
+    unwinding.begin_thread();
+    let registers = Registers::here();
+    let (lowest, highest) = unwinding.bounds;
+    if !(lowest..highest).contains(&registers.sp) {
+        return;
+    }
+    let (mut by_rules, mut by_pointers) = (Vec::new(), Vec::new());
+    let read = |address| {
+        // SAFETY: all that is above a thread's stack pointer is its stack.
+        read_own(address, registers.sp, highest, |place| unsafe {
+            place.read()
+        })
+    };
+    unwinding.by_rules(registers, read, &mut by_rules);
+    by_frame_pointers(registers, highest, &mut by_pointers);
+    // The C library, where both end, has none.
+    let same = by_rules
+        .iter()
+        .zip(&by_pointers)
+        .take_while(|(a, b)| a == b);
+    let are_kept = same.count() + 3 >= by_rules.len() && by_rules.len() > 4;
+    FRAME_POINTERS.store(are_kept, Ordering::Relaxed);
+}

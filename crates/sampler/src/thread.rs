@@ -1,0 +1,143 @@
+//! Threads, as far as they have to do with the sampler.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use crate::gaps::{Gaps, split_mix};
+use crate::local::{self, Local};
+use crate::lock::Lock;
+use crate::session::Settings;
+use crate::stack::Unwinding;
+
+/// A thread's data. When it ends, the next one takes it over: also the random numbers, which go on,
+/// so that short-lived threads are not all sampled at the same places.
+pub(crate) struct Thread {
+    /// Small; no two threads that live at the same time have the same.
+    pub(crate) number: usize,
+    pub(crate) gaps: Gaps,
+    /// What `gaps` were made for.
+    session: u64,
+    /// Room for a stack.
+    pub(crate) stack: Vec<u64>,
+    pub(crate) unwinding: Unwinding,
+}
+
+static IDLE: Lock<Idle> = Lock::new(Idle {
+    made: 0,
+    threads: Vec::new(),
+});
+
+struct Idle {
+    made: usize,
+    threads: Vec<*mut Thread>,
+}
+
+// SAFETY: those that are idle are nobody's.
+unsafe impl Send for Idle {}
+
+/// What makes the system tell us that a thread ends.
+static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+
+/// Prepares what threads need. The sampler must be at work.
+pub(crate) fn prepare() {
+    KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `ended` takes what is set for the key.
+        unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) };
+        key
+    });
+}
+
+/// This thread's data, which is made if need be. The sampler must be at work.
+pub(crate) fn current(local: &Local) -> Option<*mut Thread> {
+    let thread = local.thread.get();
+    if !thread.is_null() {
+        return Some(thread);
+    }
+    let key = *KEY.get()?;
+    let mut idle = IDLE.lock();
+    let reused = idle.threads.pop();
+    let number = idle.made;
+    idle.made += usize::from(reused.is_none());
+    // Room for it, so that its end takes no memory.
+    let missing = idle.made - idle.threads.len();
+    idle.threads.reserve(missing);
+    drop(idle);
+    let thread = reused.unwrap_or_else(|| Box::into_raw(Box::new(Thread::new(number))));
+    // SAFETY: it is nobody else's.
+    unsafe { (*thread).unwinding.begin_thread() };
+    local.thread.set(thread);
+    // SAFETY: the key exists.
+    unsafe { libc::pthread_setspecific(key, thread.cast()) };
+    Some(thread)
+}
+
+/// Called by the system in a thread that ends, after the destructors of thread-local variables.
+extern "C" fn ended(thread: *mut c_void) {
+    local::end();
+    IDLE.lock().threads.push(thread.cast());
+}
+
+impl Thread {
+    fn new(number: usize) -> Self {
+        Self {
+            number,
+            gaps: Gaps::new(0.0, 0),
+            session: 0,
+            stack: Vec::new(),
+            unwinding: Unwinding::new(),
+        }
+    }
+
+    /// The distance of the first hit, with new settings.
+    pub(crate) fn first_gap(&mut self, settings: &Settings) -> usize {
+        if self.session != settings.session {
+            self.session = settings.session;
+            let mut seed = settings.seed ^ (self.number as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
+            self.gaps = Gaps::new(settings.rate, split_mix(&mut seed));
+        } else {
+            self.gaps.set_rate(settings.rate);
+        }
+        self.gaps.next()
+    }
+}
+
+/// What takes the place of a thread's data in threads that have ended but for their destructors.
+static ORPHAN: Lock<Orphan> = Lock::new(Orphan(null_mut()));
+
+struct Orphan(*mut Thread);
+
+// SAFETY: it is only reached through its lock.
+unsafe impl Send for Orphan {}
+
+/// The number of that one.
+pub(crate) const ORPHAN_NUMBER: usize = usize::MAX;
+
+/// Does something with the data of a thread that has ended, one such thread at a time. The sampler
+/// must be at work.
+pub(crate) fn with_orphan<R>(f: impl FnOnce(&mut Thread) -> R) -> R {
+    let mut orphan = ORPHAN.lock();
+    if orphan.0.is_null() {
+        orphan.0 = Box::into_raw(Box::new(Thread::new(ORPHAN_NUMBER)));
+    }
+    // SAFETY: it was made just as that, is never freed, and the lock is held.
+    f(unsafe { &mut *orphan.0 })
+}
+
+/// Before a fork. Those that have ended but for their destructors first: they are still calling
+/// consumers.
+pub(crate) fn hold_orphan() {
+    ORPHAN.hold();
+}
+
+/// Before a fork.
+pub(crate) fn hold() {
+    IDLE.hold();
+}
+
+/// After a fork.
+pub(crate) fn release() {
+    IDLE.release();
+    ORPHAN.release();
+}
