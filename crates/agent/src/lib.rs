@@ -25,7 +25,6 @@ mod memory;
 mod patch;
 mod preload;
 mod runtime;
-mod settings;
 
 #[global_allocator]
 static MEMORY: memory::Memory = memory::Memory::new();

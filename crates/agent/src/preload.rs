@@ -7,6 +7,7 @@ use std::os::fd::FromRawFd;
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
+use heapline_recorder::settings::Settings;
 use heapline_recorder::tail::Note;
 use heapline_recorder::{Options, Recorder};
 
@@ -15,7 +16,6 @@ use crate::callbacks::{self, Session};
 use crate::domains;
 use crate::patch::Patch;
 use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value};
-use crate::settings::Settings;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -74,7 +74,8 @@ fn prepare(settings: Settings) {
         // Something on the way to the program, such as `env` or `timeout`.
         return;
     }
-    settings.hide(own_path());
+    // SAFETY: before `main` there is only this thread.
+    unsafe { settings.hide(own_path()) };
     let runtime = match found {
         Ok(runtime) => runtime,
         Err(Unfit::NoRuntime) => return,

@@ -60,7 +60,7 @@ fn a_static_program_is_refused() {
 fn a_program_that_is_not_ocamls_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), &[], &["-rdynamic"]);
-    assert!(refusal(&folder, &program).contains("is no OCaml program"));
+    assert!(refusal(&folder, &program).contains("is neither an OCaml program nor a Rust program"));
 }
 
 #[test]

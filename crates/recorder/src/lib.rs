@@ -25,6 +25,7 @@ mod file;
 mod lane;
 mod map;
 mod recorder;
+pub mod settings;
 pub mod tail;
 
 pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};

@@ -15,6 +15,7 @@ mod session;
 mod slab;
 mod stack;
 mod thread;
+mod trace;
 mod tracker;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use std::io;
 pub use alloc::Alloc;
 pub use malloc::Malloc;
 pub use stack::Frame;
+pub use trace::{Trace, trace_if_requested, trace_to, trace_with};
 pub use tracker::{Block, Options, Profiler, Site, Stack, Tracker};
 
 /// Why sampling could not be started.

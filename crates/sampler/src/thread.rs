@@ -4,11 +4,13 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use heapline_recorder::TaggedCode;
+
 use crate::gaps::{Gaps, split_mix};
 use crate::local::{self, Local};
 use crate::lock::Lock;
 use crate::session::Settings;
-use crate::stack::Unwinding;
+use crate::stack::{self, Unwinding};
 
 /// A thread's data. When it ends, the next one takes it over: also the random numbers, which go on,
 /// so that short-lived threads are not all sampled at the same places.
@@ -20,8 +22,20 @@ pub(crate) struct Thread {
     session: u64,
     /// Room for a stack.
     pub(crate) stack: Vec<u64>,
+    /// Room for it as traces have it.
+    pub(crate) codes: Vec<TaggedCode>,
     pub(crate) unwinding: Unwinding,
+    /// Addresses that were asked for, times four, and what they are.
+    places: [u64; PLACES],
 }
+
+/// Addresses about which a thread remembers what they are.
+const PLACES: usize = 128;
+
+/// All that is there belongs to the standard library, or to the sampler.
+const LIBRARY: u64 = 1;
+/// The program begins here: what is outside is the same for all.
+const BEGINNING: u64 = 2;
 
 static IDLE: Lock<Idle> = Lock::new(Idle {
     made: 0,
@@ -86,8 +100,34 @@ impl Thread {
             gaps: Gaps::new(0.0, 0),
             session: 0,
             stack: Vec::new(),
+            codes: Vec::new(),
             unwinding: Unwinding::new(),
+            places: [0; PLACES],
         }
+    }
+
+    /// The part of a stack that is the program's: without what the standard library and the sampler
+    /// did inside of it, and the beginning of the program outside.
+    pub(crate) fn program_part<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
+        let is = |thread: &mut Self, address: u64, what: u64| thread.place(address) & what != 0;
+        let inner = stack.iter().position(|a| !is(self, *a, LIBRARY));
+        let outer = stack.iter().rposition(|a| is(self, *a, BEGINNING));
+        let inner = inner.unwrap_or(0);
+        let outer = outer.filter(|outer| *outer > inner);
+        &stack[inner..outer.unwrap_or(stack.len())]
+    }
+
+    fn place(&mut self, address: u64) -> u64 {
+        let index = usize::try_from(address >> 2).unwrap_or(0) % PLACES;
+        if self.places[index] >> 2 != address {
+            let frames = stack::resolve(address);
+            let is_library = frames.iter().all(|frame| frame.is_library);
+            let is_beginning = frames.iter().any(stack::is_beginning);
+            let what = [(is_library, LIBRARY), (is_beginning, BEGINNING)];
+            let what = what.iter().map(|(is, bit)| u64::from(*is) * bit);
+            self.places[index] = address << 2 | what.sum::<u64>();
+        }
+        self.places[index]
     }
 
     /// The distance of the first hit, with new settings.

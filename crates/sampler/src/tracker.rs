@@ -19,8 +19,8 @@ const SHARDS: usize = 16;
 /// How to sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    rate: f64,
-    seed: Option<u64>,
+    pub(crate) rate: f64,
+    pub(crate) seed: Option<u64>,
 }
 
 impl Options {
@@ -60,7 +60,7 @@ impl Stack {
     /// program's debug information, which takes long the first time.
     ///
     /// The first is where the program asked for memory: what the standard library did then, and the
-    /// sampler, is left out.
+    /// sampler, is left out, and so is what comes before `main` or a thread's function.
     #[must_use]
     pub fn frames(&self) -> Vec<Frame> {
         let frames = {
@@ -69,11 +69,13 @@ impl Stack {
             all.collect::<Vec<_>>()
         };
         let all = frames.iter().flat_map(|frames| frames.iter());
-        let cut: Vec<Frame> = all.clone().skip_while(|f| f.is_library).cloned().collect();
-        if cut.is_empty() {
+        let program = all.clone().skip_while(|frame| frame.is_library);
+        let program = program.take_while(|frame| !stack::is_beginning(frame));
+        let program: Vec<Frame> = program.cloned().collect();
+        if program.is_empty() {
             return all.cloned().collect();
         }
-        cut
+        program
     }
 }
 

@@ -84,13 +84,16 @@ impl Symbols {
         &self.functions[self.frames[frame as usize].function as usize]
     }
 
-    /// Where a frame is: `list.ml:92:32-39`, or what is known of it.
+    /// Where a frame is: `list.ml:92:32-39`, or what is known of it. Programs that are not OCaml's
+    /// know where something begins, as `main.rs:92:33`, but not where it ends.
     #[must_use]
     pub fn place(&self, frame: u32) -> String {
         let info = self.frames[frame as usize];
         let file = &self.files[info.file as usize];
         if info.line == 0 {
             file.clone()
+        } else if info.start_char == info.end_char {
+            format!("{file}:{}:{}", info.line, info.start_char.saturating_add(1))
         } else {
             format!("{file}:{}:{}-{}", info.line, info.start_char, info.end_char)
         }

@@ -5,7 +5,7 @@ mod modules;
 mod names;
 mod walk;
 
-pub(crate) use names::resolve;
+pub(crate) use names::{is_beginning, resolve};
 pub(crate) use walk::Unwinding;
 
 pub use names::Frame;

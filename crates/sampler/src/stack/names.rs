@@ -51,6 +51,11 @@ pub(crate) fn resolve(address: u64) -> Arc<[Frame]> {
     frames
 }
 
+/// Whether the program begins here: what is outside prepares it, and is the same for all.
+pub(crate) fn is_beginning(frame: &Frame) -> bool {
+    frame.function.contains("__rust_begin_short_backtrace")
+}
+
 impl Names {
     fn look_up(&mut self, address: u64) -> Vec<Frame> {
         let Some((path, place)) = modules().and_then(|modules| modules.locate(address)) else {
@@ -92,11 +97,7 @@ fn lines(file: &Loader, place: u64) -> Vec<Frame> {
             .function
             .as_ref()
             .and_then(|name| name.raw_name().ok());
-        let function = match function {
-            Some(name) => demangled(&name),
-            // Without the names of functions there are still those of symbols.
-            None => file.find_symbol(place).map(demangled).unwrap_or_default(),
-        };
+        let function = function.map(|name| demangled(&name)).unwrap_or_default();
         let path = location.and_then(|location| location.file).unwrap_or("");
         found.push(Frame::new(
             function,
@@ -104,6 +105,14 @@ fn lines(file: &Loader, place: u64) -> Vec<Frame> {
             location.and_then(|location| location.line).unwrap_or(0),
             location.and_then(|location| location.column).unwrap_or(0),
         ));
+    }
+    // Where there are only lines, names are without their modules; but that of the function which
+    // all is inlined into is also a symbol.
+    if let Some(frame) = found.last_mut()
+        && !frame.function.contains("::")
+        && let Some(symbol) = file.find_symbol(place)
+    {
+        frame.function = demangled(symbol);
     }
     found
 }
@@ -131,7 +140,7 @@ fn is_library_code(function: &str, path: &str) -> bool {
     if path.starts_with("/rustc/") || path.starts_with("/rust/deps/") {
         return true;
     }
-    if path.contains("/lib/rustlib/src/rust/library/") {
+    if path.contains("/lib/rustlib/src/rust/library/") || is_own(path) {
         return true;
     }
     let function = function.trim_start_matches(['<', '&']);
@@ -145,6 +154,17 @@ fn is_library_code(function: &str, path: &str) -> bool {
         || function.starts_with("__rust_")
         || function.starts_with("__rg_")
         || path.is_empty() && starts(&["std", "core", "alloc", "hashbrown"])
+}
+
+/// Whether a file is one of the sampler's sources, as the compiler called them.
+fn is_own(path: &str) -> bool {
+    let Some(folder) = file!().strip_suffix("stack/names.rs") else {
+        return false;
+    };
+    match path.split_once(folder) {
+        Some((before, _)) => before.is_empty() || before.ends_with('/'),
+        None => false,
+    }
 }
 
 /// Without what is the same for all files of a crate.

@@ -18,17 +18,19 @@ use clap::ValueEnum;
 use heapline_profile::query::Size;
 
 use crate::output::Force;
+use program::Kind;
 use rate::Rate;
 
 /// The least that a trace may be limited to: a few packets must fit.
 const MIN_MAX_SIZE: f64 = 512.0 * 1024.0;
 
-/// Record an OCaml program as it is
+/// Record an OCaml program as it is, or a Rust program with heapline's allocator
 ///
-/// Nothing has to be changed or rebuilt: a library that is preloaded into the program starts the
-/// sampler of OCaml's runtime. The program runs as it would by itself: input, output, signals and
-/// exit code are its own. It takes a native program for x86-64 Linux, built with OCaml 4.11 to
-/// 4.14, or 5.3 or later.
+/// Nothing has to be changed or rebuilt in OCaml programs: a library that is preloaded into the
+/// program starts the sampler of OCaml's runtime. It takes a native program for x86-64 Linux, built
+/// with OCaml 4.11 to 4.14, or 5.3 or later. Rust programs need two lines: heapline's allocator, and a
+/// call of `heapline::trace_if_requested()` in `main`. Programs run as they would by themselves:
+/// input, output, signals and exit code are their own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,6 +38,7 @@ Examples:
   heapline record -o parse.ctf --rate 1e-3 --summary -- ./parse big.json
   heapline record --rate 64KiB --max-size 1GiB -- coqc file.v
   heapline record --follow-exec -- make
+  heapline record --rate 512KiB -- target/release/my-rust-server
 
 The exit code is the program's, or 128 and the signal's number if one ended it; 2 if it was not
 started.")]
@@ -65,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE")]
     max_size: Option<Size>,
 
-    /// Record processes that the program forks too, each into a file of its own
+    /// Record processes that the program forks too, each into a file of its own (OCaml only)
     #[arg(long)]
     follow_fork: bool,
 
@@ -125,13 +128,13 @@ impl Args {
             bail!("give a program to record");
         };
         let program_path = program::find(Path::new(program))?;
-        program::check(&program_path, self.follow_exec)?;
+        let kind = program::check(&program_path, self.follow_exec)?;
         let max_size = self.max_size()?;
         let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
         let mut command = Command::new(&program_path);
         command.args(arguments);
         std::os::unix::process::CommandExt::arg0(&mut command, program);
-        self.set_environment(&mut command, &traces, max_size)?;
+        self.set_environment(&mut command, &traces, max_size, kind)?;
 
         let start = Instant::now();
         let ended = run::run(&mut command)
@@ -140,6 +143,7 @@ impl Args {
         let recorded = said::Recorded {
             trace: traces.first(ended.pid),
             others: traces.others(ended.pid),
+            kind,
             rate: self.rate,
             took,
         };
@@ -163,19 +167,24 @@ impl Args {
         Ok(Some(bytes as u64))
     }
 
-    /// Tells the agent what is wanted: see its `settings.rs`.
+    /// Tells the agent, or the program's own sampler, what is wanted: see the recorder's `settings.rs`.
     fn set_environment(
         &self,
         command: &mut Command,
         traces: &Traces,
         max_size: Option<u64>,
+        kind: Kind,
     ) -> anyhow::Result<()> {
-        let mut preload = library::path()?.into_os_string();
-        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
+        // A Rust program may still run OCaml programs that are to be recorded.
+        if kind == Kind::Ocaml || self.follow_exec {
+            let mut preload = library::path()?.into_os_string();
+            let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
+            if let Some(others) = others {
+                preload.push(":");
+                preload.push(others);
+            }
+            command.env("LD_PRELOAD", preload);
         }
-        command.env("LD_PRELOAD", preload);
         command.env("HEAPLINE_PREFIX", &traces.prefix);
         command.env("HEAPLINE_RATE", self.rate.0.to_string());
         let follow = [(self.follow_fork, "fork"), (self.follow_exec, "exec")];

@@ -9,6 +9,19 @@ use anyhow::{Context, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
+/// The section by which Rust programs are known that can record themselves: see the sampler's
+/// `trace.rs`.
+const SAMPLER: &str = ".heapline";
+
+/// How a program is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A library is preloaded.
+    Ocaml,
+    /// By itself.
+    Rust,
+}
+
 /// What bytecode ends in, with three digits more.
 const BYTECODE: &[u8] = b"Caml1999X";
 
@@ -40,9 +53,9 @@ pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
         })
 }
 
-/// An error if the program cannot be recorded. With `follows_exec` it may also be one that runs
-/// OCaml programs.
-pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<()> {
+/// How the program is recorded; an error if it cannot be. With `follows_exec` it may also be one that
+/// runs OCaml programs.
+pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
     let shown = path.display();
     let mut file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
     let mode = file.metadata()?.permissions().mode();
@@ -63,7 +76,7 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<()> {
     }
     if let Some(line) = start.strip_prefix(b"#!") {
         if follows_exec {
-            return Ok(());
+            return Ok(Kind::Ocaml);
         }
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let interpreter = String::from_utf8_lossy(line);
@@ -88,7 +101,7 @@ fn is_bytecode(file: &mut File, start: &[u8]) -> anyhow::Result<bool> {
     Ok(is_interpreted || has_end && end.starts_with(BYTECODE))
 }
 
-fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> {
+fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind> {
     let shown = path.display();
     let cache = ReadCache::new(file);
     let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else {
@@ -98,6 +111,9 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> 
     let header = elf.elf_header();
     if header.e_machine(endian) != object::elf::EM_X86_64 {
         bail!("{shown} is for another processor: only x86-64 programs can be recorded so far");
+    }
+    if elf.section_by_name(SAMPLER).is_some() {
+        return Ok(Kind::Rust);
     }
     let is_dynamic = elf
         .elf_program_headers()
@@ -110,7 +126,7 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> 
         );
     }
     if follows_exec {
-        return Ok(());
+        return Ok(Kind::Ocaml);
     }
     let exports = |name: &str| {
         elf.dynamic_symbols()
@@ -127,7 +143,8 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> 
             );
         }
         bail!(
-            "{shown} is no OCaml program; if it runs OCaml programs, --follow-exec records those"
+            "{shown} is neither an OCaml program nor a Rust program that calls \
+             heapline::trace_if_requested; if it runs OCaml programs, --follow-exec records those"
         );
     }
     if !exports("caml_memprof_start") {
@@ -142,5 +159,5 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<()> 
              build it with 5.3 or later, or 4.14"
         );
     }
-    Ok(())
+    Ok(Kind::Ocaml)
 }

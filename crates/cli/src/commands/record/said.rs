@@ -9,6 +9,7 @@ use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, V
 use heapline_recorder::tail::{self, Ending, Note, Outcome};
 use heapline_trace::{Options, Reader};
 
+use super::program::Kind;
 use super::rate::Rate;
 use crate::commands::summary;
 use crate::error::{note, warn};
@@ -21,6 +22,7 @@ pub(super) struct Recorded {
     pub(super) trace: PathBuf,
     /// Those of other processes.
     pub(super) others: Vec<PathBuf>,
+    pub(super) kind: Kind,
     pub(super) rate: Rate,
     /// How long the program ran.
     pub(super) took: Duration,
@@ -35,10 +37,16 @@ impl Recorded {
         }
         let Some(outcome) = outcome else {
             if self.others.is_empty() {
-                warn(
-                    "nothing was recorded: the program ended before its OCaml code began, or the \
-                     library could not be preloaded",
-                );
+                warn(match self.kind {
+                    Kind::Ocaml => {
+                        "nothing was recorded: the program ended before its OCaml code began, or \
+                         the library could not be preloaded"
+                    }
+                    Kind::Rust => {
+                        "nothing was recorded: the program did not call \
+                         heapline::trace_if_requested, or could not start its sampler"
+                    }
+                });
             }
             self.say_others(quiet);
             return Ok(());

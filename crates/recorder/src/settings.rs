@@ -1,4 +1,4 @@
-//! What is wanted, as the environment says.
+//! What is wanted, as the environment says: for OCaml programs and for Rust programs alike.
 //!
 //! | variable | |
 //! | --- | --- |
@@ -35,15 +35,19 @@ const MEMTRACE_RATE: f64 = 1e-5;
 
 /// What is wanted.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     target: Target,
-    pub(crate) rate: f64,
-    pub(crate) context: Option<String>,
-    pub(crate) max_size: Option<u64>,
-    pub(crate) follow_fork: bool,
+    /// Samples per word.
+    pub rate: f64,
+    /// What the user wants to remember.
+    pub context: Option<String>,
+    /// The trace shall not be larger.
+    pub max_size: Option<u64>,
+    /// Whether forked processes are recorded too.
+    pub follow_fork: bool,
     follow_exec: bool,
     /// Whether a program that wants the sampler gets it.
-    pub(crate) give_way: bool,
+    pub give_way: bool,
 }
 
 /// Where to write to.
@@ -60,15 +64,16 @@ enum Target {
 
 /// A file for a trace.
 #[derive(Debug)]
-pub(crate) struct Claimed {
-    pub(crate) path: PathBuf,
+pub struct Claimed {
+    /// Its name.
+    pub path: PathBuf,
     /// Whether `heapline record` knows of it.
-    pub(crate) is_supervised: bool,
+    pub is_supervised: bool,
 }
 
 impl Settings {
     /// Reads the environment; `None` if nothing is wanted.
-    pub(crate) fn read() -> Result<Option<Self>, String> {
+    pub fn read() -> Result<Option<Self>, String> {
         if let Some(prefix) = var_os("HEAPLINE_PREFIX") {
             let text =
                 |name| var_os(name).map(|text: OsString| text.to_string_lossy().into_owned());
@@ -103,13 +108,17 @@ impl Settings {
 
     /// Makes the environment what it would be without us, so that the program and those that it
     /// runs do not see it. Not if those shall be recorded too.
-    pub(crate) fn hide(&self, own_path: &CStr) {
+    ///
+    /// # Safety
+    ///
+    /// No other thread looks at the environment meanwhile.
+    pub unsafe fn hide(&self, own_path: &CStr) {
         if self.follow_exec {
             return;
         }
         let memtrace = matches!(self.target, Target::File(_)).then_some(c"MEMTRACE");
         for name in VARIABLES.into_iter().chain(memtrace) {
-            // SAFETY: before `main` there is only this thread.
+            // SAFETY: the caller promises that nobody looks at it.
             unsafe { libc::unsetenv(name.as_ptr()) };
         }
         let preload = var_os("LD_PRELOAD").unwrap_or_default();
@@ -127,7 +136,7 @@ impl Settings {
     }
 
     /// Finds a file for the trace of this process. Several processes may do so at once.
-    pub(crate) fn claim(&self) -> io::Result<Claimed> {
+    pub fn claim(&self) -> io::Result<Claimed> {
         let (first, prefix) = match &self.target {
             Target::File(path) => {
                 return Ok(Claimed {
@@ -162,7 +171,8 @@ impl Settings {
     }
 
     /// Where traces go, for messages.
-    pub(crate) fn place(&self) -> &Path {
+    #[must_use]
+    pub fn place(&self) -> &Path {
         match &self.target {
             Target::File(path) => path,
             Target::New { first, prefix } => first.as_deref().unwrap_or(Path::new(prefix)),

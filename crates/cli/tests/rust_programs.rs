@@ -1,0 +1,118 @@
+//! `heapline record` on Rust programs that have heapline's allocator.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// An example of the sampler, built: cargo does so by itself when all tests are run.
+fn example(name: &str) -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "heapline", "--example"])
+        .arg(name)
+        .status()
+        .unwrap();
+    assert!(built.success());
+    let folder = Path::new(env!("CARGO_BIN_EXE_heapline")).parent().unwrap();
+    folder.join("examples").join(name)
+}
+
+fn heapline(folder: &TempDir, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_heapline"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("COLUMNS", "200")
+        .env_remove("MEMTRACE")
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The line of an example that has this in it.
+fn line_of(name: &str, part: &str) -> usize {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sampler/examples");
+    let source = std::fs::read_to_string(examples.join(name)).unwrap();
+    1 + source.lines().position(|line| line.contains(part)).unwrap()
+}
+
+#[test]
+fn the_line_of_a_leak_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let leak = example("leak");
+    let leak = leak.to_str().unwrap();
+    let recorded = heapline(&folder, &["record", "-o", "leak.ctf", "--", leak]);
+    let said = text(&recorded.stderr);
+    assert!(recorded.status.success(), "{said}");
+    assert!(said.contains("leak.ctf: ") && said.contains("blocks sampled, one for 78.1 KiB"));
+    assert_eq!(
+        text(&recorded.stdout),
+        "44688890\n",
+        "its output is its own"
+    );
+    assert!(!folder.path().join("leak.ctf.tail").exists());
+
+    let leaks = text(&heapline(&folder, &["leaks", "leak.ctf"]).stdout);
+    let place = format!("leak.rs:{}", line_of("leak.rs", "format!("));
+    let first = leaks.lines().find(|line| line.contains("linear")).unwrap();
+    assert!(
+        first.contains("leak::answer") && first.contains(&place),
+        "{leaks}"
+    );
+}
+
+#[test]
+fn what_is_asked_for_is_what_the_program_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let leak = example("leak");
+    let leak = leak.to_str().unwrap();
+    let options = [
+        "record",
+        "--rate",
+        "1e-3",
+        "--context",
+        "a test",
+        "-o",
+        "t.ctf",
+        "--",
+        leak,
+    ];
+    assert!(heapline(&folder, &options).status.success());
+    let info = text(&heapline(&folder, &["info", "t.ctf"]).stdout);
+    assert!(
+        info.contains("rate 0.001") && info.contains("a test"),
+        "{info}"
+    );
+    // Some 115 MiB were allocated, all outside of OCaml's heap, and half of that was kept.
+    assert!(
+        info.contains("minor heap") && info.contains("Live at end"),
+        "{info}"
+    );
+
+    // Without `record`, as memtrace does it.
+    let plain = Command::new(leak)
+        .env("MEMTRACE", folder.path().join("plain.ctf"))
+        .output()
+        .unwrap();
+    assert!(plain.status.success() && plain.stderr.is_empty());
+    let info = text(&heapline(&folder, &["info", "plain.ctf"]).stdout);
+    assert!(info.contains("rate 1e-5"), "{info}");
+    assert!(!folder.path().join("plain.ctf.tail").exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_and_the_program_runs() {
+    let output = Command::new(example("leak"))
+        .env("MEMTRACE", "/no/such/folder/t.ctf")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("not recorded: cannot write /no/such/folder/t.ctf"),
+        "{said}"
+    );
+    assert_eq!(text(&output.stdout), "44688890\n");
+}

@@ -1,0 +1,249 @@
+//! Traces: sampled blocks for `heapline` and other programs that read memtrace's format.
+
+use std::fs::read_dir;
+use std::io::{self, Write};
+use std::path::Path;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Once};
+
+use heapline_recorder::settings::Settings;
+use heapline_recorder::{Block, Frame, FrameSink, Recorder, Source, TaggedCode};
+
+use crate::local::Inside;
+use crate::lock::Lock;
+use crate::session::{self, Consumer, Sample, Session};
+use crate::thread::Thread;
+use crate::{Options, StartError, stack};
+
+/// What memtrace takes if nothing is said: one sample for 781 KiB.
+const USUAL_RATE: f64 = 1e-5;
+
+const WORD: usize = 8;
+
+/// The last domain that a trace can have. Threads that have no number of their own share it.
+const LAST_DOMAIN: usize = 4095;
+
+/// By this, `heapline record` knows a program that can be recorded.
+#[used]
+#[unsafe(link_section = ".heapline")]
+static MARK: [u8; 16] = *b"heapline sampler";
+
+/// The recorder that is to be stopped when the program exits.
+static AT_EXIT: AtomicPtr<Recorder> = AtomicPtr::new(null_mut());
+
+/// Tells a recorder about sampled blocks.
+struct Writer {
+    recorder: &'static Recorder,
+    /// Held by who uses the last domain.
+    shared: Lock<()>,
+}
+
+impl Writer {
+    fn with_domain<R>(&self, thread: &Thread, f: impl FnOnce(usize) -> R) -> R {
+        if thread.number < LAST_DOMAIN {
+            return f(thread.number);
+        }
+        let _shared = self.shared.lock();
+        f(LAST_DOMAIN)
+    }
+}
+
+impl Consumer for Writer {
+    fn alloc(&self, thread: &mut Thread, sample: &Sample<'_>) -> Option<u64> {
+        let block = Block {
+            length: sample.size.div_ceil(WORD) as u64,
+            samples: sample.hits as u64,
+            source: Source::External,
+        };
+        let mut codes = std::mem::take(&mut thread.codes);
+        codes.clear();
+        let stack = thread.program_part(sample.stack).iter();
+        codes.extend(stack.map(|&address| TaggedCode::new(address)));
+        let id = self.with_domain(thread, |domain| {
+            self.recorder.alloc(domain, block, &codes, name)
+        });
+        thread.codes = codes;
+        id
+    }
+
+    fn free(&self, thread: &mut Thread, token: u64) {
+        self.with_domain(thread, |domain| self.recorder.collect(domain, token));
+    }
+
+    fn abandon(&self) {
+        self.recorder.abandon();
+    }
+}
+
+/// Names what is at an address, for a trace: the outermost function first. What is inlined there of
+/// the standard library's is left out.
+fn name(address: u64, sink: &mut FrameSink<'_>) {
+    let frames = stack::resolve(address);
+    let inner = frames.iter().position(|frame| !frame.is_library);
+    for frame in frames[inner.unwrap_or(0)..].iter().rev() {
+        let column = u16::try_from(frame.column.saturating_sub(1)).unwrap_or(u16::MAX);
+        sink.push(Frame {
+            file: frame.file.as_bytes(),
+            name: frame.function.as_bytes(),
+            line: frame.line,
+            start_char: column,
+            end_char: column,
+        });
+    }
+}
+
+/// A trace that is being written, until this is dropped or the program ends.
+#[derive(Debug)]
+#[must_use = "the trace ends when this is dropped; `until_exit` lets it go on"]
+pub struct Trace {
+    recorder: &'static Recorder,
+    session: Session,
+}
+
+impl Trace {
+    /// Lets the trace go on until the program ends.
+    pub fn until_exit(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        session::stop(self.session);
+        let _inside = Inside::enter();
+        self.recorder.stop();
+    }
+}
+
+/// Writes a trace of the program to a file, with one sample for 781 KiB on average.
+///
+/// Nothing is lost when the program is killed: what was not written yet is in a file beside the
+/// trace, and `heapline` puts it where it belongs when it opens the trace.
+///
+/// ```no_run
+/// #[global_allocator]
+/// static ALLOC: heapline::Alloc = heapline::Alloc::system();
+///
+/// fn main() -> Result<(), heapline::StartError> {
+///     heapline::trace_to("server.ctf")?.until_exit();
+///     // ...
+///     Ok(())
+/// }
+/// ```
+pub fn trace_to(path: impl AsRef<Path>) -> Result<Trace, StartError> {
+    trace_with(path, Options::rate(USUAL_RATE))
+}
+
+/// Writes a trace of the program to a file, with other options than [`trace_to`].
+pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, StartError> {
+    start(
+        options,
+        heapline_recorder::Options {
+            trace: path.as_ref().to_owned(),
+            supervised: false,
+            sample_rate: options.rate,
+            context: None,
+            runtime_params: String::new(),
+            max_size: None,
+            first_id: 0,
+        },
+    )
+}
+
+/// Writes a trace of the program, until it exits, if the environment asks for one: `MEMTRACE` is the
+/// file to write, `MEMTRACE_RATE` the samples per word (1e-5 if it is not set). `heapline record` sets
+/// what is needed.
+///
+/// Call it at the beginning of `main`: then programs that this one runs do not find the variables,
+/// and do not write to the same file.
+///
+/// If there is something wrong, it says so on the standard error, and the program runs on.
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOC: heapline::Alloc = heapline::Alloc::system();
+///
+/// fn main() {
+///     heapline::trace_if_requested();
+///     // ...
+/// }
+/// ```
+pub fn trace_if_requested() {
+    // SAFETY: it is a static; whoever reads it keeps it in the program.
+    unsafe { (&raw const MARK).read_volatile() };
+    match Settings::read() {
+        Ok(None) => {}
+        Ok(Some(settings)) => trace(&settings),
+        Err(message) => say(&message),
+    }
+}
+
+fn trace(settings: &Settings) {
+    let threads = read_dir("/proc/self/task");
+    if threads.is_ok_and(|threads| threads.count() == 1) {
+        // SAFETY: there is no other thread.
+        unsafe { settings.hide(c"") };
+    }
+    let place = settings.place().display();
+    let claimed = match settings.claim() {
+        Ok(claimed) => claimed,
+        Err(error) => return say(&format!("not recorded: cannot write {place}: {error}")),
+    };
+    let started = start(
+        Options::rate(settings.rate),
+        heapline_recorder::Options {
+            trace: claimed.path,
+            supervised: claimed.is_supervised,
+            sample_rate: settings.rate,
+            context: settings.context.clone(),
+            runtime_params: String::new(),
+            max_size: settings.max_size,
+            first_id: 0,
+        },
+    );
+    match started {
+        Ok(trace) => trace.until_exit(),
+        Err(StartError::System(error)) => {
+            say(&format!("not recorded: cannot write {place}: {error}"));
+        }
+        Err(error) => say(&format!("not recorded: {error}")),
+    }
+}
+
+fn start(options: Options, recording: heapline_recorder::Options) -> Result<Trace, StartError> {
+    let mut made = None;
+    let session = session::start(options.rate, options.seed, || {
+        let recorder = Recorder::start(&recording).map_err(StartError::System)?;
+        made = Some(recorder);
+        stop_at_exit(recorder);
+        Ok(Arc::new(Writer {
+            recorder,
+            shared: Lock::new(()),
+        }))
+    })?;
+    let recorder = made.ok_or(StartError::Running)?;
+    Ok(Trace { recorder, session })
+}
+
+/// Sees to it that the trace is complete when the program exits.
+fn stop_at_exit(recorder: &'static Recorder) {
+    extern "C" fn stop() {
+        let _inside = Inside::enter();
+        // SAFETY: recorders are never freed.
+        if let Some(recorder) = unsafe { AT_EXIT.load(Ordering::Acquire).as_ref() } {
+            recorder.stop();
+        }
+    }
+    AT_EXIT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: it is a function that may be called when the program exits.
+        unsafe { libc::atexit(stop) };
+    });
+}
+
+/// Tells the user.
+fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "heapline: {message}");
+}
