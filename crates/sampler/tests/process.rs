@@ -1,0 +1,255 @@
+//! What programs do beside allocating: forking, loading libraries, signals, being killed.
+//!
+//! Each test is a process of its own: this program, run again.
+
+use std::alloc::System;
+use std::ffi::CStr;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, thread};
+
+use heapline::{Options, Profiler, Tracker};
+use heapline_trace::{Event, Reader};
+
+#[global_allocator]
+static ALLOC: heapline::Alloc<System> = heapline::Alloc::new(System);
+
+/// Says which of these this process is to be.
+const PART: &str = "HEAPLINE_TEST_PART";
+
+/// Runs a part of this program, with at most a minute for it.
+fn run(test: &str, more: &[(&str, &str)]) -> Output {
+    let program = env::current_exe().unwrap();
+    Command::new("timeout")
+        .args(["-s", "ABRT", "60"])
+        .arg(program)
+        .args(["--exact", test, "--nocapture"])
+        .env(PART, test)
+        .envs(more.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn is_part(test: &str) -> bool {
+    env::var(PART).is_ok_and(|part| part == test)
+}
+
+fn check(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+}
+
+/// Allocates and frees in other threads until it is dropped.
+struct Busy(std::sync::Arc<AtomicBool>, Vec<thread::JoinHandle<u64>>);
+
+impl Busy {
+    fn start() -> Self {
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        let threads = (0..3_usize).map(|n| {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                let mut rounds = 0;
+                let mut kept = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    rounds += 1;
+                    kept.push(vec![n; 10 + rounds % 3000]);
+                    if kept.len() > 100 {
+                        kept.clear();
+                    }
+                }
+                rounds as u64
+            })
+        });
+        Self(stop.clone(), threads.collect())
+    }
+
+    fn stop(self) {
+        self.0.store(true, Ordering::Relaxed);
+        for thread in self.1 {
+            assert!(thread.join().unwrap() > 0);
+        }
+    }
+}
+
+#[test]
+fn a_forked_child_is_not_sampled_and_can_use_all_memory() {
+    let name = "a_forked_child_is_not_sampled_and_can_use_all_memory";
+    if !is_part(name) {
+        return check(&run(name, &[]));
+    }
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let tracker = Tracker::new(|_| {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        Some(())
+    });
+    let tracker = tracker.on_free(|_, ()| {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    });
+    let profiler = Profiler::start(Options::every(256), tracker).unwrap();
+    let busy = Busy::start();
+    for round in 0..50_usize {
+        let before = vec![round; 1000];
+        let large = vec![round; 100_000];
+        // SAFETY: the child only allocates, which the locks of ours and of the C library are ready
+        // for, and leaves.
+        match unsafe { libc::fork() } {
+            0 => {
+                let calls = CALLS.load(Ordering::Relaxed);
+                let mut kept = vec![before.clone(), large.clone()];
+                drop((before, large));
+                kept.extend((0..200).map(|n| vec![n; 500]));
+                drop(kept);
+                let same = CALLS.load(Ordering::Relaxed) == calls;
+                // SAFETY: it ends this process.
+                unsafe { libc::_exit(i32::from(!same)) };
+            }
+            child => {
+                let mut status = 0;
+                // SAFETY: the child is ours.
+                unsafe { libc::waitpid(child, &raw mut status, 0) };
+                assert_eq!(status, 0, "the child of round {round}");
+            }
+        }
+    }
+    busy.stop();
+    let calls = CALLS.load(Ordering::Relaxed);
+    drop(vec![0_u8; 1 << 20]);
+    assert!(CALLS.load(Ordering::Relaxed) > calls, "the parent goes on");
+    drop(profiler);
+}
+
+#[test]
+fn libraries_can_be_loaded_while_all_threads_are_sampled() {
+    let name = "libraries_can_be_loaded_while_all_threads_are_sampled";
+    if !is_part(name) {
+        return check(&run(name, &[]));
+    }
+    let profiler = Profiler::watch(Options::every(512)).unwrap();
+    let busy = Busy::start();
+    let libraries: [&CStr; 3] = [c"libm.so.6", c"libresolv.so.2", c"libutil.so.1"];
+    for round in 0..300 {
+        let library = libraries[round % libraries.len()];
+        // SAFETY: these libraries do nothing when they are loaded.
+        unsafe {
+            let library = libc::dlopen(library.as_ptr(), libc::RTLD_NOW);
+            drop(vec![round; 200]);
+            if !library.is_null() {
+                libc::dlclose(library);
+            }
+        }
+    }
+    busy.stop();
+    assert!(
+        profiler
+            .live()
+            .iter()
+            .all(|site| site.stack.addresses().len() > 3)
+    );
+}
+
+#[test]
+fn signals_do_not_disturb() {
+    extern "C" fn handler(_: i32) {
+        SIGNALS.fetch_add(1, Ordering::Relaxed);
+    }
+    static SIGNALS: AtomicU64 = AtomicU64::new(0);
+    let name = "signals_do_not_disturb";
+    if !is_part(name) {
+        return check(&run(name, &[]));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.ctf");
+    let recording = heapline::trace_with(&trace, Options::every(1024)).unwrap();
+    // SAFETY: the handler only counts, and the timer is the process's own.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = (handler as extern "C" fn(i32)) as usize;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        let every = libc::timeval {
+            tv_sec: 0,
+            tv_usec: 200,
+        };
+        let timer = libc::itimerval {
+            it_interval: every,
+            it_value: every,
+        };
+        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
+    }
+    let busy = Busy::start();
+    let start = Instant::now();
+    while SIGNALS.load(Ordering::Relaxed) < 1000 && start.elapsed() < Duration::from_secs(20) {
+        drop(vec![1_u8; 3000]);
+    }
+    busy.stop();
+    drop(recording);
+    assert!(events(&trace).0 > 100);
+}
+
+/// Blocks and deaths in a trace, which must be without a flaw.
+fn events(trace: &Path) -> (u64, u64) {
+    let options = heapline_trace::Options::new().strict(true);
+    let mut reader = Reader::open(trace, options).unwrap();
+    let (mut blocks, mut deaths) = (0, 0);
+    reader
+        .for_each(|event, _| match event {
+            Event::Alloc(_) => blocks += 1,
+            Event::Collect(_) => deaths += 1,
+            Event::Promote(_) => panic!("nothing is promoted"),
+        })
+        .unwrap();
+    (blocks, deaths)
+}
+
+#[test]
+fn nothing_is_lost_when_the_program_is_killed() {
+    let name = "nothing_is_lost_when_the_program_is_killed";
+    if is_part(name) {
+        heapline::trace_if_requested();
+        let kept: Vec<Vec<u8>> = (0..1000).map(|_| vec![1; 1000]).collect();
+        std::hint::black_box(&kept);
+        // SAFETY: it ends this process.
+        unsafe { libc::raise(libc::SIGKILL) };
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.ctf");
+    let more = [
+        ("MEMTRACE", trace.to_str().unwrap()),
+        ("MEMTRACE_RATE", "1"),
+    ];
+    let output = run(name, &more);
+    assert!(!output.status.success());
+    let outcome = heapline_recorder::tail::finish(&trace).unwrap().unwrap();
+    assert!(outcome.recovered > 0);
+    let (blocks, _) = events(&trace);
+    assert!(blocks > 1000, "{blocks}");
+}
+
+#[test]
+fn a_trace_is_complete_when_the_program_exits_in_the_middle() {
+    let name = "a_trace_is_complete_when_the_program_exits_in_the_middle";
+    if is_part(name) {
+        heapline::trace_if_requested();
+        // Names are looked up for the first of these, which takes a while.
+        let kept: Vec<Vec<u8>> = (0..300).map(|_| vec![1; 50_000]).collect();
+        drop(kept);
+        let busy = Busy::start();
+        thread::sleep(Duration::from_millis(50));
+        std::mem::forget(busy);
+        std::process::exit(0);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.ctf");
+    let more = [
+        ("MEMTRACE", trace.to_str().unwrap()),
+        ("MEMTRACE_RATE", "1e-3"),
+    ];
+    check(&run(name, &more));
+    assert!(!heapline_recorder::tail::path(&trace).exists());
+    let (blocks, deaths) = events(&trace);
+    assert!(
+        blocks > 100 && deaths > 0 && deaths <= blocks,
+        "{blocks}, {deaths}"
+    );
+}
