@@ -114,9 +114,14 @@ impl<A: GlobalAlloc> Alloc<A> {
             // SAFETY: as the caller's.
             Decision::Ordinary => unsafe { self.inner_alloc(layout, zeroed) },
             Decision::Own => {
-                self.set_limit();
                 let block = slab::own(layout);
-                if zeroed && !block.is_null() {
+                if block.is_null() {
+                    // Better in the profiled heap than not at all.
+                    // SAFETY: as the caller's.
+                    return unsafe { self.inner_alloc(layout, zeroed) };
+                }
+                self.set_limit();
+                if zeroed {
                     // SAFETY: it is as large.
                     unsafe { block.write_bytes(0, layout.size()) };
                 }

@@ -14,6 +14,7 @@ mod range;
 mod session;
 mod slab;
 mod stack;
+pub mod testing;
 mod thread;
 mod trace;
 mod tracker;

@@ -50,6 +50,10 @@ impl Options {
 pub struct Stack(Arc<[u64]>);
 
 impl Stack {
+    pub(crate) fn new(addresses: &[u64]) -> Self {
+        Self(addresses.into())
+    }
+
     /// Return addresses, the innermost first; those of the sampler itself are among them.
     #[must_use]
     pub fn addresses(&self) -> &[u64] {
@@ -218,7 +222,7 @@ impl<M> Live<M> {
             size: sample.size,
             hits: sample.hits,
             thread: thread.number,
-            stack: Stack(sample.stack.into()),
+            stack: Stack::new(sample.stack),
             rate: f64::from_bits(self.rate.load(Ordering::Relaxed)),
         }
     }

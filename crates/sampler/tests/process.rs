@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, thread};
 
 use heapline::{Options, Profiler, Tracker};
@@ -52,11 +52,14 @@ impl Busy {
             thread::spawn(move || {
                 let mut rounds = 0;
                 let mut kept = Vec::new();
-                while !stop.load(Ordering::Relaxed) {
+                loop {
                     rounds += 1;
                     kept.push(vec![n; 10 + rounds % 3000]);
                     if kept.len() > 100 {
                         kept.clear();
+                    }
+                    if stop.load(Ordering::Relaxed) {
+                        break;
                     }
                 }
                 rounds as u64
@@ -178,9 +181,10 @@ fn signals_do_not_disturb() {
         libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
     }
     let busy = Busy::start();
-    let start = Instant::now();
-    while SIGNALS.load(Ordering::Relaxed) < 1000 && start.elapsed() < Duration::from_secs(20) {
-        drop(vec![1_u8; 3000]);
+    let mut rounds = 0;
+    while SIGNALS.load(Ordering::Relaxed) < 1000 || rounds < 1000 {
+        drop(std::hint::black_box(vec![1_u8; 3000]));
+        rounds += 1;
     }
     busy.stop();
     drop(recording);

@@ -143,17 +143,29 @@ fn is_library_code(function: &str, path: &str) -> bool {
     if path.contains("/lib/rustlib/src/rust/library/") || is_own(path) {
         return true;
     }
-    let function = function.trim_start_matches(['<', '&']);
-    let starts = |crates: &[&str]| {
-        crates.iter().any(|name| {
-            let rest = function.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with("::"))
-        })
-    };
-    starts(&["heapline", "__rustc"])
+    starts_with_crate(function, &["heapline", "__rustc"])
         || function.starts_with("__rust_")
         || function.starts_with("__rg_")
-        || path.is_empty() && starts(&["std", "core", "alloc", "hashbrown"])
+        || path.is_empty() && is_library_name(function)
+}
+
+/// Whether a function is the standard library's, when only its name is known.
+fn is_library_name(function: &str) -> bool {
+    const CRATES: [&str; 4] = ["std", "core", "alloc", "hashbrown"];
+    // A trait of the library's for a type that is nobody's: `<u8 as alloc::...>::f`.
+    let for_any_type = function.split_once(" as ").is_some_and(|(kind, rest)| {
+        function.starts_with('<') && !kind.contains("::") && starts_with_crate(rest, &CRATES)
+    });
+    for_any_type || starts_with_crate(function, &CRATES)
+}
+
+fn starts_with_crate(function: &str, crates: &[&str]) -> bool {
+    let function = function.trim_start_matches(['<', '&', '[']);
+    let function = function.strip_prefix("mut ").unwrap_or(function);
+    crates.iter().any(|name| {
+        let rest = function.strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with("::"))
+    })
 }
 
 /// Whether a file is one of the sampler's sources, as the compiler called them.
@@ -217,6 +229,18 @@ mod tests {
         ));
         assert!(!is_library_code("leak::fill", "/home/me/leak/src/main.rs"));
         assert!(!is_library_code("stdx::fill", ""));
+        assert!(is_library_code(
+            "<u8 as alloc::vec::SpecFromElem>::from_elem",
+            ""
+        ));
+        assert!(is_library_code(
+            "<&mut alloc::string::String as core::fmt::Write>::write_str",
+            ""
+        ));
+        assert!(!is_library_code(
+            "<leak::Question as core::clone::Clone>::clone",
+            ""
+        ));
     }
 
     #[test]
