@@ -30,6 +30,8 @@ Usage: cargo xtask COMMAND
   fuzz [S]  run each fuzz target for S seconds (60 if not given)
   bench [TRACE]
             speed of reading, writing and dumping, and instruction counts
+  bench sampler
+            what the sampler costs Rust programs, against other profilers
   ocaml     set up the OCaml compilers and programs that tests of recording need, and
             print the variable to set for `cargo test`
   fixtures  make the fixtures that are generated, after their generator was changed
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
             Err(_) => Err(format!("{seconds} is no number of seconds")),
         },
         ["bench"] => bench::run(None),
+        ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),
         ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),

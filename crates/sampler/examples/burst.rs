@@ -1,4 +1,5 @@
 //! Short-lived peaks. `heapline series` shows them, `heapline summary` what was alive at the highest.
+#![allow(clippy::print_stdout, reason = "it is a program that prints")]
 
 #[global_allocator]
 static ALLOC: heapline::Alloc = heapline::Alloc::system();

@@ -1,4 +1,5 @@
 //! A cache of bounded size. What is alive levels off, and `heapline leaks` finds nothing.
+#![allow(clippy::print_stdout, reason = "it is a program that prints")]
 
 use std::collections::{HashMap, VecDeque};
 

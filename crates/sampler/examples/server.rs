@@ -1,6 +1,7 @@
 //! A server that shows its own live profile: `http://127.0.0.1:7878/heap`.
 //!
 //! Every other path is remembered, so that there is something to see. `/stop` ends it.
+#![allow(clippy::print_stdout, reason = "it is a program that prints")]
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};

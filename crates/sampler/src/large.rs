@@ -84,12 +84,16 @@ pub(crate) fn remove<T>(block: *mut u8) -> Option<*mut T> {
 
 /// Before a fork.
 pub(crate) fn hold() {
-    TABLE.iter().for_each(|shard| shard.blocks.hold());
+    for shard in &TABLE {
+        shard.blocks.hold();
+    }
 }
 
 /// After a fork.
 pub(crate) fn release() {
-    TABLE.iter().for_each(|shard| shard.blocks.release());
+    for shard in &TABLE {
+        shard.blocks.release();
+    }
 }
 
 #[cfg(test)]

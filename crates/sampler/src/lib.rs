@@ -1,4 +1,56 @@
-//! A sampling memory profiler for Rust programs.
+//! A sampling memory profiler for Rust programs: two lines, about one percent, honest numbers.
+//!
+//! ```
+//! #[global_allocator]
+//! static ALLOC: heapline::Alloc = heapline::Alloc::system();
+//!
+//! fn main() {
+//!     heapline::trace_if_requested();
+//!     // The program, as it was.
+//! }
+//! ```
+//!
+//! `heapline record -- target/release/program` then writes a trace, which `heapline summary`, `leaks`,
+//! `view` and all its other commands read. Without these lines being used, nothing happens that could be
+//! measured.
+//!
+//! # How it works
+//!
+//! A small part of the program's blocks is *sampled*, each word of memory with the same probability, and
+//! those blocks are followed completely: where they were allocated, when, how large they are, and when
+//! they are freed. From them follow estimates for all of the program's memory that are right on average,
+//! and whose error is known.
+//!
+//! For a block that is not sampled there is a countdown when it is allocated, and a comparison when it is
+//! freed: sampled blocks are at addresses of their own. Whatever the sampler needs itself is there too, and
+//! never in the profiled heap. `docs/sampling.md` in the repository tells more, and what it costs.
+//!
+//! # What it can do
+//!
+//! | | |
+//! | --- | --- |
+//! | [`trace_if_requested`], [`trace_to`] | write a trace for `heapline` |
+//! | [`Profiler::watch`] | see what is alive, from within: for a server that shows its own profile |
+//! | [`Profiler::start`] | call closures for sampled blocks, and keep something with each |
+//! | [`testing`] | assert in tests how much memory something takes, exactly |
+//! | [`Alloc::new`] | all of this around jemalloc, mimalloc or any other allocator |
+//!
+//! # Names
+//!
+//! Functions and lines come from the program's debug information. Release builds have none unless
+//! `Cargo.toml` says so; `debug = "line-tables-only"` is enough, and does not make the program slower:
+//!
+//! ```toml
+//! [profile.release]
+//! debug = "line-tables-only"
+//! ```
+//!
+//! # Limits
+//!
+//! - x86-64 Linux.
+//! - Memory that C code takes from `malloc` itself, or that is mapped, is not seen.
+//! - Nothing is sampled in forked children that do not execute another program.
+//! - With `panic = "abort"`, a panic in a closure that was given to a [`Tracker`] ends the program.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("heapline samples programs for x86-64 Linux only, so far");

@@ -115,7 +115,7 @@ pub(crate) fn start(
     let inside = Inside::enter();
     range().reserve().map_err(StartError::System)?;
     // Whatever is allocated now is our own, and so in the range: if we are asked at all.
-    if !range().contains(Box::new(0_u64).as_ref() as *const u64 as *const u8) {
+    if !range().contains(std::hint::black_box(Box::new(0_u8)).as_ref()) {
         return Err(StartError::NotTheAllocator);
     }
     if CURRENT.lock().consumer.is_some() {
@@ -256,11 +256,11 @@ pub(crate) fn freed(known: *mut Known) {
     }
     // SAFETY: the block is gone, and nobody else has this.
     let known = unsafe { Box::from_raw(known) };
-    let mut tell = |thread: &mut Thread| {
+    let tell = |thread: &mut Thread| {
         contained(|| known.consumer.free(thread, known.token));
     };
-    if with_thread(&mut tell).is_none() {
-        with_orphan(&mut tell);
+    if with_thread(tell).is_none() {
+        with_orphan(tell);
     }
 }
 

@@ -297,6 +297,7 @@ impl Usage {
     ///
     /// If it were more; the message says where.
     #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "it is there for its panic")]
     pub fn assert_total(&self, most: usize) -> &Self {
         if self.total.bytes > most {
             self.fail("allocated", self.total, most, |site| site.total);
@@ -310,6 +311,7 @@ impl Usage {
     ///
     /// If it were more; the message says where they were allocated.
     #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "it is there for its panic")]
     pub fn assert_peak(&self, most: usize) -> &Self {
         if self.peak.bytes > most {
             self.fail("alive at the peak", self.peak, most, |site| site.at_peak);
@@ -323,6 +325,7 @@ impl Usage {
     ///
     /// If something was; the message says where it was allocated.
     #[track_caller]
+    #[expect(clippy::must_use_candidate, reason = "it is there for its panic")]
     pub fn assert_no_leaks(&self) -> &Self {
         if self.alive.blocks > 0 {
             self.fail("alive at the end", self.alive, 0, |site| site.alive);

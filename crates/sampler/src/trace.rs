@@ -139,7 +139,7 @@ pub fn trace_to(path: impl AsRef<Path>) -> Result<Trace, StartError> {
 pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, StartError> {
     start(
         options,
-        heapline_recorder::Options {
+        &heapline_recorder::Options {
             trace: path.as_ref().to_owned(),
             supervised: false,
             sample_rate: options.rate,
@@ -192,7 +192,7 @@ fn trace(settings: &Settings) {
     };
     let started = start(
         Options::rate(settings.rate),
-        heapline_recorder::Options {
+        &heapline_recorder::Options {
             trace: claimed.path,
             supervised: claimed.is_supervised,
             sample_rate: settings.rate,
@@ -211,10 +211,10 @@ fn trace(settings: &Settings) {
     }
 }
 
-fn start(options: Options, recording: heapline_recorder::Options) -> Result<Trace, StartError> {
+fn start(options: Options, recording: &heapline_recorder::Options) -> Result<Trace, StartError> {
     let mut made = None;
     let session = session::start(options.rate, options.seed, || {
-        let recorder = Recorder::start(&recording).map_err(StartError::System)?;
+        let recorder = Recorder::start(recording).map_err(StartError::System)?;
         made = Some(recorder);
         stop_at_exit(recorder);
         Ok(Arc::new(Writer {
@@ -235,8 +235,8 @@ fn stop_at_exit(recorder: &'static Recorder) {
             recorder.stop();
         }
     }
-    AT_EXIT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
     static ONCE: Once = Once::new();
+    AT_EXIT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
     ONCE.call_once(|| {
         // SAFETY: it is a function that may be called when the program exits.
         unsafe { libc::atexit(stop) };

@@ -82,7 +82,7 @@ fn blocks_have_their_size_alignment_and_content() {
                     alloc(layout)
                 }
             };
-            assert!(!block.is_null() && block.addr() % layout.align() == 0);
+            assert!(!block.is_null() && block.addr().is_multiple_of(layout.align()));
             // SAFETY: it is as large, and zeroed blocks are initialised.
             unsafe {
                 if zeroed {
@@ -135,7 +135,7 @@ fn blocks_keep_their_content_when_they_get_another_size() {
                 ];
                 for new_size in sizes {
                     block = realloc(block, layout(size, align), new_size);
-                    assert!(!block.is_null() && block.addr() % align == 0);
+                    assert!(!block.is_null() && block.addr().is_multiple_of(align));
                     let kept = size.min(new_size).min(24);
                     let bytes = std::slice::from_raw_parts(block, kept);
                     assert!(bytes.iter().all(|byte| *byte == 5), "{size} to {new_size}");

@@ -78,11 +78,11 @@ impl Busy {
 
 #[test]
 fn a_forked_child_is_not_sampled_and_can_use_all_memory() {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
     let name = "a_forked_child_is_not_sampled_and_can_use_all_memory";
     if !is_part(name) {
         return check(&run(name, &[]));
     }
-    static CALLS: AtomicU64 = AtomicU64::new(0);
     let tracker = Tracker::new(|_| {
         CALLS.fetch_add(1, Ordering::Relaxed);
         Some(())

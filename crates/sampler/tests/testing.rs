@@ -24,13 +24,13 @@ fn every_byte_is_counted() {
     assert_eq!((usage.peak.bytes, usage.peak.blocks), (1100, 2));
     assert_eq!((usage.alive.bytes, usage.alive.blocks), (1000, 1));
     drop(block);
-    let (_, usage) = measure(|| drop(three_blocks()));
+    let ((), usage) = measure(|| drop(three_blocks()));
     usage.assert_total(1150).assert_peak(1100).assert_no_leaks();
 }
 
 #[test]
 fn a_block_that_grows_is_counted_at_each_size_but_is_one_at_the_peak() {
-    let (_, usage) = measure(|| {
+    let ((), usage) = measure(|| {
         let mut numbers: Vec<u8> = Vec::with_capacity(10);
         black_box(&mut numbers).reserve_exact(100);
         black_box(&mut numbers).reserve_exact(1000);
@@ -72,7 +72,7 @@ fn another_place() {
 
 #[test]
 fn sites_can_be_asked_for() {
-    let (_, usage) = measure(|| {
+    let ((), usage) = measure(|| {
         drop(three_blocks());
         another_place();
     });
@@ -90,9 +90,9 @@ fn other_threads_count_only_if_they_are_asked_for() {
         let thread = std::thread::spawn(|| drop(black_box(vec![1_u8; 123_456])));
         thread.join().unwrap();
     };
-    let (_, usage) = measure(in_thread);
+    let ((), usage) = measure(in_thread);
     assert!(usage.total.bytes < 100_000, "{}", usage.total);
-    let (_, usage) = measure_all_threads(in_thread);
+    let ((), usage) = measure_all_threads(in_thread);
     assert!(usage.total.bytes >= 123_456, "{}", usage.total);
 }
 
@@ -100,6 +100,6 @@ fn other_threads_count_only_if_they_are_asked_for() {
 fn a_panic_in_between_ends_the_measurement() {
     let result = catch_unwind(|| measure(|| panic!("as it happens")));
     assert!(result.is_err());
-    let (_, usage) = measure(another_place);
+    let ((), usage) = measure(another_place);
     assert_eq!(usage.total.bytes, 77);
 }

@@ -1,12 +1,18 @@
 //! `cargo xtask bench`: how fast everything is.
 
 mod recording;
+mod sampling;
 
 use crate::browser;
 use crate::command::{Outcome, cargo, exists, program, root};
 
 /// The large reference trace, on machines that have the reference traces.
 const LARGE: &str = "../shared/traces/own/ocamlopt-large/trace.ctf.zst";
+
+/// Only what the sampler costs Rust programs.
+pub(crate) fn sampler() -> Outcome {
+    sampling::count()
+}
 
 pub(crate) fn run(trace: Option<&str>) -> Outcome {
     cargo(&[
@@ -34,7 +40,7 @@ pub(crate) fn run(trace: Option<&str>) -> Outcome {
         if exists("ocamlopt") {
             recording::count(&bench)?;
         }
-        Ok(())
+        sampling::count()
     } else {
         println!(
             "\nFor instruction counts, which do not depend on how busy the machine is, install valgrind."

@@ -35,6 +35,10 @@ struct Registers {
 }
 
 impl Registers {
+    #[expect(
+        clippy::inline_always,
+        reason = "it is about the function that it is in"
+    )]
     #[inline(always)]
     fn here() -> Self {
         let (pc, sp, bp);
@@ -140,7 +144,7 @@ fn read_own(
     highest: u64,
     read: impl Fn(*const u64) -> u64,
 ) -> Result<u64, ()> {
-    if address % 8 != 0 || address < sp || address > highest - 8 {
+    if !address.is_multiple_of(8) || address < sp || address > highest - 8 {
         return Err(());
     }
     let address = usize::try_from(address).map_err(|_| ())?;

@@ -1,0 +1,177 @@
+//! What the sampler costs Rust programs, against the system's allocator alone and other profilers.
+//!
+//! Instructions are what one round more takes: those of a long run less those of a short one, so that
+//! what happens once, such as reading debug information, is not in it.
+
+use std::time::Instant;
+
+use super::collected;
+use crate::command::{Outcome, Run, cargo, program, root};
+
+const MANIFEST: &str = "crates/sampler/bench/Cargo.toml";
+
+/// Variables that are set for a program, and their values.
+type Environment = &'static [(&'static str, &'static str)];
+
+/// Names to print, programs, and what is set for them.
+const PROGRAMS: [(&str, &str, Environment); 14] = [
+    ("System", "system", &[]),
+    ("heapline, not started", "sampler", &[]),
+    (
+        "heapline, 1 / 512 KiB",
+        "sampler",
+        &[("MEMTRACE_RATE", "0.0000152587890625")],
+    ),
+    (
+        "heapline, 1 / 64 KiB",
+        "sampler",
+        &[("MEMTRACE_RATE", "0.0001220703125")],
+    ),
+    (
+        "heapline, rate 1e-5",
+        "sampler",
+        &[("MEMTRACE_RATE", "1e-5")],
+    ),
+    (
+        "heapline, rate 1e-4",
+        "sampler",
+        &[("MEMTRACE_RATE", "1e-4")],
+    ),
+    (
+        "heapline, rate 1e-3",
+        "sampler",
+        &[("MEMTRACE_RATE", "1e-3")],
+    ),
+    (
+        "heapline around any allocator, not started",
+        "around_system",
+        &[],
+    ),
+    (
+        "... 1 / 512 KiB",
+        "around_system",
+        &[("MEMTRACE_RATE", "0.0000152587890625")],
+    ),
+    ("jemalloc, profiler off", "jemalloc", &[]),
+    (
+        "jemalloc, profiler on, 1 / 512 KiB",
+        "jemalloc",
+        &[("_RJEM_MALLOC_CONF", "prof:true,lg_prof_sample:19")],
+    ),
+    (
+        "heapline around jemalloc, not started",
+        "around_jemalloc",
+        &[],
+    ),
+    (
+        "... 1 / 512 KiB",
+        "around_jemalloc",
+        &[("MEMTRACE_RATE", "0.0000152587890625")],
+    ),
+    ("dhat", "dhat", &[]),
+];
+
+/// Workloads, and how many rounds a run has.
+const WORKLOADS: [(&str, u64); 3] = [("pairs", 400_000), ("inlined", 400_000), ("work", 40_000)];
+
+/// Times are the best of so many runs, of this many times as many rounds.
+const TIMED: u32 = 5;
+const LONGER: u64 = 20;
+
+pub(super) fn count() -> Outcome {
+    cargo(&[
+        "build",
+        "--locked",
+        "--release",
+        "--bins",
+        "--manifest-path",
+        MANIFEST,
+    ])
+    .run()?;
+    println!("\nSampling Rust programs: instructions per round, and time against System");
+    print!("{:<44}", "");
+    for (workload, _) in WORKLOADS {
+        print!("{workload:>10} {:>8} {:>8}", "", "time");
+    }
+    println!();
+    let mut first = Vec::new();
+    for (name, binary, environment) in PROGRAMS {
+        print!("{name:<44}");
+        for (index, (workload, rounds)) in WORKLOADS.into_iter().enumerate() {
+            // dhat takes fifteen times as long.
+            let rounds = if binary == "dhat" {
+                rounds / 10
+            } else {
+                rounds
+            };
+            let run = |rounds| instructions(binary, environment, workload, rounds);
+            let instructions = (run(2 * rounds)? - run(rounds)?) / rounds as f64;
+            let seconds = seconds(binary, environment, workload, rounds * LONGER)?;
+            let nanos = 1e9 * seconds / (rounds * LONGER) as f64;
+            if first.len() == index {
+                first.push((instructions, nanos));
+            }
+            let (base, base_nanos) = first[index];
+            let more = if workload == "work" {
+                format!("{:+.2}%", 100.0 * (instructions / base - 1.0))
+            } else {
+                format!("{:+.1}", instructions - base)
+            };
+            print!(
+                "{instructions:>10.1} {more:>8} {:>7.2}x",
+                nanos / base_nanos
+            );
+        }
+        println!();
+    }
+    Ok(())
+}
+
+/// The best of some runs, in seconds.
+fn seconds(binary: &str, environment: Environment, workload: &str, rounds: u64) -> Outcome<f64> {
+    let mut best = f64::MAX;
+    for _ in 0..TIMED {
+        let command = prepared(&[], binary, environment, workload, rounds);
+        let start = Instant::now();
+        command.output()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+fn instructions(
+    binary: &str,
+    environment: Environment,
+    workload: &str,
+    rounds: u64,
+) -> Outcome<f64> {
+    let callgrind = [
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+    ];
+    let output = prepared(&callgrind, binary, environment, workload, rounds).output()?;
+    collected(&output).ok_or_else(|| format!("valgrind counted nothing:\n{output}"))
+}
+
+/// A run of a program, under another one or not.
+fn prepared(
+    under: &[&str],
+    binary: &str,
+    environment: Environment,
+    workload: &str,
+    rounds: u64,
+) -> Run {
+    let folder = root().join("crates/sampler/bench/target/release");
+    let binary = folder.join(binary).display().to_string();
+    let rounds = rounds.to_string();
+    let command = [under, &[&binary, workload, &rounds]].concat();
+    let mut run = program(command[0], &command[1..]);
+    for (name, value) in environment {
+        run = run.env(name, value);
+    }
+    if environment.iter().any(|(name, _)| *name == "MEMTRACE_RATE") {
+        run = run.env("MEMTRACE", &folder.join("trace.ctf").display().to_string());
+    }
+    run
+}
