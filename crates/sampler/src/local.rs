@@ -25,7 +25,7 @@ use crate::session::{self, Known};
 use crate::thread::{self, Thread};
 
 /// Bytes after which a thread looks whether anything has changed.
-const STRETCH: usize = 1 << 14;
+const STRETCH: usize = 1 << 16;
 
 const WORD: usize = 8;
 

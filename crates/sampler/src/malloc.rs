@@ -18,7 +18,7 @@ unsafe impl GlobalAlloc for Malloc {
             unsafe { libc::malloc(layout.size()).cast() }
         } else {
             // SAFETY: as the caller's.
-            unsafe { System.alloc(layout) }
+            unsafe { alloc_aligned(layout) }
         }
     }
 
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Malloc {
             unsafe { libc::calloc(layout.size(), 1).cast() }
         } else {
             // SAFETY: as the caller's.
-            unsafe { System.alloc_zeroed(layout) }
+            unsafe { alloc_zeroed_aligned(layout) }
         }
     }
 
@@ -47,7 +47,30 @@ unsafe impl GlobalAlloc for Malloc {
             unsafe { libc::realloc(block.cast(), new_size).cast() }
         } else {
             // SAFETY: as the caller's.
-            unsafe { System.realloc(block, layout, new_size) }
+            unsafe { realloc_aligned(block, layout, new_size) }
         }
     }
+}
+
+// What is rare is out of the way, so that the rest does not have to prepare for it.
+
+#[cold]
+#[inline(never)]
+unsafe fn alloc_aligned(layout: Layout) -> *mut u8 {
+    // SAFETY: as the caller's.
+    unsafe { System.alloc(layout) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn alloc_zeroed_aligned(layout: Layout) -> *mut u8 {
+    // SAFETY: as the caller's.
+    unsafe { System.alloc_zeroed(layout) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn realloc_aligned(block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    // SAFETY: as the caller's.
+    unsafe { System.realloc(block, layout, new_size) }
 }

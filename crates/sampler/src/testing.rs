@@ -108,7 +108,7 @@ pub fn measure<R>(f: impl FnOnce() -> R) -> (R, Usage) {
 }
 
 /// Runs something, and counts what all threads allocate meanwhile; those that were there before are
-/// counted after they have allocated another 16 KiB.
+/// counted after they have allocated another 64 KiB.
 ///
 /// # Panics
 ///

@@ -289,7 +289,7 @@ impl Profiler {
 
 impl<M: Send + 'static> Profiler<M> {
     /// Samples the program. Threads that are there already are sampled after they have allocated
-    /// another 16 KiB, the calling one and new ones at once. One thing at a time can sample
+    /// another 64 KiB, the calling one and new ones at once. One thing at a time can sample
     /// a program.
     pub fn start(options: Options, tracker: Tracker<M>) -> Result<Self, StartError> {
         let mut made = None;
@@ -308,7 +308,7 @@ impl<M: Send + 'static> Profiler<M> {
         Ok(Self { live, session })
     }
 
-    /// Changes how often blocks are sampled. Other threads notice within 16 KiB.
+    /// Changes how often blocks are sampled. Other threads notice within 64 KiB.
     pub fn set_rate(&self, rate: f64) -> Result<(), StartError> {
         session::check_rate(rate)?;
         self.live.rate.store(rate.to_bits(), Ordering::Relaxed);

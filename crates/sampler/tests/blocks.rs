@@ -342,7 +342,7 @@ fn threads_that_are_there_already_are_sampled_soon() {
     let other = thread::spawn(move || {
         drop(vec![0_u8; 10]);
         for () in commands {
-            drop(vec![0_u8; 17_000]);
+            drop(vec![0_u8; 66_000]);
             drop(vec![0_u8; 8765]);
             done.send(()).unwrap();
         }
