@@ -71,12 +71,15 @@ const PROGRAMS: [(&str, &str, Environment); 14] = [
     ("dhat", "dhat", &[]),
 ];
 
-/// Workloads, and how many rounds a run has.
-const WORKLOADS: [(&str, u64); 3] = [("pairs", 400_000), ("inlined", 400_000), ("work", 40_000)];
+/// Workloads, and how many rounds are counted and timed.
+const WORKLOADS: [(&str, u64, u64); 3] = [
+    ("pairs", 400_000, 20_000_000),
+    ("inlined", 400_000, 20_000_000),
+    ("work", 200_000, 1_000_000),
+];
 
-/// Times are the best of so many runs, of this many times as many rounds.
+/// Times are the best of so many runs.
 const TIMED: u32 = 5;
-const LONGER: u64 = 20;
 
 pub(super) fn count() -> Outcome {
     cargo(&[
@@ -90,24 +93,21 @@ pub(super) fn count() -> Outcome {
     .run()?;
     println!("\nSampling Rust programs: instructions per round, and time against System");
     print!("{:<44}", "");
-    for (workload, _) in WORKLOADS {
+    for (workload, ..) in WORKLOADS {
         print!("{workload:>10} {:>8} {:>8}", "", "time");
     }
     println!();
     let mut first = Vec::new();
     for (name, binary, environment) in PROGRAMS {
         print!("{name:<44}");
-        for (index, (workload, rounds)) in WORKLOADS.into_iter().enumerate() {
+        for (index, (workload, rounds, timed)) in WORKLOADS.into_iter().enumerate() {
             // dhat takes fifteen times as long.
-            let rounds = if binary == "dhat" {
-                rounds / 10
-            } else {
-                rounds
-            };
+            let less = if binary == "dhat" { 20 } else { 1 };
+            let (rounds, timed) = (rounds / less, timed / less);
             let run = |rounds| instructions(binary, environment, workload, rounds);
             let instructions = (run(2 * rounds)? - run(rounds)?) / rounds as f64;
-            let seconds = seconds(binary, environment, workload, rounds * LONGER)?;
-            let nanos = 1e9 * seconds / (rounds * LONGER) as f64;
+            let seconds = seconds(binary, environment, workload, timed)?;
+            let nanos = 1e9 * seconds / timed as f64;
             if first.len() == index {
                 first.push((instructions, nanos));
             }
