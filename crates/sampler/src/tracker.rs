@@ -143,7 +143,8 @@ type OnFree<M> = Box<dyn Fn(&Block, M) + Send + Sync>;
 ///
 /// While a closure runs, its thread is not sampled, what it allocates is not part of the profiled
 /// heap, and a panic ends in the closure: the block is then not followed any more. Closures are
-/// called by all threads, at the same time.
+/// called by all threads, at the same time, wherever those allocate or free memory: so a closure must
+/// not take a lock that the program allocates or frees under.
 pub struct Tracker<M> {
     alloc: OnAlloc<M>,
     realloc: OnRealloc<M>,
@@ -316,7 +317,8 @@ impl<M: Send + 'static> Profiler<M> {
         Ok(())
     }
 
-    /// Calls `f` for all sampled blocks that are alive. Meanwhile other threads may have to wait.
+    /// Calls `f` for all sampled blocks that are alive. Meanwhile other threads may have to wait, so `f`
+    /// must not wait for them.
     pub fn for_each_live(&self, mut f: impl FnMut(&Block, &M)) {
         let _inside = Inside::enter();
         for shard in &self.live.shards {

@@ -257,3 +257,38 @@ fn a_trace_is_complete_when_the_program_exits_in_the_middle() {
         "{blocks}, {deaths}"
     );
 }
+
+#[test]
+fn coroutines_are_sampled_on_stacks_of_their_own() {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn on_another_stack() {
+        drop(std::hint::black_box(vec![1_u8; 5555]));
+    }
+    let name = "coroutines_are_sampled_on_stacks_of_their_own";
+    if !is_part(name) {
+        return check(&run(name, &[]));
+    }
+    let tracker = Tracker::new(|block| {
+        if block.size == 5555 {
+            let frames = block.stack.frames();
+            let is_here = frames[0].function.contains("on_another_stack");
+            SEEN.fetch_add(u64::from(is_here), Ordering::Relaxed);
+        }
+        Some(())
+    });
+    let profiler = Profiler::start(Options::rate(1.0), tracker).unwrap();
+    let mut stack = vec![0_u8; 1 << 16];
+    // SAFETY: the stack is as large as said, and stays until the function on it has returned.
+    unsafe {
+        let mut here: libc::ucontext_t = std::mem::zeroed();
+        let mut there: libc::ucontext_t = std::mem::zeroed();
+        libc::getcontext(&raw mut there);
+        there.uc_stack.ss_sp = stack.as_mut_ptr().cast();
+        there.uc_stack.ss_size = stack.len();
+        there.uc_link = &raw mut here;
+        libc::makecontext(&raw mut there, on_another_stack, 0);
+        libc::swapcontext(&raw mut here, &raw const there);
+    }
+    assert_eq!(SEEN.load(Ordering::Relaxed), 1);
+    drop(profiler);
+}

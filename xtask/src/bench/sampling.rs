@@ -3,8 +3,6 @@
 //! Instructions are what one round more takes: those of a long run less those of a short one, so that
 //! what happens once, such as reading debug information, is not in it.
 
-use std::time::Instant;
-
 use super::collected;
 use crate::command::{Outcome, Run, cargo, program, root};
 
@@ -106,8 +104,7 @@ pub(super) fn count() -> Outcome {
             let (rounds, timed) = (rounds / less, timed / less);
             let run = |rounds| instructions(binary, environment, workload, rounds);
             let instructions = (run(2 * rounds)? - run(rounds)?) / rounds as f64;
-            let seconds = seconds(binary, environment, workload, timed)?;
-            let nanos = 1e9 * seconds / timed as f64;
+            let nanos = nanos(binary, environment, workload, timed)?;
             if first.len() == index {
                 first.push((instructions, nanos));
             }
@@ -127,16 +124,15 @@ pub(super) fn count() -> Outcome {
     Ok(())
 }
 
-/// The best of some runs, in seconds.
-fn seconds(binary: &str, environment: Environment, workload: &str, rounds: u64) -> Outcome<f64> {
+/// The processor's time for a round, in nanoseconds: the best of some runs.
+fn nanos(binary: &str, environment: Environment, workload: &str, rounds: u64) -> Outcome<f64> {
     let mut best = f64::MAX;
     for _ in 0..TIMED {
-        let command = prepared(&[], binary, environment, workload, rounds);
-        let start = Instant::now();
-        command.output()?;
-        best = best.min(start.elapsed().as_secs_f64());
+        let output = prepared(&[], binary, environment, workload, rounds).output()?;
+        let nanos = output.lines().find_map(|line| line.parse::<f64>().ok());
+        best = best.min(nanos.ok_or_else(|| format!("no time: {output}"))?);
     }
-    Ok(best)
+    Ok(best / rounds as f64)
 }
 
 fn instructions(

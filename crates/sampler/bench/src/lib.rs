@@ -45,17 +45,30 @@ pub fn work(rounds: u64) -> usize {
     black_box(sum)
 }
 
-/// Runs what the arguments say: a workload, and how often.
+/// The processor's time that this process has had, in nanoseconds.
+pub fn cpu_nanos() -> i64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it is a place for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Runs what the arguments say: a workload, and how often. Prints the time that it took.
 #[macro_export]
 macro_rules! run {
     () => {{
         let arguments: Vec<String> = std::env::args().collect();
         let rounds: u64 = arguments[2].parse().expect("a number of rounds");
+        let start = $crate::cpu_nanos();
         match arguments[1].as_str() {
             "pairs" => $crate::pairs(rounds),
             "inlined" => $crate::inlined_pairs!(rounds),
             "work" => drop($crate::work(rounds)),
             other => panic!("{other}?"),
         }
+        println!("{}", $crate::cpu_nanos() - start);
     }};
 }

@@ -234,3 +234,73 @@ pub(super) fn look_for_frame_pointers() {
     let are_kept = same.count() + 3 >= by_rules.len() && by_rules.len() > 4;
     FRAME_POINTERS.store(are_kept, Ordering::Relaxed);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Follows the frames of a made-up stack, whose words lead to each other by their number.
+    fn follow(words: &[u64], first: u64) -> Vec<u64> {
+        // Small numbers are places in the stack, large ones are not.
+        let mut placed = words.to_vec();
+        let real = placed.as_ptr().expose_provenance() as u64;
+        for word in &mut placed {
+            if *word < 100 {
+                *word = real + *word * 8;
+            }
+        }
+        let registers = Registers {
+            pc: 0,
+            sp: real,
+            bp: real + first * 8,
+        };
+        let mut stack = Vec::new();
+        let highest = real + placed.len() as u64 * 8;
+        by_frame_pointers(registers, highest, &mut stack);
+        stack
+    }
+
+    #[test]
+    fn frame_pointers_lead_to_the_callers() {
+        // Two frames, and the end of the chain.
+        let words = [7777, 4, 1111, 7777, 6, 2222, u64::MAX, 3333];
+        assert_eq!(follow(&words, 1), [1111, 2222, 3333]);
+    }
+
+    #[test]
+    fn what_is_no_chain_of_frames_comes_to_an_end() {
+        // Back to itself, downwards, out of the stack, to the last word of it.
+        assert_eq!(follow(&[0, 1111, 7777], 0), [1111]);
+        assert_eq!(follow(&[7777, 7777, 0, 1111], 2), [1111]);
+        assert_eq!(follow(&[1 << 40, 1111], 0), [1111]);
+        assert_eq!(follow(&[7777, 7777], 1), [0_u64; 0]);
+        assert_eq!(follow(&[7777, 7777], 50), [0_u64; 0]);
+    }
+
+    #[test]
+    fn this_stack_is_walked_to_the_function_that_it_began_with() {
+        crate::range::range().reserve().unwrap();
+        modules::refresh();
+        let mut unwinding = Unwinding::new();
+        unwinding.begin_thread();
+        let mut stack = Vec::new();
+        unwinding.capture(&mut stack);
+        assert!(stack.len() > 5, "{stack:x?}");
+        let names = stack
+            .iter()
+            .flat_map(|address| super::super::resolve(*address).to_vec());
+        let names: Vec<String> = names.map(|frame| frame.function).collect();
+        let here = "this_stack_is_walked_to_the_function_that_it_began_with";
+        assert!(names.iter().any(|name| name.contains(here)), "{names:?}");
+        assert!(
+            names
+                .iter()
+                .any(|name| name.contains("__rust_begin_short_backtrace"))
+        );
+        // A stack that is not the thread's is copied.
+        unwinding.bounds = (0, 0);
+        let mut copied = Vec::new();
+        unwinding.capture(&mut copied);
+        assert_eq!(copied[1..], stack[1..]);
+    }
+}
