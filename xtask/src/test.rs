@@ -18,7 +18,9 @@ pub(crate) fn run() -> Outcome {
     let compilers = std::thread::spawn(ocaml::build);
 
     cargo(&["fmt", "--all", "--check"]).run()?;
-    cargo(&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]).run()?;
+    for apart in ["fuzz/Cargo.toml", "crates/sampler/bench/Cargo.toml"] {
+        cargo(&["fmt", "--manifest-path", apart, "--check"]).run()?;
+    }
     let lint = [
         "clippy",
         "--locked",
