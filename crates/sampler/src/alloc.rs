@@ -107,9 +107,19 @@ impl<A: GlobalAlloc> Alloc<A> {
         }
     }
 
+    // What follows takes its arguments in the order in which the program gives them, and the allocator
+    // last: so they need not be moved for it on the way of ordinary blocks.
+
     #[cold]
     #[inline(never)]
-    unsafe fn alloc_slowly(&self, layout: Layout, zeroed: bool) -> *mut u8 {
+    unsafe fn alloc_slowly(size: usize, align: usize, zeroed: bool, this: &Self) -> *mut u8 {
+        // SAFETY: they are of a layout.
+        let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
+        // SAFETY: as the caller's.
+        unsafe { this.alloc_or_sample(layout, zeroed) }
+    }
+
+    unsafe fn alloc_or_sample(&self, layout: Layout, zeroed: bool) -> *mut u8 {
         match local::trip(layout.size()) {
             // SAFETY: as the caller's.
             Decision::Ordinary => unsafe { self.inner_alloc(layout, zeroed) },
@@ -170,7 +180,9 @@ impl<A: GlobalAlloc> Alloc<A> {
 
     #[cold]
     #[inline(never)]
-    unsafe fn dealloc_slowly(&self, block: *mut u8, layout: Layout) {
+    unsafe fn dealloc_slowly(block: *mut u8, size: usize, align: usize, this: &Self) {
+        // SAFETY: they are of a layout.
+        let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
         match Old::look(block, layout.size()) {
             Old::Own => slab::give_back_own(block),
             Old::Placed(known) => {
@@ -180,18 +192,32 @@ impl<A: GlobalAlloc> Alloc<A> {
             Old::Large(known) => {
                 session::died(known);
                 // SAFETY: as the caller's.
-                unsafe { self.inner.dealloc(block, layout) };
+                unsafe { this.inner.dealloc(block, layout) };
             }
             // SAFETY: as the caller's.
-            Old::Ordinary => unsafe { self.inner.dealloc(block, layout) },
+            Old::Ordinary => unsafe { this.inner.dealloc(block, layout) },
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn realloc_slowly(
+        block: *mut u8,
+        size: usize,
+        align: usize,
+        new_size: usize,
+        used_up: bool,
+        this: &Self,
+    ) -> *mut u8 {
+        // SAFETY: they are of a layout.
+        let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
+        // SAFETY: as the caller's.
+        unsafe { this.realloc_or_sample(block, layout, new_size, used_up) }
     }
 
     /// A block that gets another size dies, and one of that size is born: it is sampled, or not, as
     /// any other. What was known of it is known of the new one if both are.
-    #[cold]
-    #[inline(never)]
-    unsafe fn realloc_slowly(
+    unsafe fn realloc_or_sample(
         &self,
         block: *mut u8,
         layout: Layout,
@@ -297,7 +323,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if local::count(layout.size()) {
             // SAFETY: as the caller's.
-            return unsafe { self.alloc_slowly(layout, false) };
+            return unsafe { Self::alloc_slowly(layout.size(), layout.align(), false, self) };
         }
         // SAFETY: as the caller's.
         unsafe { self.inner.alloc(layout) }
@@ -307,7 +333,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if self.may_be_ours(block, layout.size()) {
             // SAFETY: as the caller's.
-            return unsafe { self.dealloc_slowly(block, layout) };
+            return unsafe { Self::dealloc_slowly(block, layout.size(), layout.align(), self) };
         }
         // SAFETY: as the caller's: it is not ours.
         unsafe { self.inner.dealloc(block, layout) }
@@ -317,7 +343,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if local::count(layout.size()) {
             // SAFETY: as the caller's.
-            return unsafe { self.alloc_slowly(layout, true) };
+            return unsafe { Self::alloc_slowly(layout.size(), layout.align(), true, self) };
         }
         // SAFETY: as the caller's.
         unsafe { self.inner.alloc_zeroed(layout) }
@@ -327,8 +353,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Alloc<A> {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         let used_up = local::count(new_size);
         if used_up || self.may_be_ours(block, layout.size()) {
+            let (size, align) = (layout.size(), layout.align());
             // SAFETY: as the caller's.
-            return unsafe { self.realloc_slowly(block, layout, new_size, used_up) };
+            return unsafe { Self::realloc_slowly(block, size, align, new_size, used_up, self) };
         }
         // SAFETY: as the caller's: it is not ours.
         unsafe { self.inner.realloc(block, layout, new_size) }
