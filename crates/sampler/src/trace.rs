@@ -24,6 +24,9 @@ const WORD: usize = 8;
 /// The last domain that a trace can have. Threads that have no number of their own share it.
 const LAST_DOMAIN: usize = 4095;
 
+/// As reports call a file that is not known.
+const UNKNOWN_FILE: &str = "(unknown file)";
+
 /// By this, `heapline record` knows a program that can be recorded.
 #[used]
 #[unsafe(link_section = ".heapline")]
@@ -82,9 +85,14 @@ fn name(address: u64, sink: &mut FrameSink<'_>) {
     let frames = stack::resolve(address);
     let inner = frames.iter().position(|frame| !frame.is_library);
     for frame in frames[inner.unwrap_or(0)..].iter().rev() {
+        let file = if frame.file.is_empty() {
+            UNKNOWN_FILE
+        } else {
+            &frame.file
+        };
         let column = u16::try_from(frame.column.saturating_sub(1)).unwrap_or(u16::MAX);
         sink.push(Frame {
-            file: frame.file.as_bytes(),
+            file: file.as_bytes(),
             name: frame.function.as_bytes(),
             line: frame.line,
             start_char: column,
