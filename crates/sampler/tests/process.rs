@@ -207,6 +207,46 @@ fn events(trace: &Path) -> (u64, u64) {
 }
 
 #[test]
+fn deaths_in_other_threads_are_in_the_trace() {
+    let name = "deaths_in_other_threads_are_in_the_trace";
+    if !is_part(name) {
+        return check(&run(name, &[]));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.ctf");
+    let recording = heapline::trace_with(&trace, Options::rate(1.0)).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel::<Vec<u8>>();
+    let other = thread::spawn(move || receiver.into_iter().for_each(drop));
+    for n in 0..5000 {
+        sender.send(vec![1; 4000 + n % 7]).unwrap();
+    }
+    drop(sender);
+    other.join().unwrap();
+    drop(recording);
+    let options = heapline_trace::Options::new().strict(true);
+    let mut reader = Reader::open(&trace, options).unwrap();
+    // Packets of different threads are in no order.
+    let mut births = std::collections::HashMap::new();
+    let mut deaths = Vec::new();
+    reader
+        .for_each(|event, _| match event {
+            Event::Alloc(alloc) => drop(births.insert(alloc.id, (alloc.domain, alloc.time))),
+            Event::Collect(mark) => deaths.push((mark.id, mark.domain, mark.time)),
+            Event::Promote(_) => panic!("nothing is promoted"),
+        })
+        .unwrap();
+    let mut elsewhere = 0;
+    for (id, domain, time) in deaths {
+        let (birthplace, born) = births
+            .remove(&id)
+            .expect("who dies was born, and dies once");
+        assert!(born <= time);
+        elsewhere += u32::from(birthplace != domain);
+    }
+    assert!(elsewhere >= 5000, "{elsewhere}");
+}
+
+#[test]
 fn nothing_is_lost_when_the_program_is_killed() {
     let name = "nothing_is_lost_when_the_program_is_killed";
     if is_part(name) {
