@@ -10,6 +10,9 @@ use super::stack_worker::{Built, StackWorker};
 use super::{Blocks, Moment, NEVER, Profile};
 use crate::estimate::{Estimator, Sampling};
 
+/// Blocks that there is made room for at once.
+const AT_ONCE: usize = 1024;
+
 /// How a trace is loaded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
@@ -125,9 +128,14 @@ impl Loader {
         });
         self.live.add(self.live.weights[kind as usize], number);
         self.stacks.push(alloc.stack, alloc.domain, kind, locations);
+        let block = self.blocks.birth.len();
         self.blocks.birth.push(number);
-        self.blocks.promotion.push(NEVER);
-        self.blocks.death.push(NEVER);
+        // Many at once take far less time than one by one; `finish` drops what is too many.
+        if block >= self.blocks.death.len() {
+            for column in [&mut self.blocks.promotion, &mut self.blocks.death] {
+                column.resize(block + AT_ONCE, NEVER);
+            }
+        }
     }
 
     #[inline]
@@ -174,6 +182,9 @@ impl Loader {
         }
         self.stacks.end();
         self.clock.finish();
+        let blocks = self.blocks.birth.len();
+        self.blocks.promotion.truncate(blocks);
+        self.blocks.death.truncate(blocks);
         self.adopt_early();
         if !self.in_order {
             sort(&mut self.clock, &mut self.blocks);

@@ -12,10 +12,8 @@ use super::stacks::{ShortStack, StackTable, Stacks};
 use super::symbols::{SymbolTable, Symbols};
 use super::tree_builder::Name;
 
-/// Marks a stack that was cut, above its domain.
-const CUT: u32 = 1 << 16;
-
-/// Words in a batch before it is sent: so few that both threads have it in their caches.
+/// Stacks and locations in a batch before it is sent: so few that both threads have it in their
+/// caches.
 const BATCH: usize = 1 << 14;
 
 /// Batches that wait for the thread at most: neither of the two is always the slower one.
@@ -53,11 +51,22 @@ pub(crate) struct Built {
 struct Batch {
     /// Locations that are new in this batch.
     names: Vec<(u32, Vec<Name>)>,
-    /// For each stack the domain with [`CUT`] if it was cut, how many locations it shares with the
-    /// last one, how many are new, and those.
-    stacks: Vec<u32>,
+    stacks: Vec<Head>,
+    /// The locations that are new in each stack, one after the other.
+    locations: Vec<LocationId>,
     /// What came of it: the context of each stack.
     contexts: Vec<u32>,
+}
+
+/// A stack without its locations.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    domain: u16,
+    cut: bool,
+    /// How many locations it shares with the last one.
+    shared: u32,
+    /// How many are new.
+    new: u32,
 }
 
 impl StackWorker {
@@ -96,19 +105,19 @@ impl StackWorker {
         self.column.push(kind);
         let new = stack.new_frames();
         let word = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        self.batch.stacks.extend([
-            u32::from(domain) | if stack.is_cut() { CUT } else { 0 },
-            word(stack.shared()),
-            word(new.len()),
-        ]);
+        self.batch.stacks.push(Head {
+            domain,
+            cut: stack.is_cut(),
+            shared: word(stack.shared()),
+            new: word(new.len()),
+        });
+        self.batch.locations.extend_from_slice(new);
         for &location in new {
             if !self.symbols.has_met(location) {
                 self.meet(location, locations);
             }
         }
-        let indices = new.iter().map(|location| word(location.index()));
-        self.batch.stacks.extend(indices);
-        if self.batch.stacks.len() >= BATCH {
+        if self.batch.stacks.len() + self.batch.locations.len() >= BATCH {
             self.send();
         }
     }
@@ -144,6 +153,7 @@ impl StackWorker {
         self.classified += batch.contexts.len();
         batch.contexts.clear();
         batch.stacks.clear();
+        batch.locations.clear();
         self.spare.push(batch);
     }
 
@@ -187,14 +197,14 @@ impl Batch {
         for (location, names) in self.names.drain(..) {
             table.name(location, &names);
         }
-        let mut rest = &self.stacks[..];
-        while let &[domain, shared, len, ref tail @ ..] = rest {
-            let (new, tail) = tail.split_at(len as usize);
+        let mut rest = &self.locations[..];
+        for head in &self.stacks {
+            let (new, tail) = rest.split_at(head.new as usize);
             self.contexts.push(table.context(ShortStack {
-                domain: u16::try_from(domain & !CUT).unwrap_or(u16::MAX),
-                shared: shared as usize,
+                domain: head.domain,
+                shared: head.shared as usize,
                 new,
-                cut: domain & CUT != 0,
+                cut: head.cut,
             }));
             rest = tail;
         }

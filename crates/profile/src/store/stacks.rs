@@ -6,6 +6,7 @@
 //! place by the same path have the same *context*; of those there are 240,000.
 
 use hashbrown::HashMap;
+use heapline_trace::LocationId;
 
 use super::tree_builder::{Full, Name, TreeBuilder};
 
@@ -60,7 +61,7 @@ pub(crate) struct ShortStack<'a> {
     pub(crate) domain: u16,
     /// How many locations are those of the last stack.
     pub(crate) shared: usize,
-    pub(crate) new: &'a [u32],
+    pub(crate) new: &'a [LocationId],
     /// Whether its innermost frames are not known.
     pub(crate) cut: bool,
 }
@@ -156,10 +157,11 @@ impl StackTable {
     /// Extends the current stack. Returns the node it leads to, and the innermost call if that is
     /// remembered.
     #[inline]
-    fn push(&mut self, top: u32, new: &[u32]) -> (u32, Option<usize>) {
+    fn push(&mut self, top: u32, new: &[LocationId]) -> (u32, Option<usize>) {
         let (current, tree) = (&mut self.current, &mut self.tree);
         let start = current.nodes.len();
-        current.locations.extend_from_slice(new);
+        let indices = new.iter().map(|location| number(location.index()));
+        current.locations.extend(indices);
         current.nodes.resize(current.locations.len(), top);
         if current.full.is_some() {
             return (top, None);
