@@ -11,7 +11,12 @@ use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, V
 use heapline_trace::{Options, Reader};
 
 fn load() -> Profile {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mix-ocaml53/trace.ctf");
+    load_from("mix-ocaml53/trace.ctf")
+}
+
+fn load_from(trace: &str) -> Profile {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let path = fixtures.join(trace);
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
     Profile::load(&mut reader, LoadOptions::default()).unwrap()
@@ -215,5 +220,17 @@ fn rows_say_what_all_that_they_call_allocates() {
             sites.is_sorted_by(|a, b| inclusive(a) >= inclusive(b) - 1e-6),
             "{query}"
         );
+    }
+}
+
+#[test]
+fn the_peak_that_is_followed_while_reading_is_that_of_all_blocks() {
+    // The domains of the second one have to be put in the order of time first.
+    for trace in ["mix-ocaml53/trace.ctf", "generated/domains.ctf"] {
+        let profile = load_from(trace);
+        for estimator in [Estimator::default(), Estimator::Count] {
+            let all = Scope::new(&profile, &Query::default(), estimator);
+            assert_eq!(profile.peak(estimator).moment, all.peak(), "{trace}");
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Who is told about sampled blocks, and how often blocks are sampled.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -266,7 +265,7 @@ pub(crate) fn freed(known: *mut Known) {
 
 /// A consumer's mistake must not be the program's. What it leaves behind is its own.
 fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
-    catch_unwind(AssertUnwindSafe(f)).ok()
+    heapline_recorder::contained(None, || Some(f()))
 }
 
 /// Before a fork.

@@ -1,7 +1,23 @@
 // What is looked at, in words.
 
 import { seconds } from "../format";
-import type { State } from "./state";
+import type { GROUPS, State } from "./state";
+
+/** What blocks are put together by. */
+export const GROUP_NAMES: Record<(typeof GROUPS)[number], string> = {
+  function: "function",
+  site: "line of source",
+  file: "file",
+  module: "module",
+  domain: "domain",
+  size: "block size",
+  age: "lifetime",
+};
+
+/** Groups to choose from. */
+export function groupOptions<G extends keyof typeof GROUP_NAMES>(groups: readonly G[]): { value: G; text: string }[] {
+  return groups.map((value) => ({ value, text: GROUP_NAMES[value] }));
+}
 
 /** What the views show, such as "Live at the peak". */
 export function scopeText(state: State): string {

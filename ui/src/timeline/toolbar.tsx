@@ -1,21 +1,11 @@
 import type { JSX } from "preact";
 import type { GroupLine, Series } from "../api/types";
 import { printable } from "../format";
+import { GROUP_NAMES } from "../state/describe";
 import { GROUPS, MEASURES, state, update } from "../state/state";
 import { Chip, Explain, IconButton, Select } from "../widgets/controls";
 import { groupName } from "./layers";
 import { MEASURE_HELP, MEASURE_NAMES, spanText } from "./scale";
-
-const SPLIT_NAMES: Record<(typeof GROUPS)[number] | "none", string> = {
-  function: "function",
-  site: "line of source",
-  file: "file",
-  module: "module",
-  domain: "domain",
-  size: "block size",
-  age: "lifetime",
-  none: "nothing",
-};
 
 /** What is drawn, how it is split, and what the layers are. */
 export function TimelineBar(props: {
@@ -40,7 +30,7 @@ export function TimelineBar(props: {
       <Select
         label="by"
         value={now.split}
-        options={splits.map((value) => ({ value, text: SPLIT_NAMES[value] }))}
+        options={splits.map((value) => ({ value, text: value === "none" ? "nothing" : GROUP_NAMES[value] }))}
         onChange={(split) => update({ split, callers: [] })}
       />
       {now.callers.length > 0 && (

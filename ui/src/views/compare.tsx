@@ -5,6 +5,7 @@ import type { Diff, Series } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, signedCount } from "../format";
 import { functionMenu } from "../flame/actions";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { groupOptions } from "../state/describe";
 import { diffQuestion, diffWindows, POINTS, wholeSeriesQuestion } from "../state/questions";
 import { status, traceFacts } from "../state/session";
 import { FRAMES, state, update } from "../state/state";
@@ -60,7 +61,7 @@ export function CompareView(): JSX.Element {
         <Select
           label="A row is a"
           value={now.diffBy}
-          options={FRAMES.map((value) => ({ value, text: value === "site" ? "line of source" : value }))}
+          options={groupOptions(FRAMES)}
           onChange={(diffBy) => update({ diffBy })}
         />
         {isLive && (

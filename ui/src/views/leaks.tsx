@@ -8,6 +8,7 @@ import { functionMenu } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { patternOf } from "../state/patterns";
+import { groupOptions } from "../state/describe";
 import { leaksQuestion } from "../state/questions";
 import { state, update } from "../state/state";
 import { Empty, Select } from "../widgets/controls";
@@ -57,11 +58,7 @@ export function LeaksView(): JSX.Element {
         <Select
           label="A row is a"
           value={now.leaksBy}
-          options={[
-            { value: "site", text: "line of source" },
-            { value: "function", text: "function" },
-            { value: "module", text: "module" },
-          ]}
+          options={groupOptions(["site", "function", "module"])}
           onChange={(leaksBy) => update({ leaksBy })}
         />
         <p class="leak-text">

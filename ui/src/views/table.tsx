@@ -8,8 +8,9 @@ import { ACTIONS, act, functionMenu } from "../flame/actions";
 import { matcher } from "../flame/search";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { GROUP_NAMES, groupOptions } from "../state/describe";
 import { growthQuestion, tableQuestion } from "../state/questions";
-import { GROUPS, type State, state, update } from "../state/state";
+import { FRAMES, GROUPS, type State, state, update } from "../state/state";
 import { copy, Empty, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenu, openMenuBelow } from "../widgets/menu";
@@ -20,16 +21,6 @@ import { Spark } from "../widgets/spark";
 import { tipOn } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { type Column, columns, exported, sorted } from "./columns";
-
-const BY_NAMES: Record<State["by"], string> = {
-  function: "function",
-  site: "line of source",
-  file: "file",
-  module: "module",
-  domain: "domain",
-  size: "block size",
-  age: "lifetime",
-};
 
 export function TableView(): JSX.Element {
   const now = state.value;
@@ -103,9 +94,7 @@ export function TableView(): JSX.Element {
         <Select
           label="A row is a"
           value={now.by}
-          options={GROUPS.filter((by) => isLive || ["function", "site", "file", "module"].includes(by)).map(
-            (value) => ({ value, text: BY_NAMES[value] }),
-          )}
+          options={groupOptions<State["by"]>(isLive ? GROUPS : FRAMES)}
           onChange={(by) => update({ by })}
         />
         <span class="muted">
@@ -168,8 +157,8 @@ export function TableView(): JSX.Element {
                     aria-sort={now.sort === "name" ? (now.ascending ? "ascending" : "descending") : "none"}
                   >
                     <button type="button" onClick={() => sortBy("name")}>
-                      {BY_NAMES[now.by][0]?.toUpperCase()}
-                      {BY_NAMES[now.by].slice(1)} {now.sort === "name" && <Arrow ascending={now.ascending} />}
+                      {GROUP_NAMES[now.by][0]?.toUpperCase()}
+                      {GROUP_NAMES[now.by].slice(1)} {now.sort === "name" && <Arrow ascending={now.ascending} />}
                     </button>
                   </span>
                 </>

@@ -13,6 +13,7 @@ import { transformed } from "../flame/transform";
 import { Amount } from "../headline";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { groupOptions } from "../state/describe";
 import { treeQuestion } from "../state/questions";
 import { FRAMES, state, update } from "../state/state";
 import { Chip, Empty, Segmented, Select } from "../widgets/controls";
@@ -114,7 +115,7 @@ export function TreeView(): JSX.Element {
         <Select
           label="A row is a"
           value={now.frames}
-          options={FRAMES.map((value) => ({ value, text: value === "site" ? "line of source" : value }))}
+          options={groupOptions(FRAMES)}
           onChange={(frames) => update({ frames })}
         />
         <button type="button" class="button" onClick={() => setOpen(new Set(names))}>
