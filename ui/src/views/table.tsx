@@ -99,7 +99,7 @@ export function TableView(): JSX.Element {
         />
         <span class="muted">
           {data &&
-            (rows.length < allRows ? `${count(rows.length)} of ${count(allRows)} rows` : `${count(allRows)} rows`)}
+            `${rows.length < allRows ? `${count(rows.length)} of ` : ""}${count(allRows)} row${allRows === 1 ? "" : "s"}`}
         </span>
         <span class="spring" />
         <SearchBox
