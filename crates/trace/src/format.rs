@@ -102,6 +102,12 @@ pub(crate) enum NotAHeader {
 }
 
 impl PacketHeader {
+    /// Where a header has what changes while its packet is filled: the size in bits, of 4 bytes, the
+    /// time of the last event, and the id after the last.
+    pub(crate) const SIZE: usize = 4;
+    pub(crate) const TIME_END: usize = 16;
+    pub(crate) const END_ID: usize = 60;
+
     /// Whether the packet has room for as many allocations as it claims: each takes six bytes at
     /// least.
     pub(crate) fn ids_are_plausible(&self) -> bool {
@@ -183,14 +189,6 @@ impl PacketHeader {
         put(&self.end_id.to_le_bytes());
         out
     }
-
-    /// Changes what changes while a packet is filled, in a header that was [encoded](Self::encode).
-    pub(crate) fn patch(header: &mut [u8; MAX_HEADER], size: usize, time_end: u64, end_id: u64) {
-        let [a, b, c, d, ..] = (size as u64 * 8).to_le_bytes();
-        header[16..24].copy_from_slice(&time_end.to_le_bytes());
-        header[60..68].copy_from_slice(&end_id.to_le_bytes());
-        header[4..8].copy_from_slice(&[a, b, c, d]);
-    }
 }
 
 fn header_len(version: u16) -> usize {
@@ -254,41 +252,75 @@ const VINT_U16: u8 = 253;
 const VINT_I32: u8 = 254;
 const VINT_U64: u8 = 255;
 
-/// Appends a number of variable width.
-pub(crate) fn put_vint(out: &mut Vec<u8>, value: i64) {
-    if let Ok(byte @ ..=MAX_VINT_BYTE) = u8::try_from(value) {
-        out.push(byte);
-    } else if let Ok(v) = u16::try_from(value) {
-        out.push(VINT_U16);
-        out.extend_from_slice(&v.to_le_bytes());
-    } else if let Ok(v) = i32::try_from(value) {
-        out.push(VINT_I32);
-        out.extend_from_slice(&v.to_le_bytes());
-    } else {
-        out.push(VINT_U64);
-        out.extend_from_slice(&value.to_le_bytes());
+/// An event without its stack.
+pub(crate) struct EventBytes {
+    bytes: [u8; MAX_ALLOC],
+    len: usize,
+}
+
+impl EventBytes {
+    pub(crate) fn new(code: u32, time: u64) -> Self {
+        let mut event = Self {
+            bytes: [0; MAX_ALLOC],
+            len: 0,
+        };
+        event.put(event_head(code, time));
+        event
+    }
+
+    #[inline]
+    pub(crate) fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.bytes[self.len..][..N].copy_from_slice(&bytes);
+        self.len += N;
+    }
+
+    /// Appends a number of variable width.
+    pub(crate) fn put_vint(&mut self, value: i64) {
+        if let Ok(byte @ ..=MAX_VINT_BYTE) = u8::try_from(value) {
+            self.put([byte]);
+        } else if let Ok(v) = u16::try_from(value) {
+            self.put([VINT_U16]);
+            self.put(v.to_le_bytes());
+        } else if let Ok(v) = i32::try_from(value) {
+            self.put([VINT_I32]);
+            self.put(v.to_le_bytes());
+        } else {
+            self.put([VINT_U64]);
+            self.put(value.to_le_bytes());
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
-/// A number of variable width that is not large: its bytes, the first the lowest, and how many they
-/// are.
+/// The most that a number of variable width takes if it is not large.
+pub(crate) const MAX_SMALL_VINT: usize = 3;
+
+/// Writes a number of variable width unless it is large; returns how many bytes it has.
 #[inline]
-pub(crate) fn small_vint(value: u16) -> (u64, usize) {
-    if value <= u16::from(MAX_VINT_BYTE) {
-        (u64::from(value), 1)
-    } else {
-        (u64::from(value) << 8 | u64::from(VINT_U16), 3)
+pub(crate) fn put_small_vint(out: &mut [u8], value: u64) -> Option<usize> {
+    let [low, high, ..] = value.to_le_bytes();
+    if value <= u64::from(MAX_VINT_BYTE) {
+        out[0] = low;
+        return Some(1);
     }
+    if value > u64::from(u16::MAX) {
+        return None;
+    }
+    out[..MAX_SMALL_VINT].copy_from_slice(&[VINT_U16, low, high]);
+    Some(MAX_SMALL_VINT)
 }
 
-/// The first four bytes of an event, as a number.
-#[inline]
-pub(crate) fn event_word(code: u32, time: u64) -> u32 {
-    let [a, b, c, d, ..] = time.to_le_bytes();
-    code << TIME_BITS | u32::from_le_bytes([a, b, c, d]) & TIME_MASK
+/// How many bytes a number has that was [written](put_small_vint) and begins with this one.
+pub(crate) fn small_vint_len(first: u8) -> usize {
+    if first == VINT_U16 { MAX_SMALL_VINT } else { 1 }
 }
 
 /// The first four bytes of an event.
+#[inline]
 pub(crate) fn event_head(code: u32, time: u64) -> [u8; 4] {
-    event_word(code, time).to_le_bytes()
+    let [a, b, c, d, ..] = time.to_le_bytes();
+    (code << TIME_BITS | u32::from_le_bytes([a, b, c, d]) & TIME_MASK).to_le_bytes()
 }

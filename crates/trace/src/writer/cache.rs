@@ -1,16 +1,9 @@
-//! The writer's half of the backtrace cache: what the reader is going to have, and which entries
-//! can be thrown away.
+//! The writer's half of the backtrace cache: what the reader is going to have.
 
 use super::packet::PacketMemory;
 use super::stack::TaggedCode;
 use super::zeros;
 use crate::format::{BUCKET_MASK, BUCKETS, CacheCheck, tag};
-
-/// Buckets that are used at first: a domain that does little touches little memory.
-const FIRST_BUCKETS: u64 = 1024;
-
-/// Keeps the number of a bucket within the table.
-const MASK: u64 = BUCKETS as u64 - 1;
 
 /// The most frames that can be coded at once: a frame that is found and as many predictions as a
 /// code word can tell of.
@@ -19,36 +12,58 @@ pub(super) const MAX_FRAMES: usize = 1 + u8::MAX as usize;
 /// The most that a frame takes.
 pub(super) const MAX_FRAME: usize = 10;
 
-/// For each bucket the tagged code in it, or 0, which is none; then for each bucket the one that
-/// followed it last time. One array, since the way to every frame begins at its address.
-type Buckets = [u64; 2 * BUCKETS];
+/// For each number of a bucket the tagged code in it, or 0, which is none; then for each the bucket
+/// that followed it last time. One array, since the way to every frame begins at its address, and
+/// large enough for every 16 bits, so that no index need be checked. It takes memory only where
+/// it is written to.
+type Buckets = [u64; 2 << 16];
 
 #[derive(Debug)]
 pub(super) struct StackCache {
     buckets: Box<Buckets>,
-    /// One less than the number of buckets in use, a power of two.
-    mask: u64,
     /// Codes that had to be put into a bucket.
     misses: u64,
     /// Those of them that nobody asked for yet.
     missed: Vec<TaggedCode>,
-    /// Code words of the stack at hand.
-    words: usize,
-    /// The bucket of its last frame.
-    last: u64,
     /// The bucket that the next packet lets the reader check.
     check: u16,
+}
+
+/// How far a stack is coded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coded {
+    /// Where the code words end.
+    pub(super) end: usize,
+    /// How many bytes they have that are not the two with which each begins.
+    pub(super) more: usize,
+    /// The bucket of the last frame.
+    pub(super) last: u64,
+}
+
+impl Coded {
+    /// Nothing is coded yet. Code words begin at `start`.
+    #[inline]
+    pub(super) fn none(start: usize) -> Self {
+        Self {
+            end: start,
+            more: 0,
+            last: 0,
+        }
+    }
+
+    /// How many code words there are since `start`.
+    #[inline]
+    pub(super) fn words(&self, start: usize) -> usize {
+        (self.end - start - self.more) / 2
+    }
 }
 
 impl StackCache {
     pub(super) fn new() -> Self {
         Self {
             buckets: zeros(),
-            mask: FIRST_BUCKETS - 1,
             misses: 0,
             missed: Vec::new(),
-            words: 0,
-            last: 0,
             check: 4242,
         }
     }
@@ -58,8 +73,8 @@ impl StackCache {
         let bucket = u64::from(self.check);
         CacheCheck {
             bucket: self.check,
-            next: (self.buckets[next_of(bucket)] & MASK) as u16,
-            code: TaggedCode(self.buckets[code_of(bucket)]).code(),
+            next: (self.buckets[next_at(bucket)] & 0xffff) as u16,
+            code: TaggedCode(self.buckets[code_at(bucket)]).code(),
         }
     }
 
@@ -74,169 +89,171 @@ impl StackCache {
         &mut self.missed
     }
 
-    /// Begins a stack.
-    #[inline]
-    pub(super) fn begin(&mut self) {
-        self.words = 0;
-        self.last = 0;
-    }
-
-    /// How many code words the stack has.
-    #[inline]
-    pub(super) fn words(&self) -> usize {
-        self.words
-    }
-
-    /// Codes more frames of a stack, [`MAX_FRAMES`] at most, innermost first. Their code words go
-    /// to `start`, where there must be room for [`MAX_FRAME`] bytes for each. Returns where they
-    /// end.
-    #[inline]
+    /// Codes more frames of a stack, [`MAX_FRAMES`] at most, innermost first. Their code words go to
+    /// `out`, where there must be room for [`MAX_FRAME`] bytes for each.
     pub(super) fn code(
         &mut self,
         frames: &[TaggedCode],
         out: &mut PacketMemory,
-        start: usize,
-    ) -> usize {
-        let (end, left) = self.code_known(frames, out, start);
-        if left == 0 {
-            return end;
+        mut coded: Coded,
+    ) -> Coded {
+        let mut frames = frames.iter().rev().copied();
+        while let Some(first) = frames.next() {
+            let unknown;
+            (coded, unknown) = self.code_known(first, &mut frames, out, coded);
+            if let Some(unknown) = unknown {
+                coded = self.code_new(unknown, out, coded);
+            }
         }
-        self.code_unknown(&frames[..left], out, end)
+        coded
     }
 
-    /// Codes frames of which the cache does not have the first.
-    #[cold]
-    fn code_unknown(
-        &mut self,
-        mut frames: &[TaggedCode],
-        out: &mut PacketMemory,
-        start: usize,
-    ) -> usize {
-        let mut end = start;
-        while let Some((&new, inner)) = frames.split_last() {
-            end = self.code_new(new, out, end);
-            let left;
-            (end, left) = self.code_known(inner, out, end);
-            frames = &inner[..left];
-        }
-        end
-    }
-
-    /// Codes frames until one comes that the cache does not have. Returns where the code words end,
-    /// and how many frames are left.
+    /// Codes frames until one comes that the cache does not have, which is returned.
     ///
-    /// This is where the time goes. It calls nothing, so that all registers are for it.
-    #[inline(never)]
-    fn code_known(
+    /// This is where the time goes.
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    pub(super) fn code_known(
         &mut self,
-        mut frames: &[TaggedCode],
+        first: TaggedCode,
+        frames: &mut impl Iterator<Item = TaggedCode>,
         out: &mut PacketMemory,
-        start: usize,
-    ) -> (usize, usize) {
+        coded: Coded,
+    ) -> (Coded, Option<TaggedCode>) {
         let buckets = &mut *self.buckets;
-        let mask = self.mask & MASK;
-        let (mut end, mut words, mut last) = (start, self.words, self.last);
-        while let Some((&TaggedCode(code), inner)) = frames.split_last() {
-            let mut bucket = first_place(code) & mask;
-            if buckets[code_of(bucket)] != code {
-                bucket = second_place(code) & mask;
-                if buckets[code_of(bucket)] != code {
-                    break;
+        let Coded {
+            mut end,
+            mut more,
+            mut last,
+        } = coded;
+        let mut frame = first;
+        let unknown = 'words: loop {
+            let TaggedCode(code) = frame;
+            let mut bucket = first_place(code);
+            if buckets[code_at(bucket)] != code {
+                bucket = second_place(code);
+                if buckets[code_at(bucket)] != code {
+                    break Some(frame);
                 }
             }
-            frames = inner;
-            words += 1;
-            buckets[next_of(last)] = bucket;
+            buckets[next_at(last)] = bucket;
             last = bucket;
-            // Bytes behind the code word are written over by the next.
-            let place = place_at(out, end);
-            let word = u32::from(code_word(bucket, tag::HIT));
-            *place = word.to_le_bytes();
-            end += 2;
-            let (after_word, before) = (end, frames.len());
-            while let Some(next) = predict(buckets, last, frames) {
-                (last, frames) = next;
-                let predicted = before - frames.len();
-                if predicted == 1 {
-                    *place = (word | u32::from(tag::HIT_1)).to_le_bytes();
-                } else {
-                    let number = u32::from(predicted.to_le_bytes()[0]);
-                    *place = (word | u32::from(tag::HIT_N) | number << 16).to_le_bytes();
-                    end = after_word + 1;
-                }
+            let word = code_word(bucket);
+            // Bytes behind a code word are written over by the next.
+            if let Err(next) = predict(buckets, &mut last, frames) {
+                *place_at(out, end) = (word | u32::from(tag::HIT)).to_le_bytes();
+                end += 2;
+                let Some(next) = next else { break None };
+                frame = next;
+                continue;
             }
-        }
-        (self.words, self.last) = (words, last);
-        (end, frames.len())
+            if let Err(next) = predict(buckets, &mut last, frames) {
+                *place_at(out, end) = (word | u32::from(tag::HIT_1)).to_le_bytes();
+                end += 2;
+                let Some(next) = next else { break None };
+                frame = next;
+                continue;
+            }
+            let place = place_at(out, end);
+            end += 3;
+            more += 1;
+            let mut predicted = 2_u8;
+            loop {
+                let number = u32::from(predicted) << 16;
+                *place = (word | u32::from(tag::HIT_N) | number).to_le_bytes();
+                if let Err(next) = predict(buckets, &mut last, frames) {
+                    let Some(next) = next else { break 'words None };
+                    frame = next;
+                    continue 'words;
+                }
+                predicted = predicted.wrapping_add(1);
+            }
+        };
+        (Coded { end, more, last }, unknown)
     }
 
     /// Codes a frame that the cache does not have.
-    fn code_new(&mut self, new: TaggedCode, out: &mut PacketMemory, start: usize) -> usize {
+    pub(super) fn code_new(
+        &mut self,
+        new: TaggedCode,
+        out: &mut PacketMemory,
+        coded: Coded,
+    ) -> Coded {
         self.misses += 1;
-        let (first, second) = (
-            first_place(new.0) & self.mask,
-            second_place(new.0) & self.mask,
-        );
+        let (first, second) = (first_place(new.0), second_place(new.0));
         // Where both are taken, either is as good to give up: which was used last is not worth
         // being kept with every frame.
-        let is_free = |bucket| self.buckets[code_of(bucket)] == 0;
+        let is_free = |bucket| self.buckets[code_at(bucket)] == 0;
         let takes_first = is_free(first) || !is_free(second) && self.misses.is_multiple_of(2);
         let bucket = if takes_first { first } else { second };
-        self.buckets[code_of(bucket)] = new.0;
-        self.buckets[next_of(self.last)] = bucket;
-        self.last = bucket;
-        self.words += 1;
+        self.buckets[code_at(bucket)] = new.0;
+        self.buckets[next_at(coded.last)] = bucket;
         self.missed.push(new);
-        // Codes are not looked for in the same places then, but put there again: better once.
-        if self.misses > self.mask / 2 && self.mask < MASK {
-            self.mask = self.mask << 4 | 15;
+        let [low, high, ..] = (code_word(bucket) | u32::from(tag::MISS)).to_le_bytes();
+        *place_at(out, coded.end) = [low, high];
+        *place_at(out, coded.end + 2) = new.code().to_le_bytes();
+        Coded {
+            end: coded.end + MAX_FRAME,
+            more: coded.more + MAX_FRAME - 2,
+            last: bucket,
         }
-        *place_at(out, start) = code_word(bucket, tag::MISS).to_le_bytes();
-        *place_at(out, start + 2) = new.code().to_le_bytes();
-        start + MAX_FRAME
     }
 }
 
-/// The bucket that follows another one, and the frames that are left then, if it is that of the
-/// next frame.
-#[inline]
-fn predict<'a>(
-    buckets: &Buckets,
-    last: u64,
-    frames: &'a [TaggedCode],
-) -> Option<(u64, &'a [TaggedCode])> {
-    let (&TaggedCode(code), inner) = frames.split_last()?;
-    let next = buckets[next_of(last)] & MASK;
-    (buckets[code_of(next)] == code).then_some((next, inner))
-}
-
-/// Where a code is looked for first: a factor of 31 bits takes one instruction.
+/// Where a code is looked for first. Addresses differ in their lower half, which takes one
+/// instruction to multiply.
 #[inline]
 fn first_place(code: u64) -> u64 {
-    code.wrapping_mul(0x7feb_352d) >> 18
+    u64::from(((code & 0xffff_ffff) as u32).wrapping_mul(0x9e37_79b1) >> (32 - BUCKETS.ilog2()))
 }
 
 /// Where it is looked for next.
 #[inline]
 fn second_place(code: u64) -> u64 {
-    code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50
+    code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())
 }
 
 /// Where a bucket's code is.
 #[inline]
-fn code_of(bucket: u64) -> usize {
-    (bucket & MASK) as usize
+fn code_at(bucket: u64) -> usize {
+    (bucket & 0xffff) as usize
 }
 
 /// Where it is kept which bucket followed this one.
 #[inline]
-fn next_of(bucket: u64) -> usize {
-    BUCKETS + (bucket & MASK) as usize
+fn next_at(bucket: u64) -> usize {
+    (1 << 16) + (bucket & 0xffff) as usize
 }
 
+/// The bucket that followed this one.
 #[inline]
-fn code_word(bucket: u64, tag: u16) -> u16 {
-    ((bucket & MASK) as u16) << 2 | tag
+fn next_of(buckets: &Buckets, bucket: u64) -> u64 {
+    buckets[next_at(bucket)] & 0xffff
+}
+
+/// Takes the next frame if its bucket is the one that followed last time. If not, returns the frame,
+/// if there is one.
+#[inline]
+fn predict(
+    buckets: &Buckets,
+    last: &mut u64,
+    frames: &mut impl Iterator<Item = TaggedCode>,
+) -> Result<(), Option<TaggedCode>> {
+    let Some(frame) = frames.next() else {
+        return Err(None);
+    };
+    let next = next_of(buckets, *last);
+    if buckets[code_at(next)] != frame.0 {
+        return Err(Some(frame));
+    }
+    *last = next;
+    Ok(())
+}
+
+/// The code word for a bucket, without its tag.
+#[inline]
+fn code_word(bucket: u64) -> u32 {
+    ((bucket & 0xffff) as u32) << 2
 }
 
 /// Where a code word is to be written.

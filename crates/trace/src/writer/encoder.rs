@@ -3,15 +3,16 @@
 use std::borrow::BorrowMut;
 use std::io;
 
-use super::cache::{MAX_FRAME, MAX_FRAMES, StackCache};
+use super::cache::{Coded, MAX_FRAME, MAX_FRAMES, StackCache};
+use super::current::Current;
 use super::names::{FrameSink, Names};
 use super::packet::{PacketBuffer, PacketMemory, PacketSink};
-use super::stack::{Stack, TaggedCode};
+use super::stack::{LastStack, TaggedCode, compare};
 use super::{Block, zeros};
 use crate::event::Source;
 use crate::format::{
-    CacheCheck, MAX_ALLOC, MAX_HEADER, MAX_MARK, MAX_WRITTEN_PACKET, PacketHeader, VERSION, code,
-    event_head, event_word, put_vint, small_vint,
+    CacheCheck, EventBytes, MAX_ALLOC, MAX_HEADER, MAX_MARK, MAX_WRITTEN_PACKET, PacketHeader,
+    VERSION, code,
 };
 
 /// A packet is closed when it has lasted this long. The format can express 33 seconds.
@@ -40,25 +41,18 @@ pub const OMITTED_FRAMES: u64 = 0x3fff_ffff_ffff_fff7;
 pub struct Encoder<M = Box<PacketMemory>> {
     pid: u64,
     domain: u16,
-    cache: StackCache,
-    last_stack: Stack,
+    /// The packet that is being filled.
+    current: Current<M>,
+    last_stack: LastStack,
     /// How many of its frames are those that were given.
     intact: usize,
-    /// The packet that is being filled.
-    events: PacketBuffer<M>,
     /// Location events that must be written before it.
     names: Names<M>,
     /// Code words of a stack that may belong to the next packet.
     code_words: Box<PacketMemory>,
-    /// The rest of its event.
-    event: Vec<u8>,
     check: CacheCheck,
     time_begin: u64,
-    /// The first time at which the packet takes no events any more: at any if it has none yet.
-    time_full: u64,
-    last_time: u64,
     first_id: u64,
-    next_id: u64,
     shortened: u64,
     /// Whether a packet could not be written: the reader's state is not ours any more.
     broken: bool,
@@ -95,26 +89,28 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         pid: u64,
         domain: u16,
         start_time: u64,
-        events: PacketBuffer<M>,
+        mut events: PacketBuffer<M>,
         names: PacketBuffer<M>,
     ) -> Self {
+        events.set_time_end(start_time);
+        events.set_end_id(0);
         Self {
             pid,
             domain,
-            cache: StackCache::new(),
-            last_stack: Stack::default(),
+            current: Current {
+                cache: StackCache::new(),
+                events,
+                time_full: 0,
+                unnamed: 0,
+            },
+            last_stack: LastStack::default(),
             intact: 0,
-            events,
             names: Names::new(names),
             code_words: zeros(),
-            event: Vec::new(),
             // The reader's cache is empty when the first packet comes; there is nothing to check.
             check: CacheCheck::NONE,
             time_begin: start_time,
-            time_full: 0,
-            last_time: start_time,
             first_id: 0,
-            next_id: 0,
             shortened: 0,
             broken: false,
         }
@@ -146,6 +142,42 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         self.alloc_sharing(time, id, block, stack, 0, resolve, sink)
     }
 
+    /// Encodes the allocation with the [next id](Self::next_id) if that is below `end`, and if it is
+    /// like nearly all: small, and sure to fit into the packet, with a stack whose codes are
+    /// known. That is fast.
+    ///
+    /// If this returns false, [`alloc`](Self::alloc) must be called next, with the same: it goes on
+    /// where this has [got to](Self::is_half_done).
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    pub fn try_alloc(&mut self, time: u64, end: u64, block: Block, stack: &[TaggedCode]) -> bool {
+        match short_length(block) {
+            Some(length) if self.next_id() < end => {
+                let last_stack = &mut self.last_stack;
+                self.current.try_alloc(time, length, stack, last_stack, 0)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an allocation that was [tried](Self::try_alloc) changed what the reader has to know,
+    /// so that it must be completed.
+    #[must_use]
+    pub fn is_half_done(&self) -> bool {
+        self.current.unnamed != 0
+    }
+
+    /// The id of the next allocation, if it is to go on in the same packet.
+    #[inline]
+    #[must_use]
+    pub fn next_id(&self) -> u64 {
+        self.current.events.end_id()
+    }
+
+    fn last_time(&self) -> u64 {
+        self.current.events.time_end()
+    }
+
     /// Like [`alloc`](Self::alloc), for a stack that is known to share its `shared` outermost
     /// frames with the last one, so that they need not be compared.
     #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
@@ -160,60 +192,27 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
-        let time = time.max(self.last_time);
-        if id == self.next_id
-            && time < self.time_full
-            && let Some(code) = short_code(block)
-            && self.alloc_short(time, code, stack, shared)
-        {
-            if !self.cache.missed().is_empty() {
-                self.name(&mut resolve, sink)?;
-            }
-            self.seal_alloc(time);
-            return Ok(());
-        }
-        self.alloc_any(time, id, block, stack, shared, &mut resolve, sink)
-    }
-
-    /// Encodes an allocation as nearly all are: small, with a stack that is not much deeper than the
-    /// last one, and sure to fit into the packet, so that it is written right there. Otherwise does
-    /// nothing, and returns false.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
-    #[inline(always)]
-    fn alloc_short(&mut self, time: u64, code: u32, stack: &[TaggedCode], shared: usize) -> bool {
-        let common = self.common_frames(stack, shared);
-        let new = &stack[..stack.len() - common];
-        let (memory, start) = self.events.memory();
-        let most = start + MAX_ALLOC + MAX_FRAME * new.len();
-        if new.len() >= MAX_FRAMES || most > memory.len() {
-            return false;
-        }
-        let (Ok(common_short), Some(head)) = (
-            u16::try_from(common),
-            memory.get_mut(start..).and_then(<[u8]>::first_chunk_mut),
-        ) else {
-            return false;
-        };
-        // What is behind the number is written over.
-        let (number, len) = small_vint(common_short);
-        *head = (u64::from(event_word(code, time)) | number << 32).to_le_bytes();
-        let count_at = start + 4 + len;
-        self.last_stack.change(common, new);
-        self.intact = usize::MAX;
-        self.cache.begin();
-        let end = self.cache.code(new, memory, count_at + 1);
-        let [words, ..] = self.cache.words().to_le_bytes();
-        memory[count_at] = words;
-        self.events.end_at(end);
-        true
-    }
-
-    /// How many of its outermost frames a stack has in common with the last one.
-    #[inline]
-    fn common_frames(&self, stack: &[TaggedCode], shared: usize) -> usize {
         // A stack that had to be shortened is not what it was.
         let known = shared.min(self.intact);
-        self.last_stack.shared_with(stack, known)
+        self.intact = usize::MAX;
+        if !self.is_half_done()
+            && id == self.next_id()
+            && let Some(length) = short_length(block)
+            && let last_stack = &mut self.last_stack
+            && self
+                .current
+                .try_alloc(time, length, stack, last_stack, known)
+        {
+            return Ok(());
+        }
+        match std::mem::take(&mut self.current.unnamed) {
+            0 => self.alloc_any(time, id, block, stack, known, &mut resolve, sink),
+            end => {
+                self.name(&mut resolve, sink)?;
+                self.current.seal_alloc(end);
+                Ok(())
+            }
+        }
     }
 
     /// Encodes an allocation whatever it is, into whatever packet.
@@ -225,79 +224,105 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         id: u64,
         block: Block,
         stack: &[TaggedCode],
-        shared: usize,
+        known: usize,
         resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         self.check_usable()?;
-        if id != self.next_id {
+        let time = time.max(self.last_time());
+        if id != self.next_id() {
             self.start_packet_at(id, sink)?;
         }
         // Coding changes the cache. If it turns out that the event belongs to the next packet,
         // that packet is to be checked against the cache as it is now.
-        let check_before = self.cache.check();
-        let common = self.common_frames(stack, shared);
-        let len = self.code_stack(common, &stack[..stack.len() - common]);
-        let words = self.cache.words();
-        self.name(resolve, sink)?;
-        if self.events.room() < MAX_ALLOC + len || self.lasts_too_long(time) {
+        let check_before = self.current.cache.check();
+        self.last_stack.reserve(stack.len());
+        let last = self.last_stack.memory(stack.len());
+        let new = compare::<true>(last, stack, known).map_or(0, |(_, _, inner)| inner.len() + 1);
+        let common = stack.len() - new;
+        let coded = self.code_stack(common, &stack[..new]);
+        let (len, words) = (coded.end, coded.words(0));
+        if !self.current.cache.missed().is_empty() {
+            self.name(resolve, sink)?;
+        }
+        if self.current.events.room() < MAX_ALLOC + len || self.lasts_too_long(time) {
             self.flush(sink)?;
             self.check = check_before;
         }
-        self.event.clear();
-        match (short_code(block), u8::try_from(words)) {
-            (Some(code), Ok(words)) => {
-                self.event.extend_from_slice(&event_head(code, time));
-                put_vint(&mut self.event, saturating(common as u64));
-                self.event.push(words);
+        let mut event;
+        match (short_length(block), u8::try_from(words)) {
+            (Some(length), Ok(words)) => {
+                event = EventBytes::new(code::SHORT + length, time);
+                event.put_vint(saturating(common as u64));
+                event.put([words]);
             }
             _ => {
-                self.event.extend_from_slice(&event_head(code::ALLOC, time));
-                put_vint(&mut self.event, saturating(block.length));
-                put_vint(&mut self.event, saturating(block.samples));
-                self.event.push(match block.source {
+                event = EventBytes::new(code::ALLOC, time);
+                event.put_vint(saturating(block.length));
+                event.put_vint(saturating(block.samples));
+                event.put([match block.source {
                     Source::Minor => 0,
                     Source::Major => 1,
                     Source::External => 2,
-                });
-                put_vint(&mut self.event, saturating(common as u64));
+                }]);
+                event.put_vint(saturating(common as u64));
                 // A packet has no room for more.
                 let words = u16::try_from(words).unwrap_or(u16::MAX);
-                self.event.extend_from_slice(&words.to_le_bytes());
+                event.put(words.to_le_bytes());
             }
         }
         self.open(time);
-        self.events.put(&self.event);
-        self.events.put(&self.code_words[..len]);
-        self.seal_alloc(time);
+        let pieces = [event.as_slice(), &self.code_words[..len]];
+        let end = self.current.events.put(pieces);
+        self.current.events.set_time_end(time);
+        self.current.seal_alloc(end);
         Ok(())
     }
 
     /// Encodes the promotion of a block.
     #[inline]
     pub fn promote(&mut self, time: u64, id: u64, sink: &mut impl PacketSink) -> io::Result<()> {
-        self.mark(code::PROMOTE, time, id, sink)
+        if self.try_promote(time, id) {
+            return Ok(());
+        }
+        self.mark_any(code::PROMOTE, time, id, sink)
+    }
+
+    /// Encodes the promotion of a block if it is like nearly all: of one that is not old, and sure
+    /// to fit into the packet. Otherwise does nothing, and returns false.
+    #[inline]
+    pub fn try_promote(&mut self, time: u64, id: u64) -> bool {
+        self.current.try_mark(code::PROMOTE, time, id)
     }
 
     /// Encodes the collection of a block.
     #[inline]
     pub fn collect(&mut self, time: u64, id: u64, sink: &mut impl PacketSink) -> io::Result<()> {
-        self.mark(code::COLLECT, time, id, sink)
+        if self.try_collect(time, id) {
+            return Ok(());
+        }
+        self.mark_any(code::COLLECT, time, id, sink)
+    }
+
+    /// Like [`try_promote`](Self::try_promote), for a collection.
+    #[inline]
+    pub fn try_collect(&mut self, time: u64, id: u64) -> bool {
+        self.current.try_mark(code::COLLECT, time, id)
     }
 
     /// Writes what has been encoded: the locations that are new, then the events.
     pub fn flush(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         self.check_usable()?;
         self.broken = true;
-        self.time_full = 0;
+        self.current.time_full = 0;
         self.names.flush(sink)?;
-        if !self.events.is_empty() {
-            self.events.write(sink)?;
-            self.cache.next_check();
+        if !self.current.events.is_empty() {
+            self.current.events.write(sink)?;
+            self.current.cache.next_check();
         }
         self.broken = false;
-        self.first_id = self.next_id;
-        self.check = self.cache.check();
+        self.first_id = self.next_id();
+        self.check = self.current.cache.check();
         Ok(())
     }
 
@@ -312,34 +337,33 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
     fn header(&self) -> PacketHeader {
         PacketHeader {
             size: 0,
-            time_begin: if self.events.is_empty() {
-                self.last_time
+            time_begin: if self.current.events.is_empty() {
+                self.last_time()
             } else {
                 self.time_begin
             },
-            time_end: self.last_time,
+            time_end: self.last_time(),
             version: VERSION,
             pid: self.pid,
             domain: self.domain,
             check: self.check,
             first_id: self.first_id,
-            end_id: self.next_id,
+            end_id: self.next_id(),
         }
     }
 
     /// Codes the new part of a stack into `code_words`, and remembers the stack. Returns how many
     /// bytes it took.
-    fn code_stack(&mut self, common: usize, new: &[TaggedCode]) -> usize {
+    fn code_stack(&mut self, common: usize, new: &[TaggedCode]) -> Coded {
         const OMITTED: TaggedCode = TaggedCode::new(OMITTED_FRAMES);
         self.last_stack.change(common, new);
         self.intact = usize::MAX;
-        let mut len = 0;
+        let mut coded = Coded::none(0);
         let mut left = new;
-        self.cache.begin();
         while !left.is_empty() {
             // Frames that fit whatever they are coded as. If not all do, then the innermost must,
             // and what stands for those before them.
-            let mut fit = (MAX_STACK - len) / MAX_FRAME;
+            let mut fit = (MAX_STACK - coded.end) / MAX_FRAME;
             if fit < left.len() {
                 fit -= KEPT_INNERMOST + 1;
             }
@@ -351,12 +375,12 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
                 self.shortened += 1;
                 self.intact = common + new.len() - left.len();
                 self.last_stack.change(self.intact, outer);
-                self.last_stack.extend(inner);
+                self.last_stack.change(self.intact + 1, inner);
             }
-            len = self.cache.code(outer, &mut self.code_words, len);
+            coded = self.current.cache.code(outer, &mut self.code_words, coded);
             left = inner;
         }
-        len
+        coded
     }
 
     /// Names the codes that the last stack brought.
@@ -368,38 +392,13 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
     ) -> io::Result<()> {
         let header = self.header();
         self.broken = true;
-        let time_full = std::mem::take(&mut self.time_full);
-        for tagged in self.cache.missed().drain(..) {
+        let time_full = std::mem::take(&mut self.current.time_full);
+        for tagged in self.current.cache.missed().drain(..) {
             self.names.add(tagged.code(), header, resolve, sink)?;
         }
-        self.time_full = time_full;
+        self.current.time_full = time_full;
         self.broken = false;
         Ok(())
-    }
-
-    /// Encodes a promotion or a collection.
-    #[inline]
-    fn mark(
-        &mut self,
-        code: u32,
-        time: u64,
-        id: u64,
-        sink: &mut impl PacketSink,
-    ) -> io::Result<()> {
-        let time = time.max(self.last_time);
-        let age = self.next_id.wrapping_sub(1).wrapping_sub(id);
-        if time < self.time_full
-            && let Ok(age) = u16::try_from(age)
-            && let (memory, start) = self.events.memory()
-            && let Some(place) = memory.get_mut(start..).and_then(<[u8]>::first_chunk_mut)
-        {
-            let (age, len) = small_vint(age);
-            *place = (u64::from(event_word(code, time)) | age << 32).to_le_bytes();
-            self.events.end_at(start + 4 + len);
-            self.seal(time);
-            return Ok(());
-        }
-        self.mark_any(code, time, id, sink)
     }
 
     /// Encodes a promotion or a collection whatever it is, into whatever packet.
@@ -411,69 +410,61 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         id: u64,
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
+        let time = time.max(self.last_time());
         // The reference reader does not take promotions of ids beyond the packet's, as they occur
         // when domains exchange blocks: a packet whose ids begin later makes it an earlier one.
-        if code == code::PROMOTE && id >= self.next_id {
+        if code == code::PROMOTE && id >= self.next_id() {
             self.start_packet_at(id.wrapping_add(1), sink)?;
         }
-        if self.events.room() < MAX_MARK || self.lasts_too_long(time) {
+        if self.current.events.room() < MAX_MARK || self.lasts_too_long(time) {
             self.flush(sink)?;
         }
-        let age = self.next_id.wrapping_sub(1).wrapping_sub(id).cast_signed();
-        self.event.clear();
-        self.event.extend_from_slice(&event_head(code, time));
-        put_vint(&mut self.event, age);
+        let age = self
+            .next_id()
+            .wrapping_sub(1)
+            .wrapping_sub(id)
+            .cast_signed();
+        let mut event = EventBytes::new(code, time);
+        event.put_vint(age);
         self.open(time);
-        self.events.put(&self.event);
-        self.seal(time);
+        let end = self.current.events.put([event.as_slice()]);
+        self.current.events.set_time_end(time);
+        self.current.events.seal(end);
         Ok(())
     }
 
     /// Opens a packet if there is none.
     fn open(&mut self, time: u64) {
-        if self.events.is_empty() {
-            self.last_time = time;
+        if self.current.events.is_empty() {
+            self.current.events.set_time_end(time);
             self.time_begin = time;
-            self.time_full = time.saturating_add(MAX_SPAN + 1);
-            self.events.open(self.header());
+            self.current.time_full = time.saturating_add(MAX_SPAN + 1);
+            self.current.events.open(self.header());
         }
     }
 
-    #[inline]
-    fn seal_alloc(&mut self, time: u64) {
-        self.next_id = self.next_id.wrapping_add(1);
-        self.seal(time);
-    }
-
-    /// Makes the event that was appended part of the packet.
-    #[inline]
-    fn seal(&mut self, time: u64) {
-        self.last_time = time;
-        self.events.seal(time, self.next_id);
-    }
-
     fn lasts_too_long(&self, time: u64) -> bool {
-        !self.events.is_empty() && time >= self.time_full
+        !self.current.events.is_empty() && time >= self.current.time_full
     }
 
     /// Begins a packet whose first allocation has this id.
     fn start_packet_at(&mut self, id: u64, sink: &mut impl PacketSink) -> io::Result<()> {
         self.flush(sink)?;
         self.first_id = id;
-        self.next_id = id;
+        self.current.events.set_end_id(id);
         Ok(())
     }
 }
 
-/// The code of the event that stands for a small block, if it is one.
+/// The length of a block that is so small that there is a kind of event for it.
 #[inline]
-fn short_code(block: Block) -> Option<u32> {
+fn short_length(block: Block) -> Option<u32> {
     match block {
         Block {
             length: length @ 1..=16,
             samples: 1,
             source: Source::Minor,
-        } => Some(code::SHORT + u32::from(length.to_le_bytes()[0])),
+        } => Some(u32::from(length.to_le_bytes()[0])),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Writing traces, in version 3 of the format.
 
 mod cache;
+mod current;
 mod encoder;
 mod names;
 mod packet;
@@ -308,8 +309,8 @@ pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()
         first_id: 0,
         end_id: 0,
     });
-    packet.put(&event);
-    packet.seal(info.start_time, 0);
+    let end = packet.put([&event]);
+    packet.seal(end);
     packet.write(sink)
 }
 

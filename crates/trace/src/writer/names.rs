@@ -93,8 +93,8 @@ impl<M: BorrowMut<PacketMemory>> Names<M> {
         }
         let count = frames.count;
         self.event[count_at] = count;
-        self.pending.put(&self.event);
-        self.pending.seal(self.time, header.first_id);
+        let end = self.pending.put([&self.event]);
+        self.pending.seal(end);
         Ok(())
     }
 

@@ -109,24 +109,21 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
         MAX_WRITTEN_PACKET.saturating_sub(self.len)
     }
 
-    /// Appends bytes, for which there must be room. They do not count before they are sealed.
-    pub(super) fn put(&mut self, bytes: &[u8]) {
-        let end = self.len + bytes.len();
-        self.memory.borrow_mut()[self.len..end].copy_from_slice(bytes);
-        self.len = end;
+    /// Appends an event in pieces, for which there must be room. Returns where it ends. It does not
+    /// count before it is [sealed](Self::seal).
+    pub(super) fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> usize {
+        let mut end = self.len;
+        for piece in pieces {
+            self.memory.borrow_mut()[end..][..piece.len()].copy_from_slice(piece);
+            end += piece.len();
+        }
+        end
     }
 
-    /// The memory, and where the next bytes go. They become part of the packet by
-    /// [`end_at`](Self::end_at).
+    /// The memory, and where the next event goes.
     #[inline]
     pub(super) fn memory(&mut self) -> (&mut PacketMemory, usize) {
         (self.memory.borrow_mut(), self.len)
-    }
-
-    /// Appends what was written up to `end`.
-    #[inline]
-    pub(super) fn end_at(&mut self, end: usize) {
-        self.len = end;
     }
 
     /// Writes the header of a packet that has no sealed events yet.
@@ -137,15 +134,52 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
         }
     }
 
-    /// Makes all that was appended part of the packet.
+    /// Makes all up to `end` part of the packet.
     #[inline]
-    pub(super) fn seal(&mut self, time_end: u64, end_id: u64) {
+    pub(super) fn seal(&mut self, end: usize) {
+        self.len = end;
+        let [a, b, c, d, ..] = (end as u64 * 8).to_le_bytes();
         // What is sealed must be there before it counts: the process can be killed at any time.
         compiler_fence(Ordering::Release);
-        if let Some(header) = self.memory.borrow_mut().first_chunk_mut() {
-            PacketHeader::patch(header, self.len, time_end, end_id);
-        }
+        self.memory.borrow_mut()[PacketHeader::SIZE..][..4].copy_from_slice(&[a, b, c, d]);
         compiler_fence(Ordering::Release);
+    }
+
+    /// The time of the last event, which stays when the packet has been written.
+    #[inline]
+    pub(super) fn time_end(&self) -> u64 {
+        self.field::<{ PacketHeader::TIME_END }>()
+    }
+
+    /// To be set before an event is sealed, not behind: a packet may last longer than its events.
+    #[inline]
+    pub(super) fn set_time_end(&mut self, time: u64) {
+        self.set_field::<{ PacketHeader::TIME_END }>(time);
+    }
+
+    /// The id after the last, which stays when the packet has been written.
+    #[inline]
+    pub(super) fn end_id(&self) -> u64 {
+        self.field::<{ PacketHeader::END_ID }>()
+    }
+
+    #[inline]
+    pub(super) fn set_end_id(&mut self, id: u64) {
+        self.set_field::<{ PacketHeader::END_ID }>(id);
+    }
+
+    /// A field of the header. It is kept there and nowhere else: that is one place less to write to
+    /// with every event.
+    #[inline]
+    fn field<const AT: usize>(&self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.memory.borrow()[AT..AT + 8]);
+        u64::from_le_bytes(bytes)
+    }
+
+    #[inline]
+    fn set_field<const AT: usize>(&mut self, value: u64) {
+        self.memory.borrow_mut()[AT..AT + 8].copy_from_slice(&value.to_le_bytes());
     }
 
     /// Hands the packet, as it was sealed, to `sink`, and empties it.

@@ -1,14 +1,20 @@
 //! Stacks as a sampler gives them.
 
+use std::iter::Zip;
+use std::slice::{Iter, IterMut};
+
 /// The code of a location as OCaml has it in memory: a tagged integer, twice the code plus one.
 ///
 /// Samplers give stacks as arrays of these. They are written without being converted or copied
 /// before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct TaggedCode(pub u64);
+pub struct TaggedCode(pub(super) u64);
 
 impl TaggedCode {
+    /// That of no location, since it has no tag.
+    pub(super) const NONE: Self = Self(0);
+
     /// Tags a code. Of its 64 bits, 63 count.
     #[must_use]
     pub const fn new(code: u64) -> Self {
@@ -22,8 +28,7 @@ impl TaggedCode {
     }
 }
 
-/// A stack that changes at its inner end. Innermost frame first, as samplers have it, so that it
-/// can be compared with theirs as it is.
+/// A stack that changes at its inner end. Innermost frame first, as samplers have it.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     /// The stack is at the end of this, so that it can grow at its inner end.
@@ -47,45 +52,108 @@ impl Stack {
         self.start = self.start.max(self.memory.len().saturating_sub(len));
     }
 
-    /// How many outermost frames this has in common with another stack. So many are known to be.
-    #[inline(never)]
-    pub(super) fn shared_with(&self, stack: &[TaggedCode], known: usize) -> usize {
-        let last = self.frames();
-        let len = last.len().min(stack.len());
-        let (a, b) = (&last[last.len() - len..], &stack[stack.len() - len..]);
-        let unknown = len.saturating_sub(known);
-        len - differing(&a[..unknown], &b[..unknown])
+    /// Adds a frame at the inner end.
+    #[inline]
+    pub(super) fn push(&mut self, frame: TaggedCode) {
+        if self.start == 0 {
+            self.start = grow(&mut self.memory);
+        }
+        self.start -= 1;
+        self.memory[self.start] = frame;
+    }
+}
+
+/// Makes room at the inner end. Returns how much.
+#[cold]
+fn grow(memory: &mut Vec<TaggedCode>) -> usize {
+    let more = memory.len().max(64);
+    memory.splice(..0, std::iter::repeat_n(TaggedCode::NONE, more));
+    more
+}
+
+/// The last stack of a domain, which the next one is written as a change of.
+#[derive(Debug, Default)]
+pub(super) struct LastStack {
+    /// The stack is at the end of this, innermost frame first, so that it can be compared with those
+    /// of samplers as they are. Before it is [`TaggedCode::NONE`].
+    memory: Vec<TaggedCode>,
+}
+
+impl LastStack {
+    /// Whether there is memory for a stack that is so deep.
+    #[inline]
+    pub(super) fn has_room(&self, depth: usize) -> bool {
+        depth < self.memory.len()
     }
 
-    /// Adds frames at the inner end. Of those, too, the innermost is first.
-    pub(super) fn extend(&mut self, inner: &[TaggedCode]) {
-        self.change(self.len(), inner);
+    /// Makes sure that there is.
+    pub(super) fn reserve(&mut self, depth: usize) {
+        while !self.has_room(depth) {
+            grow(&mut self.memory);
+        }
+    }
+
+    /// The memory for a stack that is so deep, for which there must be room. Outermost frames that
+    /// it has in common with this one are there already; the others must be put there.
+    #[inline]
+    pub(super) fn memory(&mut self, depth: usize) -> &mut [TaggedCode] {
+        let start = self.memory.len() - depth;
+        self.memory[start - 1] = TaggedCode::NONE;
+        &mut self.memory[start..]
     }
 
     /// Keeps so many of the outermost frames, which it must have, and puts others in the place of
     /// the rest.
-    #[inline]
     pub(super) fn change(&mut self, kept: usize, inner: &[TaggedCode]) {
-        let len = kept + inner.len();
-        while self.memory.len() < len {
-            self.grow();
-        }
-        self.start = self.memory.len() - len;
-        self.memory[self.start..][..inner.len()].copy_from_slice(inner);
+        let depth = kept + inner.len();
+        self.reserve(depth);
+        self.memory(depth)[..inner.len()].copy_from_slice(inner);
     }
+}
 
-    /// Adds a frame at the inner end.
-    pub(super) fn push(&mut self, frame: TaggedCode) {
-        self.extend(&[frame]);
+/// Compares a stack with the last one, in the [memory](LastStack::memory) for it. So many of the
+/// outermost frames are known to be the same. Returns the outermost frame that is not, where it is to
+/// be put, and those inside of it. `DEEP` is for stacks that are not [`SHALLOW`].
+#[expect(clippy::inline_always, reason = "its arguments are at hand")]
+#[inline(always)]
+pub(super) fn compare<'a, const DEEP: bool>(
+    last: &'a mut [TaggedCode],
+    stack: &'a [TaggedCode],
+    known: usize,
+) -> Option<(TaggedCode, &'a mut TaggedCode, InnerFrames<'a>)> {
+    let mut unknown = stack.len() - known;
+    if DEEP {
+        unknown = differing(&last[..unknown], &stack[..unknown]);
     }
+    let (last, stack) = (&mut last[..unknown], &stack[..unknown]);
+    let mut outermost = unknown.checked_sub(1)?;
+    while last[outermost] == stack[outermost] {
+        outermost = outermost.checked_sub(1)?;
+    }
+    let (inner, outer) = last.split_at_mut(outermost);
+    let inner = InnerFrames(inner.iter_mut().zip(&stack[..outermost]));
+    Some((stack[outermost], &mut outer[0], inner))
+}
 
-    /// Makes room at the inner end.
-    #[cold]
-    fn grow(&mut self) {
-        let more = self.memory.len().max(64);
-        let room = std::iter::repeat_n(TaggedCode::default(), more);
-        self.memory.splice(..0, room);
-        self.start += more;
+/// The inner frames of a stack, outermost first. Those that are taken become part of the last one.
+#[derive(Debug)]
+pub(super) struct InnerFrames<'a>(Zip<IterMut<'a, TaggedCode>, Iter<'a, TaggedCode>>);
+
+impl InnerFrames<'_> {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Iterator for InnerFrames<'_> {
+    type Item = TaggedCode;
+
+    #[inline]
+    fn next(&mut self) -> Option<TaggedCode> {
+        let (old, &frame) = self.0.next_back()?;
+        *old = frame;
+        Some(frame)
     }
 }
 
@@ -93,51 +161,80 @@ impl Stack {
 /// while to compare so many at a time.
 const STRIDE: usize = 16;
 
-/// Of two stacks of the same depth, the length of the inner part outside of which they are the same.
-#[inline]
-fn differing(a: &[TaggedCode], b: &[TaggedCode]) -> usize {
-    if a.len() > 2 * STRIDE {
-        return differing_strides(a, b);
-    }
-    let innermost = a.iter().zip(b).rposition(|(a, b)| a != b);
-    innermost.map_or(0, |frame| frame + 1)
-}
+/// Stacks that are not deeper than this are compared frame by frame.
+pub(super) const SHALLOW: usize = 2 * STRIDE;
 
-/// The same for deep stacks.
+/// Of two stacks of the same depth, the length of an inner part outside of which they are the same.
 #[inline(never)]
-fn differing_strides(mut a: &[TaggedCode], mut b: &[TaggedCode]) -> usize {
+fn differing(mut a: &[TaggedCode], mut b: &[TaggedCode]) -> usize {
     while let (Some((a_inner, a_outer)), Some((b_inner, b_outer))) =
         (a.split_last_chunk::<STRIDE>(), b.split_last_chunk())
         && a_outer == b_outer
     {
         (a, b) = (a_inner, b_inner);
     }
-    let inner = a.len().saturating_sub(STRIDE);
-    inner + differing(&a[inner..], &b[inner..])
+    a.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// How many of the outermost frames of a stack are known from the last one.
+    fn shared(last: &LastStack, stack: &[TaggedCode], known: usize) -> usize {
+        let mut last = LastStack {
+            memory: last.memory.clone(),
+        };
+        last.reserve(stack.len());
+        let shallow = compare::<false>(last.memory(stack.len()), stack, known)
+            .map_or(0, |(_, _, inner)| inner.len() + 1);
+        let deep = compare::<true>(last.memory(stack.len()), stack, known)
+            .map_or(0, |(_, _, inner)| inner.len() + 1);
+        assert_eq!(shallow, deep);
+        stack.len() - deep
+    }
+
     #[test]
     fn stacks_share_their_outermost_frames_however_many() {
         for depth in [1, 2, 15, 16, 17, 31, 32, 33, 34, 48, 49, 1000] {
             let codes: Vec<TaggedCode> = (0..depth).map(TaggedCode::new).collect();
-            let mut stack = Stack::default();
-            stack.extend(&codes);
-            assert_eq!(stack.shared_with(&codes, 0), codes.len());
+            let mut last = LastStack::default();
+            last.change(0, &codes);
+            assert_eq!(shared(&last, &codes, 0), codes.len());
             for changed in 0..codes.len() {
                 let mut other = codes.clone();
                 other[changed] = TaggedCode::new(5000);
-                let shared = codes.len() - changed - 1;
-                assert_eq!(stack.shared_with(&other, 0), shared);
-                assert_eq!(stack.shared_with(&other, shared), shared);
+                let outside = codes.len() - changed - 1;
+                assert_eq!(shared(&last, &other, 0), outside);
+                assert_eq!(shared(&last, &other, outside), outside);
                 // A stack that is deeper, and one that is not as deep.
                 other.insert(0, TaggedCode::new(6000));
-                assert_eq!(stack.shared_with(&other, 0), shared);
-                assert_eq!(stack.shared_with(&codes[changed..], 0), shared + 1);
+                assert_eq!(shared(&last, &other, 0), outside);
+                assert_eq!(shared(&last, &codes[changed..], 0), outside + 1);
             }
         }
+    }
+
+    #[test]
+    fn frames_that_the_last_stack_had_once_are_not_shared() {
+        let codes: Vec<TaggedCode> = (0..40).map(TaggedCode::new).collect();
+        for depth in 0..codes.len() {
+            let mut last = LastStack::default();
+            last.change(0, &codes);
+            last.change(depth, &[]);
+            assert_eq!(shared(&last, &codes, 0), depth);
+        }
+    }
+
+    #[test]
+    fn frames_that_are_taken_become_part_of_the_last_stack() {
+        let codes: Vec<TaggedCode> = (0..10).map(TaggedCode::new).collect();
+        let mut last = LastStack::default();
+        last.change(0, &codes[6..]);
+        let (outermost, place, inner) = compare::<false>(last.memory(10), &codes, 2).unwrap();
+        assert_eq!(outermost, codes[5]);
+        *place = outermost;
+        assert!(inner.eq(codes[..5].iter().rev().copied()));
+        assert_eq!(shared(&last, &codes, 0), 10);
     }
 }
