@@ -1,18 +1,24 @@
-//! What the sampler calls, and what it is given to call it.
+//! What the sampler calls.
+//!
+//! Each is fast for events that are like nearly all, and leaves the rest to another one. The time is
+//! taken first, because a call in the middle would take registers.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use heapline_recorder::{Block, FrameSink, Recorder, Source, TaggedCode, contained};
+use heapline_recorder::{Block, FrameSink, Lane, Reading, Recorder, Source, TaggedCode, contained};
 
-use crate::arch;
 use crate::runtime::{NONE, Runtime, UNIT, Value};
+use crate::tracker::header;
 
 /// Domains that can run at once.
 const MAX_DOMAINS: usize = 4096;
 
 /// The source of a block outside of the OCaml heap, in the sampler's words.
 const CUSTOM: Value = 2 << 1 | 1;
+
+/// The number 1.
+const ONE: Value = 1 << 1 | 1;
 
 /// What the callbacks need. Null while there is nothing to record.
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
@@ -39,6 +45,9 @@ pub(crate) fn begin(session: Session) {
 /// From now on, callbacks are ignored.
 pub(crate) fn end() {
     SESSION.store(std::ptr::null_mut(), Ordering::Release);
+    for domain in &DOMAINS {
+        domain.lane.store(std::ptr::null_mut(), Ordering::Release);
+    }
 }
 
 /// What the sampler says about a block: a record of four fields.
@@ -50,157 +59,250 @@ struct Allocation {
     stack: *const TaggedCode,
 }
 
-/// A block was allocated, `is_major` says in which heap: one function for both, so that all that
-/// it calls can be part of it.
+impl Allocation {
+    /// # Safety
+    ///
+    /// It is what the sampler passes, and is not used any more when we have returned.
+    unsafe fn at<'a>(address: Value) -> &'a Self {
+        // SAFETY: the sampler passes a record of these fields, and nothing moves it meanwhile.
+        unsafe { &*std::ptr::with_exposed_provenance(address) }
+    }
+
+    fn block(&self, source: Source) -> Block {
+        Block {
+            length: (self.size >> 1) as u64,
+            samples: (self.samples >> 1) as u64,
+            source,
+        }
+    }
+
+    fn is_external(&self) -> bool {
+        self.source == CUSTOM
+    }
+
+    fn stack(&self) -> &[TaggedCode] {
+        // SAFETY: a block is preceded by its header, which has its length in the upper bits.
+        let depth = unsafe { *self.stack.cast::<usize>().sub(1) } >> 10;
+        // SAFETY: the stack is an array of tagged integers of that length.
+        unsafe { std::slice::from_raw_parts(self.stack, depth) }
+    }
+}
+
+/// Which domain this thread runs.
+pub(crate) trait Which {
+    fn domain() -> Option<&'static Domain>;
+}
+
+/// OCaml 4: there is one.
+pub(crate) struct TheOne;
+
+/// OCaml 5: the runtime knows.
+pub(crate) struct OneOfMany;
+
+impl Which for TheOne {
+    #[inline]
+    fn domain() -> Option<&'static Domain> {
+        Some(&DOMAINS[0])
+    }
+}
+
+impl Which for OneOfMany {
+    #[inline]
+    fn domain() -> Option<&'static Domain> {
+        DOMAINS.get(session()?.runtime.domain())
+    }
+}
+
+/// A block was allocated in the minor heap.
 ///
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn alloc(allocation: Value, is_major: bool) -> Value {
-    // SAFETY: the sampler passes a record of these fields, and nothing moves it before we return.
-    let allocation = unsafe { &*std::ptr::with_exposed_provenance::<Allocation>(allocation) };
+pub(crate) unsafe extern "C" fn alloc_minor<W: Which>(allocation: Value) -> Value {
+    let now = Reading::now();
+    // SAFETY: the sampler has called.
+    let allocation = unsafe { Allocation::at(allocation) };
+    if let Some(domain) = W::domain()
+        && let Some(lane) = domain.lane()
+        && !allocation.is_external()
+        && allocation.samples == ONE
+    {
+        let block = Block {
+            length: (allocation.size >> 1) as u64,
+            samples: 1,
+            source: Source::Minor,
+        };
+        let stack = allocation.stack();
+        if let Some(id) = attempt(None, || lane.try_alloc(now, block, stack)) {
+            return domain.some(data(id, false));
+        }
+    }
+    alloc(allocation, Source::Minor)
+}
+
+/// A block was allocated in the major heap.
+///
+/// # Safety
+///
+/// For the sampler only.
+pub(crate) unsafe extern "C" fn alloc_major<W: Which>(allocation: Value) -> Value {
+    // SAFETY: the sampler has called.
+    alloc(unsafe { Allocation::at(allocation) }, Source::Major)
+}
+
+/// A block was allocated, whatever it is.
+#[cold]
+#[inline(never)]
+fn alloc(allocation: &Allocation, source: Source) -> Value {
     let Some(session) = session() else {
         return NONE;
     };
-    // SAFETY: a block is preceded by its header, which has its length in the upper bits.
-    let depth = unsafe { *allocation.stack.cast::<usize>().sub(1) } >> 10;
-    // SAFETY: the stack is an array of tagged integers of that length.
-    let stack = unsafe { std::slice::from_raw_parts(allocation.stack, depth) };
-    let is_external = allocation.source == CUSTOM;
-    let block = Block {
-        length: (allocation.size >> 1) as u64,
-        samples: (allocation.samples >> 1) as u64,
-        source: match is_major {
-            _ if is_external => Source::External,
-            true => Source::Major,
-            false => Source::Minor,
-        },
+    let number = session.runtime.domain();
+    let Some(domain) = DOMAINS.get(number) else {
+        return NONE;
     };
-    let domain = session.runtime.domain();
+    domain.prepare();
+    let is_external = allocation.is_external();
+    let source = if is_external {
+        Source::External
+    } else {
+        source
+    };
+    let (block, stack) = (allocation.block(source), allocation.stack());
     let resolve = |code, frames: &mut FrameSink<'_>| session.runtime.resolve(code, frames);
-    let id = contained(None, || {
-        session.recorder.alloc(domain, block, stack, resolve)
-    });
+    let recorder = session.recorder;
+    let id = contained(None, || recorder.alloc(number, block, stack, resolve));
+    if let Some(lane) = recorder.lane(number) {
+        domain.set_lane(lane);
+    }
     match id {
-        Some(id) => some(domain, tag(id << 1 | u64::from(is_external))),
+        Some(id) => domain.some(data(id, is_external)),
         None => NONE,
     }
 }
 
+/// A block was promoted to the major heap.
+///
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn promote(data: Value) -> Value {
-    let Some(session) = session() else {
-        return NONE;
-    };
-    let domain = session.runtime.domain();
-    // What is outside the heap has nowhere to go to.
-    if data >> 1 & 1 == 0 {
-        contained((), || session.recorder.promote(domain, (data >> 2) as u64));
+pub(crate) unsafe extern "C" fn promote<W: Which>(data: Value) -> Value {
+    let now = Reading::now();
+    if let Some(domain) = W::domain()
+        && let Some(lane) = domain.lane()
+        && attempt(false, || {
+            is_external(data) || lane.try_promote(now, id(data))
+        })
+    {
+        return domain.some(data);
     }
-    some(domain, data)
+    match mark(data, Recorder::promote) {
+        Some(domain) => domain.some(data),
+        None => NONE,
+    }
 }
 
+/// A block is dead.
+///
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn dealloc(data: Value) -> Value {
-    if let Some(session) = session() {
-        let domain = session.runtime.domain();
-        contained((), || session.recorder.collect(domain, (data >> 2) as u64));
+pub(crate) unsafe extern "C" fn dealloc<W: Which>(data: Value) -> Value {
+    let now = Reading::now();
+    if let Some(lane) = W::domain().and_then(Domain::lane)
+        && attempt(false, || lane.try_collect(now, id(data)))
+    {
+        return UNIT;
     }
+    mark(data, Recorder::collect);
     UNIT
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "both have 64 bits")]
-fn tag(n: u64) -> Value {
-    (n << 1 | 1) as Value
+/// Takes note of what became of any block. Returns the domain that this thread runs, if there is
+/// still something to record.
+#[cold]
+#[inline(never)]
+fn mark(data: Value, mark: fn(&Recorder, usize, u64)) -> Option<&'static Domain> {
+    let session = session()?;
+    let number = session.runtime.domain();
+    contained((), || mark(session.recorder, number, id(data)));
+    DOMAINS.get(number).inspect(|domain| domain.prepare())
 }
 
-/// The header of a block that is not in OCaml's heap: the colour, 3, says so.
-const fn header(words: usize, tag: usize) -> usize {
-    words << 10 | 3 << 8 | tag
-}
-
-/// A block of OCaml's that is not in its heap.
-#[repr(C, align(64))]
-struct Outside<const N: usize> {
-    header: usize,
-    fields: UnsafeCell<[Value; N]>,
-}
-
-// SAFETY: fields are written before anybody else sees them.
-unsafe impl<const N: usize> Sync for Outside<N> {}
-
-impl<const N: usize> Outside<N> {
-    const fn new(tag: usize, fields: [Value; N]) -> Self {
-        Self {
-            header: header(N, tag),
-            fields: UnsafeCell::new(fields),
-        }
-    }
-
-    fn value(&self) -> Value {
-        self.fields.get().expose_provenance()
-    }
-}
-
-/// For each domain, a `Some`. The sampler takes out what is in it at once.
-static SOME: [DomainSome; MAX_DOMAINS] =
-    [const { DomainSome(UnsafeCell::new([0; 2])) }; MAX_DOMAINS];
-
-/// Header and field, away from those of other domains. All zeros takes no room in the library.
-#[repr(align(64))]
-struct DomainSome(UnsafeCell<[Value; 2]>);
-
-// SAFETY: each is used by one domain only.
-unsafe impl Sync for DomainSome {}
-
+/// Does something in the recorder. A mistake in it ends the recording.
 #[inline]
-fn some(domain: usize, content: Value) -> Value {
-    let Some(DomainSome(some)) = SOME.get(domain) else {
-        return NONE;
-    };
-    // SAFETY: only this domain uses it, and the runtime is not looking at it now.
-    unsafe { *some.get() = [header(1, 0), content] };
-    some.get().expose_provenance() + size_of::<Value>()
+fn attempt<R>(otherwise: R, f: impl FnOnce() -> R) -> R {
+    #[cold]
+    fn fail() {
+        if let Some(session) = session() {
+            session.recorder.fail();
+        }
+    }
+    contained(None, || Some(f())).unwrap_or_else(|| {
+        fail();
+        otherwise
+    })
 }
 
-const CLOSURE: usize = 247;
-const DOUBLE: usize = 253;
+/// What the sampler keeps with a block for us: its id, and whether it is outside of the heap.
+#[expect(clippy::cast_possible_truncation, reason = "both have 64 bits")]
+fn data(id: u64, is_external: bool) -> Value {
+    (id << 2 | u64::from(is_external) << 1 | 1) as Value
+}
 
-/// Arity 1, and where the variables of the closure would begin.
-const CLOSURE_INFO: Value = 1 << 56 | 2 << 1 | 1;
+fn id(data: Value) -> u64 {
+    (data >> 2) as u64
+}
 
-static RATE: Outside<1> = Outside::new(DOUBLE, [0]);
-static CLOSURES: [Outside<2>; 5] = [const { Outside::new(CLOSURE, [0, CLOSURE_INFO]) }; 5];
-static TRACKER: Outside<5> = Outside::new(0, [UNIT; 5]);
+/// What is outside the heap has nowhere to be promoted to.
+fn is_external(data: Value) -> bool {
+    data & 2 != 0
+}
 
-/// The arguments with which a sampler is started so that it calls us: rate, depth of stacks,
-/// tracker.
-///
-/// # Safety
-///
-/// No sampler has them yet.
-pub(crate) unsafe fn arguments(rate: f64) -> [Value; 3] {
-    type Code = unsafe extern "C" fn(Value) -> Value;
-    let codes: [Code; 5] = [
-        arch::alloc_minor,
-        arch::alloc_major,
-        arch::promote,
-        arch::dealloc_minor,
-        arch::dealloc_major,
-    ];
-    // SAFETY: the caller promises that nobody looks at them.
-    unsafe {
-        for (closure, code) in CLOSURES.iter().zip(codes) {
-            (*closure.fields.get())[0] = (code as *const ()).expose_provenance();
+/// What belongs to each domain. All zeros takes no room in the library.
+static DOMAINS: [Domain; MAX_DOMAINS] = [const { Domain::new() }; MAX_DOMAINS];
+
+/// What belongs to a domain, away from what belongs to others.
+#[repr(align(64))]
+pub(crate) struct Domain {
+    /// A `Some`, header and field. The sampler takes out what is in it at once.
+    some: UnsafeCell<[Value; 2]>,
+    /// Where its events go.
+    lane: AtomicPtr<Lane>,
+}
+
+// SAFETY: the `some` of each is used by that domain only.
+unsafe impl Sync for Domain {}
+
+impl Domain {
+    const fn new() -> Self {
+        Self {
+            some: UnsafeCell::new([0; 2]),
+            lane: AtomicPtr::new(std::ptr::null_mut()),
         }
-        *TRACKER.fields.get() = CLOSURES.each_ref().map(Outside::value);
-        (*RATE.fields.get())[0] = usize::from_ne_bytes(rate.to_ne_bytes());
     }
-    // The greatest integer that OCaml has: stacks as deep as they are.
-    let depth = usize::MAX >> 1;
-    [RATE.value(), depth, TRACKER.value()]
+
+    #[inline]
+    fn lane(&self) -> Option<&'static Lane> {
+        // SAFETY: lanes are never freed.
+        unsafe { self.lane.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn set_lane(&self, lane: &'static Lane) {
+        let lane = std::ptr::from_ref(lane).cast_mut();
+        self.lane.store(lane, Ordering::Release);
+    }
+
+    /// Makes `some` a block. A domain that has a lane was prepared.
+    fn prepare(&self) {
+        // SAFETY: only this domain uses it, and the runtime is not looking at it now.
+        unsafe { (*self.some.get())[0] = header(1, 0) };
+    }
+
+    #[inline]
+    fn some(&self, content: Value) -> Value {
+        // SAFETY: as above.
+        unsafe { (*self.some.get())[1] = content };
+        self.some.get().expose_provenance() + size_of::<Value>()
+    }
 }

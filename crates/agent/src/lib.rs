@@ -11,8 +11,8 @@
 //! 3. `patch`, `arch`: it overwrites the first instructions of `caml_start_program`, which
 //!    the runtime calls when it is ready to run OCaml, with a jump to our hook. That
 //!    restores them, starts the sampler, and goes on as if nothing had been.
-//! 4. `callbacks`: the closures, in memory that is not OCaml's, with code that leads to our
-//!    functions, which tell the recorder (`heapline_recorder`).
+//! 4. `tracker`: the closures, in memory that is not OCaml's, with code that leads to our functions.
+//! 5. `callbacks`: these functions, which tell the recorder (`heapline_recorder`).
 //!
 //! What it must never do is to harm the program: whatever goes wrong ends the recording, quietly.
 //! So all memory is our own (`memory`), panics are caught, and nothing is written but
@@ -25,6 +25,7 @@ mod memory;
 mod patch;
 mod preload;
 mod runtime;
+mod tracker;
 
 #[global_allocator]
 static MEMORY: memory::Memory = memory::Memory::new();

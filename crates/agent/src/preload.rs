@@ -16,6 +16,7 @@ use crate::callbacks::{self, Session};
 use crate::domains;
 use crate::patch::Patch;
 use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value};
+use crate::tracker;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
@@ -148,7 +149,7 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     };
     callbacks::begin(Session { runtime, recorder });
     // SAFETY: this happens once.
-    let [rate, depth, tracker] = unsafe { callbacks::arguments(settings.rate) };
+    let [rate, depth, tracker] = unsafe { tracker::arguments(runtime.kind, settings.rate) };
     // SAFETY: as above.
     unsafe { runtime.start_sampler(rate, depth, tracker) };
     // SAFETY: the handler is made for it.

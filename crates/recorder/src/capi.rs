@@ -97,7 +97,7 @@ fn abandon_in_children() {
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler only writes to two flags.
+        // SAFETY: the handler only writes to flags.
         unsafe {
             libc::pthread_atfork(None, None, Some(child));
         }

@@ -1,5 +1,7 @@
 //! Time that does not jump.
 
+use std::mem::MaybeUninit;
+
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, clockid_t, timespec};
 
 /// Microseconds since the Unix epoch at the start, and steadily on from there: setting the
@@ -12,8 +14,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn start() -> Self {
-        let mut real = Reading::NONE;
-        real.read(CLOCK_REALTIME);
+        let real = Reading::of(CLOCK_REALTIME);
         Self {
             offset: real.micros().wrapping_sub(Reading::now().micros()),
         }
@@ -28,48 +29,70 @@ impl Clock {
 
 /// A reading of a clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading(timespec);
+pub struct Reading {
+    seconds: u64,
+    /// Less than a second.
+    nanos: u64,
+}
 
 impl Reading {
-    /// No reading yet.
-    pub(crate) const NONE: Self = Self(timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    });
-
-    /// The steady clock.
-    pub(crate) fn now() -> Self {
-        let mut reading = Self::NONE;
-        reading.renew();
-        reading
-    }
-
-    /// Reads the steady clock again.
+    /// The steady clock, now: when an event begins.
     #[inline]
-    pub(crate) fn renew(&mut self) {
-        self.read(CLOCK_MONOTONIC);
+    #[must_use]
+    pub fn now() -> Self {
+        Self::of(CLOCK_MONOTONIC)
     }
 
-    /// Reads a clock of the system's C library, which knows best how to do that: not everywhere by
+    /// A reading of a clock of the system's C library, which knows best how to do that: not everywhere by
     /// a system call, but not everywhere without.
     #[inline]
-    fn read(&mut self, clock: clockid_t) {
-        // SAFETY: it is a place for the time.
-        unsafe { libc::clock_gettime(clock, &raw mut self.0) };
+    fn of(clock: clockid_t) -> Self {
+        let mut time = MaybeUninit::<timespec>::uninit();
+        // SAFETY: it is a place for the time, which is written there: every system has these clocks.
+        let time = unsafe {
+            libc::clock_gettime(clock, time.as_mut_ptr());
+            time.assume_init()
+        };
+        Self {
+            seconds: time.tv_sec.cast_unsigned(),
+            nanos: time.tv_nsec.cast_unsigned(),
+        }
     }
 
-    pub(crate) fn nanos(self) -> u64 {
-        let seconds = self.0.tv_sec.cast_unsigned();
-        seconds
-            .wrapping_mul(1_000_000_000)
-            .wrapping_add(self.0.tv_nsec.cast_unsigned())
+    /// The nanoseconds of the second.
+    pub(crate) fn nanos(self) -> u32 {
+        (self.nanos & 0xffff_ffff) as u32
     }
 
     #[inline]
     fn micros(self) -> u64 {
-        let seconds = self.0.tv_sec.cast_unsigned();
-        // Nanoseconds are less than a second, so that 32 bits do; they are divided faster.
-        let nanos = self.0.tv_nsec.cast_unsigned() & u64::from(u32::MAX);
-        seconds.wrapping_mul(1_000_000).wrapping_add(nanos / 1000)
+        self.seconds
+            .wrapping_mul(1_000_000)
+            .wrapping_add(thousandth(self.nanos))
+    }
+}
+
+/// A thousandth of what has at most 32 bits: the compiler divides by multiplying too, but does not
+/// know that they are no more.
+#[inline]
+fn thousandth(n: u64) -> u64 {
+    n.wrapping_mul(274_877_907) >> 38
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousandths_are_rounded_down() {
+        for thousands in (0..1_000_000).chain([4_294_966, 4_294_967]) {
+            let n = thousands * 1000;
+            assert_eq!(thousandth(n), thousands);
+            assert_eq!(thousandth(n + 295), thousands);
+            if thousands > 0 {
+                assert_eq!(thousandth(n - 1), thousands - 1);
+            }
+        }
+        assert_eq!(thousandth(u64::from(u32::MAX)), 4_294_967);
     }
 }

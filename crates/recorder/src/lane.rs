@@ -3,27 +3,31 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
-use heapline_trace::{Encoder, PacketMemory, PacketSink};
+use heapline_trace::{Block, Encoder, PacketMemory, PacketSink, TaggedCode};
 
-use crate::clock::Reading;
+use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
 use crate::tail::{LaneWord, Page};
 
-/// Events of a kind after which the counters are brought up to date, and the time of one is taken.
+/// Events of a kind after which the counters are brought up to date, and the time of one is taken
+/// for all.
 const MEASURED: u64 = 64;
 
 /// No event takes so long, in nanoseconds: another process had the processor meanwhile.
-const LONGEST: u64 = 100_000;
+const LONGEST: u32 = 100_000;
 
-/// A domain's encoder, for one thread at a time.
+/// What records the events of one domain, for one thread at a time.
 ///
 /// The threads of a domain never run at once, so that nobody waits here. Who ends the recording
 /// takes all lanes for good.
 #[derive(Debug)]
-pub(crate) struct Lane {
-    taken: AtomicBool,
+#[repr(C)]
+pub struct Lane {
+    /// 1 or 0, since the processor sets and tests a bit of a word at once; first, since its address
+    /// is then at hand.
+    taken: AtomicU32,
     domain: UnsafeCell<Domain>,
 }
 
@@ -33,7 +37,7 @@ unsafe impl Sync for Lane {}
 impl Lane {
     pub(crate) fn new(domain: Domain) -> Self {
         Self {
-            taken: AtomicBool::new(false),
+            taken: AtomicU32::new(0),
             domain: UnsafeCell::new(domain),
         }
     }
@@ -41,16 +45,105 @@ impl Lane {
     /// Takes the lane, if nobody has it.
     #[expect(clippy::mut_from_ref, reason = "that is what `taken` is for")]
     pub(crate) fn take(&self) -> Option<&mut Domain> {
-        if self.taken.swap(true, Ordering::Acquire) {
+        if self.taken.fetch_or(1, Ordering::Acquire) & 1 == 1 {
             return None;
         }
         // SAFETY: nobody else has the lane until it is given back.
         Some(unsafe { &mut *self.domain.get() })
     }
 
+    /// Takes note of a new block if it is like nearly all, which is fast; returns its id. `None` if
+    /// it is not: [`Recorder::alloc`](crate::Recorder::alloc) must be called next, with the same.
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    pub fn try_alloc(&self, now: Reading, block: Block, stack: &[TaggedCode]) -> Option<u64> {
+        let domain = self.take()?;
+        let time = domain.begin(now);
+        let Work { encoder, ids, .. } = &mut domain.work;
+        if !encoder.try_alloc(time, ids.fast_end, block, stack) {
+            self.refuse();
+            return None;
+        }
+        let id = encoder.next_id().wrapping_add(domain.id_offset);
+        self.count(domain, |counters| &mut counters.blocks);
+        Some(id)
+    }
+
+    /// Takes note that a block was promoted, if that is like nearly always. False if it is not:
+    /// [`Recorder::promote`](crate::Recorder::promote) takes all.
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    pub fn try_promote(&self, now: Reading, id: u64) -> bool {
+        let kind: Kind = |counters| &mut counters.promotions;
+        self.try_mark(now, id, kind, Encoder::try_promote)
+    }
+
+    /// Like [`try_promote`](Self::try_promote), for a block that is dead.
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    pub fn try_collect(&self, now: Reading, id: u64) -> bool {
+        let kind: Kind = |counters| &mut counters.collections;
+        self.try_mark(now, id, kind, Encoder::try_collect)
+    }
+
+    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[inline(always)]
+    fn try_mark(
+        &self,
+        now: Reading,
+        id: u64,
+        kind: Kind,
+        encode: fn(&mut LaneEncoder, u64, u64) -> bool,
+    ) -> bool {
+        let Some(domain) = self.take() else {
+            return false;
+        };
+        let time = domain.begin(now);
+        // Blocks of a recorder before this one are refused as too old.
+        let id = id.wrapping_sub(domain.id_offset).wrapping_sub(1);
+        if !encode(&mut domain.work.encoder, time, id) {
+            self.refuse();
+            return false;
+        }
+        self.count(domain, kind);
+        true
+    }
+
+    /// Whether a block that was [tried](Self::try_alloc) must be completed.
+    pub(crate) fn is_half_done(&self) -> bool {
+        self.take().is_some_and(|domain| {
+            let is_half_done = domain.work.encoder.is_half_done();
+            self.give_back();
+            is_half_done
+        })
+    }
+
+    /// Counts the event at hand, and gives the lane back.
+    #[inline]
+    pub(crate) fn count(&self, domain: &mut Domain, kind: Kind) {
+        if kind(&mut domain.work.counters).count() {
+            self.measure(domain);
+        } else {
+            self.give_back();
+        }
+    }
+
+    /// Takes the time of an event, for those before it too.
+    #[cold]
+    fn measure(&self, domain: &mut Domain) {
+        domain.measure();
+        self.give_back();
+    }
+
+    /// Gives the lane back without anything having been done.
+    #[cold]
+    fn refuse(&self) {
+        self.give_back();
+    }
+
     /// Lets others take the lane. Whoever calls this has taken it, and is done with it.
     pub(crate) fn give_back(&self) {
-        self.taken.store(false, Ordering::Release);
+        self.taken.store(0, Ordering::Release);
     }
 }
 
@@ -59,25 +152,77 @@ impl Lane {
 pub(crate) struct Domain {
     pub(crate) work: Work,
     pub(crate) sink: LaneSink,
-    /// When the event at hand began.
-    pub(crate) now: Reading,
+    pub(crate) clock: Clock,
+    /// When the event at hand began, in nanoseconds of the second.
+    pub(crate) began: u32,
+    /// What to add to the id that is next in the trace for that of the last block outside of it.
+    pub(crate) id_offset: u64,
 }
+
+/// Fills packets in the tail.
+type LaneEncoder = Encoder<&'static mut PacketMemory>;
 
 /// What changes with every event.
 #[derive(Debug)]
 pub(crate) struct Work {
-    pub(crate) encoder: Encoder<&'static mut PacketMemory>,
-    /// Ids that were taken for this domain and not used yet.
-    pub(crate) ids: Range<u64>,
+    pub(crate) encoder: LaneEncoder,
+    pub(crate) ids: Ids,
     pub(crate) counters: Counters,
+}
+
+/// Ids that were taken for a domain, as they are in the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    /// The next one. Blocks that were taken fast are not counted yet.
+    start: u64,
+    end: u64,
+    /// Where those end that follow the last one in the packet, so that blocks may be taken fast.
+    fast_end: u64,
+}
+
+impl Ids {
+    /// Catches up with blocks that were taken fast.
+    pub(crate) fn catch_up(&mut self, encoder: &LaneEncoder) {
+        if self.fast_end != 0 {
+            self.start = encoder.next_id();
+        }
+    }
+
+    /// The next one; if none is left, `more` gives some.
+    pub(crate) fn next(&mut self, more: impl FnOnce() -> Range<u64>) -> u64 {
+        if self.start == self.end {
+            Range {
+                start: self.start,
+                end: self.end,
+            } = more();
+        }
+        self.start
+    }
+
+    /// The next one was used.
+    pub(crate) fn advance(&mut self) {
+        self.start += 1;
+    }
+
+    /// Gives none out any more.
+    pub(crate) fn end(&mut self) {
+        self.end = self.start;
+    }
+
+    /// Lets blocks be taken fast, if that is possible.
+    pub(crate) fn set_fast(&mut self, encoder: &LaneEncoder) {
+        // When a domain tells of another's block, packets begin with other ids.
+        let follows = self.start == encoder.next_id();
+        self.fast_end = if follows { self.end } else { 0 };
+    }
 }
 
 /// Events that a domain had.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) blocks: u64,
-    pub(crate) promotions: u64,
-    pub(crate) collections: u64,
+    pub(crate) blocks: Counter,
+    pub(crate) promotions: Counter,
+    pub(crate) collections: Counter,
     /// The time that they took.
     nanos: u64,
     /// Blocks that are not collected, as far as they were asked for.
@@ -87,42 +232,74 @@ pub(crate) struct Counters {
 impl Counters {
     /// Blocks minus collections since this was asked for last.
     pub(crate) fn more_outstanding(&mut self) -> i64 {
-        let outstanding = self.blocks.wrapping_sub(self.collections).cast_signed();
+        let (blocks, collections) = (self.blocks.total(), self.collections.total());
+        let outstanding = blocks.wrapping_sub(collections).cast_signed();
         outstanding - std::mem::replace(&mut self.outstanding, outstanding)
     }
 }
 
 /// One of the counters.
-pub(crate) type Kind = fn(&mut Counters) -> &mut u64;
+pub(crate) type Kind = fn(&mut Counters) -> &mut Counter;
 
-impl Domain {
-    /// Counts the event at hand. The time of some is taken, for all.
-    #[inline]
-    pub(crate) fn count(&mut self, kind: Kind) {
-        let count = kind(&mut self.work.counters);
-        *count += 1;
-        if count.is_multiple_of(MEASURED) {
-            self.measure();
+/// Counts events, down to the next one that is measured: that takes two instructions.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    left: u64,
+    /// The total when none is left.
+    then: u64,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self {
+            left: MEASURED,
+            then: MEASURED,
         }
     }
+}
 
-    #[cold]
+impl Counter {
+    /// Counts an event. Returns whether it is one to be measured.
+    #[inline]
+    pub(crate) fn count(&mut self) -> bool {
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.left = MEASURED;
+        self.then += MEASURED;
+        true
+    }
+
+    fn total(&self) -> u64 {
+        self.then - self.left
+    }
+}
+
+impl Domain {
+    /// An event begins. Returns its time.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Reading) -> u64 {
+        self.began = now.nanos();
+        self.clock.time(now)
+    }
+
     fn measure(&mut self) {
-        let took = Reading::now().nanos().saturating_sub(self.now.nanos());
-        self.work.counters.nanos += took.min(LONGEST) * MEASURED;
+        let second = 1_000_000_000;
+        let took = (Reading::now().nanos() + second - self.began) % second;
+        self.work.counters.nanos += u64::from(took.min(LONGEST)) * MEASURED;
         self.publish();
     }
 
     /// Brings the counters in the tail up to date.
     pub(crate) fn publish(&mut self) {
         let counters = &self.work.counters;
+        let blocks = counters.blocks.total();
+        let marks = counters.promotions.total() + counters.collections.total();
         for (word, value) in [
-            (
-                LaneWord::Events,
-                counters.blocks + counters.promotions + counters.collections,
-            ),
+            (LaneWord::Events, blocks + marks),
             (LaneWord::Nanos, counters.nanos),
-            (LaneWord::Blocks, counters.blocks),
+            (LaneWord::Blocks, blocks),
             (LaneWord::Shortened, self.work.encoder.shortened_stacks()),
         ] {
             self.sink.page.set(word as usize, value);

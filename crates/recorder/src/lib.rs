@@ -28,5 +28,7 @@ mod recorder;
 pub mod settings;
 pub mod tail;
 
+pub use clock::Reading;
 pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};
+pub use lane::Lane;
 pub use recorder::{Options, Recorder, contained};

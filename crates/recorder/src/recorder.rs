@@ -15,7 +15,7 @@ use heapline_trace::{
 
 use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
-use crate::lane::{Counters, Domain, Kind, Lane, LaneSink, Work};
+use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, Work};
 use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, PAGE, Page, SLOT, State, Word};
 
@@ -24,6 +24,10 @@ const MAX_LANES: usize = 4096;
 
 /// Ids that a domain takes at once.
 const IDS: u64 = 10_000;
+
+/// Ids between two recorders of a process: so many that none of the first one's blocks is taken for
+/// a young one of the second.
+const GAP: u64 = 1 << 16;
 
 /// The most that the end of a block takes in a trace: its promotion and its collection.
 const MAX_FATE: u64 = 2 * 9;
@@ -137,8 +141,6 @@ impl Recorder {
     ///
     /// Like the others that take events, only by a mistake in the recorder, or by `resolve`. That
     /// ends the recording. Whoever is called by foreign code has to [catch](contained) it.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
-    #[inline(always)]
     pub fn alloc(
         &self,
         domain: usize,
@@ -146,47 +148,48 @@ impl Recorder {
         stack: &[TaggedCode],
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> Option<u64> {
-        if !self.open.load(Ordering::Relaxed) {
+        if !self.open.load(Ordering::Relaxed) && !self.is_half_done(domain) {
             return None;
         }
-        self.with_lane(
-            domain,
-            |counters| &mut counters.blocks,
-            |work, time, sink| {
-                if work.ids.is_empty() {
-                    let first = self.next_id.fetch_add(IDS, Ordering::Relaxed);
-                    work.ids = first..first + IDS;
-                }
-                let id = work.ids.start;
-                let trace_id = id - self.first_id;
-                work.encoder
-                    .alloc(time, trace_id, block, stack, resolve, sink)?;
-                work.ids.start += 1;
-                Ok(id)
-            },
-        )
+        let kind: Kind = |counters| &mut counters.blocks;
+        self.with_lane(domain, kind, |work, time, sink| {
+            let id = work.ids.next(|| {
+                let first = self.next_id.fetch_add(IDS, Ordering::Relaxed) - self.first_id;
+                first..first + IDS
+            });
+            work.encoder.alloc(time, id, block, stack, resolve, sink)?;
+            work.ids.advance();
+            Ok(id + self.first_id)
+        })
+    }
+
+    /// Whether a block of a domain must be taken even if no others are: it was
+    /// [tried](Lane::try_alloc), and part of it is in the trace.
+    #[cold]
+    fn is_half_done(&self, domain: usize) -> bool {
+        self.lane(domain).is_some_and(Lane::is_half_done)
     }
 
     /// Takes note that a block was promoted to the major heap.
-    #[inline]
     pub fn promote(&self, domain: usize, id: u64) {
-        self.mark(
-            domain,
-            id,
-            |counters| &mut counters.promotions,
-            |work, time, id, sink| work.encoder.promote(time, id, sink),
-        );
+        let kind: Kind = |counters| &mut counters.promotions;
+        self.mark(domain, id, kind, |work, time, id, sink| {
+            work.encoder.promote(time, id, sink)
+        });
     }
 
     /// Takes note that a block is dead.
-    #[inline]
     pub fn collect(&self, domain: usize, id: u64) {
-        self.mark(
-            domain,
-            id,
-            |counters| &mut counters.collections,
-            |work, time, id, sink| work.encoder.collect(time, id, sink),
-        );
+        let kind: Kind = |counters| &mut counters.collections;
+        self.mark(domain, id, kind, |work, time, id, sink| {
+            work.encoder.collect(time, id, sink)
+        });
+    }
+
+    /// The lane of a domain, if it has had an event.
+    #[must_use]
+    pub fn lane(&self, domain: usize) -> Option<&'static Lane> {
+        load(self.lanes.get(domain)?)
     }
 
     /// What the runtime said about its parameters.
@@ -199,7 +202,7 @@ impl Recorder {
     /// in the same process starts, so that it knows its own blocks.
     #[must_use]
     pub fn next_id(&self) -> u64 {
-        self.next_id.load(Ordering::Relaxed)
+        self.next_id.load(Ordering::Relaxed) + GAP
     }
 
     /// Ends the recording. Waits for those domains that are in the middle of an event.
@@ -232,6 +235,15 @@ impl Recorder {
     pub fn abandon(&self) {
         self.recording.store(false, Ordering::Relaxed);
         self.open.store(false, Ordering::Relaxed);
+        for lane in self.lanes.iter().filter_map(load) {
+            // It is never given back.
+            let _ = lane.take();
+        }
+    }
+
+    /// Ends the recording because of a mistake in it.
+    pub fn fail(&self) {
+        self.end_early(Ending::Bug, None, None);
     }
 
     /// Whether events are still taken.
@@ -260,7 +272,6 @@ impl Recorder {
         status.set(Word::Domains as usize, domains + 1);
     }
 
-    #[inline]
     fn mark(
         &self,
         domain: usize,
@@ -280,8 +291,6 @@ impl Recorder {
     }
 
     /// Takes an event of a domain.
-    #[expect(clippy::inline_always, reason = "all that is taken is at hand")]
-    #[inline(always)]
     fn with_lane<R>(
         &self,
         domain: usize,
@@ -293,33 +302,33 @@ impl Recorder {
             None => self.new_lane(domain)?,
         };
         let domain = lane.take()?;
-        domain.now.renew();
-        let time = self.clock.time(domain.now);
+        let time = domain.begin(Reading::now());
         let result = self.work(domain, |work, sink| encode(work, time, sink));
         if result.is_some() {
-            domain.count(kind);
+            lane.count(domain, kind);
+        } else {
+            lane.give_back();
         }
-        lane.give_back();
         result
     }
 
     /// Does something for a domain. What goes wrong ends the recording.
-    #[expect(clippy::inline_always, reason = "so is what is done")]
-    #[inline(always)]
     fn work<R>(
         &self,
         domain: &mut Domain,
         f: impl FnOnce(&mut Work, &mut LaneSink) -> io::Result<R>,
     ) -> Option<R> {
         let bug = Bug(self);
+        domain.work.ids.catch_up(&domain.work.encoder);
         let result = f(&mut domain.work, &mut domain.sink);
         std::mem::forget(bug);
         match result {
             Ok(result) => {
                 if domain.sink.wrote {
                     domain.sink.wrote = false;
-                    self.check_size(&mut domain.work.counters);
+                    self.check_size(&mut domain.work);
                 }
+                domain.work.ids.set_fast(&domain.work.encoder);
                 Some(result)
             }
             Err(error) => {
@@ -333,8 +342,8 @@ impl Recorder {
     /// Takes no new blocks any more once the rest of the room is needed for what becomes of those
     /// that are in the trace: so all that is in it is complete, lifetimes included.
     #[cold]
-    fn check_size(&self, counters: &mut Counters) {
-        let more = counters.more_outstanding();
+    fn check_size(&self, work: &mut Work) {
+        let more = work.counters.more_outstanding();
         let outstanding = self.outstanding.fetch_add(more, Ordering::Relaxed) + more;
         let Some(max_size) = self.max_size else {
             return;
@@ -348,6 +357,9 @@ impl Recorder {
         }
         if self.file.len() > max_size {
             self.recording.store(false, Ordering::Relaxed);
+        }
+        if !self.open.load(Ordering::Relaxed) {
+            work.ids.end();
         }
     }
 
@@ -409,7 +421,7 @@ impl Recorder {
         Ok(Box::into_raw(Box::new(Lane::new(Domain {
             work: Work {
                 encoder,
-                ids: 0..0,
+                ids: Ids::default(),
                 counters: Counters::default(),
             },
             sink: LaneSink {
@@ -419,7 +431,9 @@ impl Recorder {
                 failed_at: None,
                 wrote: false,
             },
-            now: Reading::NONE,
+            clock: self.clock,
+            began: 0,
+            id_offset: self.first_id.wrapping_sub(1),
         }))))
     }
 
@@ -440,7 +454,7 @@ struct Bug<'a>(&'a Recorder);
 
 impl Drop for Bug<'_> {
     fn drop(&mut self) {
-        self.0.end_early(Ending::Bug, None, None);
+        self.0.fail();
     }
 }
 

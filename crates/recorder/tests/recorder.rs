@@ -7,7 +7,7 @@ use std::sync::Barrier;
 
 use heapline_recorder::tail::{self, Ending, State};
 use heapline_recorder::{
-    Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode, contained,
+    Block, Frame, FrameSink, Options, Reading, Recorder, Source, TaggedCode, contained,
 };
 use heapline_testkit::OwnedEvent;
 use heapline_trace::{Event, Reader};
@@ -50,9 +50,29 @@ fn name(code: u64, frames: &mut FrameSink<'_>) {
 
 /// Records a block whose stack depends on `n`, and returns its id.
 fn alloc(recorder: &Recorder, domain: usize, n: u64) -> u64 {
+    try_alloc(recorder, domain, n).expect("it is recorded")
+}
+
+/// The same if it is recorded, as the agent does it: fast if possible.
+fn try_alloc(recorder: &Recorder, domain: usize, n: u64) -> Option<u64> {
     let stack = [n % 97, n % 13, n % 5].map(TaggedCode::new);
-    let id = recorder.alloc(domain, BLOCK, &stack, name);
-    id.expect("it is recorded")
+    let lane = recorder.lane(domain);
+    lane.and_then(|lane| lane.try_alloc(Reading::now(), BLOCK, &stack))
+        .or_else(|| recorder.alloc(domain, BLOCK, &stack, name))
+}
+
+fn promote(recorder: &Recorder, domain: usize, id: u64) {
+    let lane = recorder.lane(domain);
+    if !lane.is_some_and(|lane| lane.try_promote(Reading::now(), id)) {
+        recorder.promote(domain, id);
+    }
+}
+
+fn collect(recorder: &Recorder, domain: usize, id: u64) {
+    let lane = recorder.lane(domain);
+    if !lane.is_some_and(|lane| lane.try_collect(Reading::now(), id)) {
+        recorder.collect(domain, id);
+    }
 }
 
 /// What a trace holds: blocks by domain, promotions, collections.
@@ -99,10 +119,10 @@ fn what_is_recorded_is_read_back() {
         let id = alloc(recorder, 0, n);
         assert_eq!(id, n);
         if n % 3 == 0 {
-            recorder.promote(0, id);
+            promote(recorder, 0, id);
         }
         if n % 2 == 0 {
-            recorder.collect(0, id);
+            collect(recorder, 0, id);
         }
     }
     recorder.stop();
@@ -126,7 +146,7 @@ fn nothing_is_lost_when_the_program_ends_without_a_word() {
         let recorder = Recorder::start(&options(&trace)).unwrap();
         for n in 0..count {
             let id = alloc(recorder, 0, n);
-            recorder.collect(0, id);
+            collect(recorder, 0, id);
         }
         // As if it had been killed: nobody stops the recorder.
         let before = std::fs::read(&trace).unwrap();
@@ -220,10 +240,10 @@ fn a_domain_may_tell_the_fate_of_anothers_block() {
     let recorder = Recorder::start(&options(&trace)).unwrap();
     let first = alloc(recorder, 1, 1);
     let second = alloc(recorder, 2, 2);
-    recorder.promote(1, second);
-    recorder.collect(1, second);
-    recorder.promote(0, first);
-    recorder.collect(0, first);
+    promote(recorder, 1, second);
+    collect(recorder, 1, second);
+    promote(recorder, 0, first);
+    collect(recorder, 0, first);
     recorder.stop();
     tail::finish(&trace).unwrap();
     let content = read(&trace);
@@ -237,8 +257,8 @@ fn a_recording_that_is_stopped_ignores_what_comes_later() {
     let recorder = Recorder::start(&options(&trace)).unwrap();
     let id = alloc(recorder, 0, 1);
     recorder.stop();
-    recorder.promote(0, id);
-    recorder.collect(0, id);
+    promote(recorder, 0, id);
+    collect(recorder, 0, id);
     assert!(
         recorder
             .alloc(0, BLOCK, &[TaggedCode::new(1)], name)
@@ -309,13 +329,45 @@ fn a_recorder_in_a_forked_process_knows_its_own_blocks() {
     .unwrap();
     let new = alloc(child, 0, 2);
     assert!(new > old);
-    child.collect(0, old);
-    child.collect(0, new);
+    collect(child, 0, old);
+    collect(child, 0, new);
     child.stop();
     tail::finish(&trace).unwrap();
     let content = read(&trace);
     assert_eq!(content.blocks, [(0, 0)]);
     assert_eq!(content.collected, [0]);
+}
+
+#[test]
+fn a_block_that_is_half_written_is_completed_though_no_more_are_taken() {
+    let (_folder, trace) = place();
+    let recorder = Recorder::start(&Options {
+        max_size: Some(1 << 20),
+        ..options(&trace)
+    })
+    .unwrap();
+    alloc(recorder, 0, 0);
+    alloc(recorder, 0, 0);
+    let new = [TaggedCode::new(500), TaggedCode::new(501)];
+    let lane = recorder.lane(0).unwrap();
+    assert!(lane.try_alloc(Reading::now(), BLOCK, &new).is_none());
+    // Another domain uses up the room.
+    while try_alloc(recorder, 1, 0).is_some() {}
+    let id = recorder.alloc(0, BLOCK, &new, name).expect("it is taken");
+    assert!(recorder.alloc(0, BLOCK, &new, name).is_none());
+    collect(recorder, 0, id);
+    recorder.stop();
+    tail::finish(&trace).unwrap();
+    let content = read(&trace);
+    assert_eq!(
+        content
+            .sites
+            .iter()
+            .filter(|site| *site == "Test.f500")
+            .count(),
+        1
+    );
+    assert_eq!(content.collected, [id]);
 }
 
 #[test]

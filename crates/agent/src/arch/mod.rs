@@ -5,8 +5,8 @@
 mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{
-    JUMP, Jump, alloc_major, alloc_minor, before_own_sampler, before_spawn, before_start,
-    dealloc_major, dealloc_minor, jump_to, promote,
+    ALLOC_MAJOR, ALLOC_MINOR, DEALLOC, JUMP, Jump, PROMOTE, before_own_sampler, before_spawn,
+    before_start, jump_to,
 };
 
 #[cfg(not(target_arch = "x86_64"))]

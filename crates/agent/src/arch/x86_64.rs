@@ -3,8 +3,10 @@
 use std::arch::naked_asm;
 
 use crate::callbacks;
+use crate::callbacks::{OneOfMany, TheOne};
 use crate::preload;
 use crate::runtime::{C_CALL, Value};
+use crate::tracker::Closure;
 
 /// Bytes of a jump to anywhere.
 pub(crate) const JUMP: usize = 14;
@@ -20,37 +22,48 @@ pub(crate) fn jump_to(target: usize) -> Jump {
     code
 }
 
-/// Code for a closure of one argument, which calls a function with that and perhaps another one.
+/// Code for closures of one argument, which call a function with that.
 ///
 /// OCaml passes the argument in `%rax`, keeps the domain's state in `%r14` and the allocation pointer
-/// in `%r15`, and expects nothing else to survive. `caml_c_call` takes a C function in `%rax`,
-/// and puts OCaml's registers where the runtime looks for them; in OCaml 5 it also goes
-/// from the fiber's stack, which is small, to the system's. On entry the stack is 8 bytes off
-/// its alignment, because of the return address.
+/// in `%r15`, and expects nothing else to survive. On entry the stack is 8 bytes off its alignment,
+/// because of the return address, as C has it.
+///
+/// So in OCaml 4 a C function that has nothing to do with the heap is called like any other. In
+/// OCaml 5 code runs on the stack of a fiber, which is small: `caml_c_call` takes a C function in
+/// `%rax` and calls it on the system's.
 macro_rules! closure {
-    ($name:ident, $function:path $(, $second:literal)?) => {
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name(_: Value) -> Value {
-            naked_asm!(
-                "sub rsp, 8",
-                "mov rdi, rax",
-                $(concat!("mov esi, ", $second),)?
-                "lea rax, [rip + {function}]",
-                "call [rip + {c_call}]",
-                "add rsp, 8",
-                "ret",
-                function = sym $function,
-                c_call = sym C_CALL,
-            )
-        }
+    ($name:ident, $function:ident) => {
+        pub(crate) const $name: Closure = {
+            #[unsafe(naked)]
+            unsafe extern "C" fn direct(_: Value) -> Value {
+                naked_asm!(
+                    "mov rdi, rax",
+                    "jmp {function}",
+                    function = sym callbacks::$function::<TheOne>,
+                )
+            }
+            #[unsafe(naked)]
+            unsafe extern "C" fn switching(_: Value) -> Value {
+                naked_asm!(
+                    "sub rsp, 8",
+                    "mov rdi, rax",
+                    "lea rax, [rip + {function}]",
+                    "call [rip + {c_call}]",
+                    "add rsp, 8",
+                    "ret",
+                    function = sym callbacks::$function::<OneOfMany>,
+                    c_call = sym C_CALL,
+                )
+            }
+            Closure { direct, switching }
+        };
     };
 }
 
-closure!(alloc_minor, callbacks::alloc, 0);
-closure!(alloc_major, callbacks::alloc, 1);
-closure!(promote, callbacks::promote);
-closure!(dealloc_minor, callbacks::dealloc);
-closure!(dealloc_major, callbacks::dealloc);
+closure!(ALLOC_MINOR, alloc_minor);
+closure!(ALLOC_MAJOR, alloc_major);
+closure!(PROMOTE, promote);
+closure!(DEALLOC, dealloc);
 
 /// A hook that a function of the runtime was overwritten with a jump to: calls ours, which
 /// restores the function and returns its address, and goes there with all that was
