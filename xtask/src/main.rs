@@ -30,6 +30,8 @@ Usage: cargo xtask COMMAND
   fuzz [S]  run each fuzz target for S seconds (60 if not given)
   bench [TRACE]
             speed of reading, writing and dumping, and instruction counts
+  bench recording
+            only what recording costs OCaml programs
   bench sampler
             what the sampler costs Rust programs, against other profilers
   ocaml     set up the OCaml compilers and programs that tests of recording need, and
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
             Err(_) => Err(format!("{seconds} is no number of seconds")),
         },
         ["bench"] => bench::run(None),
+        ["bench", "recording"] => bench::recording(),
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),

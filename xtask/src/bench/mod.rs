@@ -9,24 +9,18 @@ use crate::command::{Outcome, cargo, exists, program, root};
 /// The large reference trace, on machines that have the reference traces.
 const LARGE: &str = "../shared/traces/own/ocamlopt-large/trace.ctf.zst";
 
+/// Only what recording costs OCaml programs.
+pub(crate) fn recording() -> Outcome {
+    recording::measure(&build()?)
+}
+
 /// Only what the sampler costs Rust programs.
 pub(crate) fn sampler() -> Outcome {
     sampling::count()
 }
 
 pub(crate) fn run(trace: Option<&str>) -> Outcome {
-    cargo(&[
-        "build",
-        "--locked",
-        "--release",
-        "--package",
-        "heapline-bench",
-    ])
-    .run()?;
-    let bench = root()
-        .join("target/release/heapline-bench")
-        .display()
-        .to_string();
+    let bench = build()?;
     let large = root().join(LARGE);
     let large = large.exists().then(|| large.display().to_string());
     let trace = trace.or(large.as_deref());
@@ -38,7 +32,7 @@ pub(crate) fn run(trace: Option<&str>) -> Outcome {
     if exists("valgrind") {
         count(&bench)?;
         if exists("ocamlopt") {
-            recording::count(&bench)?;
+            recording::measure(&bench)?;
         }
         sampling::count()
     } else {
@@ -47,6 +41,14 @@ pub(crate) fn run(trace: Option<&str>) -> Outcome {
         );
         Ok(())
     }
+}
+
+/// Builds the program that measures; returns where it is.
+fn build() -> Outcome<String> {
+    let package = ["--release", "--package", "heapline-bench"];
+    cargo(&[&["build", "--locked"], &package[..]].concat()).run()?;
+    let bench = root().join("target/release/heapline-bench");
+    Ok(bench.display().to_string())
 }
 
 /// Instructions per event, of a generated trace.

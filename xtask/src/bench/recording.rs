@@ -1,98 +1,140 @@
 //! What recording costs, in instructions: the runtime's part and ours.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::collected;
-use crate::command::{Outcome, cargo, program, root};
+use crate::command::{Outcome, Run, cargo, program, root};
 
-/// Instructions and blocks, of one run.
-struct Cost {
-    instructions: f64,
-    blocks: f64,
-    bytes: f64,
-}
+/// Copies of a program that are compiled at once, to give the compiler something to do.
+const COPIES: usize = 10;
 
-pub(super) fn count(bench: &str) -> Outcome {
-    let agent = [
-        "build",
-        "--locked",
-        "--package",
-        "heapline-agent",
-        "--profile",
-        "agent",
-    ];
-    cargo(&agent).run()?;
+/// The agent's functions that OCaml 4 calls: what they do, and what is done for them, is our part.
+const OURS: &str = "--toggle-collect=heapline_agent::arch::*::direct";
+
+pub(super) fn measure(bench: &str) -> Outcome {
     let folder = root().join("target/bench-recording");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let source = folder.join("map.ml").display().to_string();
-    fs::copy(root().join("xtask/ocaml/map.ml"), &source)
-        .map_err(|error| format!("{source}: {error}"))?;
-    let binary = folder.join("map.exe").display().to_string();
-    program("ocamlopt", &["-g", &source, "-o", &binary]).run()?;
-
-    let alone = run(&[&binary], None, bench)?.instructions;
+    // With symbols, so that our part is seen.
+    let target = folder.display().to_string();
+    let agent = ["build", "--locked", "--package", "heapline-agent"];
+    let how = [
+        "--profile",
+        "agent",
+        "--config",
+        "profile.agent.strip=false",
+    ];
+    cargo(&[&agent[..], &how, &["--target-dir", &target]].concat()).run()?;
+    let recording = Recording {
+        bench: bench.to_owned(),
+        agent: folder.join("agent/libheapline_agent.so"),
+        folder,
+    };
+    recording.count_map()?;
+    recording.count_compiler()?;
     println!(
-        "\nRecording, instructions: the program alone {:.0} million",
-        alone / 1e6
+        "\nWhat is the sampler's is a difference, which is not exact at low rates: collections come \
+         at other times."
     );
-    println!(
-        "{:>8} {:>10} {:>16} {:>16} {:>14} {:>12}",
-        "rate", "blocks", "sampler/block", "recorder/block", "of the program", "bytes/block"
-    );
-    for rate in ["1e-4", "1e-3", "1e-2"] {
-        let sampler = run(&[&binary, rate], None, bench)?;
-        let trace = folder.join("map.ctf");
-        let all = run(&[&binary], Some((rate, &trace)), bench)?;
-        let sampler = sampler.instructions - alone;
-        let ours = all.instructions - alone - sampler;
-        println!(
-            "{rate:>8} {:>10} {:>16.0} {:>16.0} {:>13.2}% {:>12.1}",
-            all.blocks,
-            sampler / all.blocks,
-            ours / all.blocks,
-            100.0 * ours / alone,
-            all.bytes / all.blocks
-        );
-    }
     Ok(())
 }
 
-/// Counts a run; with a rate and a trace it is recorded.
-fn run(command: &[&str], recorded: Option<(&str, &Path)>, bench: &str) -> Outcome<Cost> {
+/// What is needed to record a program.
+struct Recording {
+    bench: String,
+    agent: PathBuf,
+    folder: PathBuf,
+}
+
+impl Recording {
+    /// A program that does little but allocate.
+    fn count_map(&self) -> Outcome {
+        let source = self.folder.join("map.ml").display().to_string();
+        fs::copy(root().join("xtask/ocaml/map.ml"), &source)
+            .map_err(|error| format!("{source}: {error}"))?;
+        let binary = self.folder.join("map.exe").display().to_string();
+        program("ocamlopt", &["-g", &source, "-o", &binary]).run()?;
+        self.count("a Map of 20,000 strings, built 20 times", &[&binary])
+    }
+
+    /// Instructions for a block, the runtime's and ours.
+    fn count(&self, name: &str, command: &[&str]) -> Outcome {
+        let trace = self.folder.join("trace.ctf");
+        let alone = instructions(callgrind(&[], command))?;
+        println!(
+            "\nRecording {name}: {:.0} million instructions alone",
+            alone / 1e6
+        );
+        println!(
+            "{:>8} {:>10} {:>16} {:>16} {:>10} {:>10} {:>12}",
+            "rate", "blocks", "sampler/block", "recorder/block", "all", "ours", "bytes/block"
+        );
+        for rate in ["1e-4", "1e-3", "1e-2"] {
+            let all = instructions(self.recorded(callgrind(&[], command), rate, &trace))?;
+            let ours = instructions(self.recorded(callgrind(&[OURS], command), rate, &trace))?;
+            let (blocks, bytes) = self.size(&trace)?;
+            println!(
+                "{rate:>8} {blocks:>10} {:>16.0} {:>16.0} {:>+9.2}% {:>+9.2}% {:>12.1}",
+                (all - alone - ours) / blocks,
+                ours / blocks,
+                100.0 * (all - alone) / alone,
+                100.0 * ours / alone,
+                bytes / blocks
+            );
+        }
+        Ok(())
+    }
+
+    /// The same of the compiler, which has deep stacks and much code.
+    fn count_compiler(&self) -> Outcome {
+        let text = root().join("tests/ocaml/debian/large.ml");
+        let text =
+            fs::read_to_string(&text).map_err(|error| format!("{}: {error}", text.display()))?;
+        let copies = (0..COPIES).map(|n| format!("module M{n} = struct\n{text}\nend\n"));
+        let source = self.folder.join("copies.ml").display().to_string();
+        fs::write(&source, copies.collect::<String>())
+            .map_err(|error| format!("{source}: {error}"))?;
+        let compiler = ["ocamlopt.opt", "-c", &source];
+        self.count(
+            &format!("ocamlopt.opt, {COPIES} copies of a program"),
+            &compiler,
+        )
+    }
+
+    /// The same program, recorded.
+    fn recorded(&self, run: Run, rate: &str, trace: &Path) -> Run {
+        run.env("LD_PRELOAD", &self.agent.display().to_string())
+            .env("MEMTRACE", &trace.display().to_string())
+            .env("MEMTRACE_RATE", rate)
+    }
+
+    /// How many blocks a trace has, and how many bytes.
+    fn size(&self, trace: &Path) -> Outcome<(f64, f64)> {
+        let shown = trace.display().to_string();
+        let counted = program(&self.bench, &["--blocks", &shown]).output()?;
+        let blocks = counted
+            .trim()
+            .parse()
+            .map_err(|_| format!("no number: {counted}"))?;
+        let bytes = fs::metadata(trace)
+            .map_err(|error| format!("{shown}: {error}"))?
+            .len() as f64;
+        Ok((blocks, bytes))
+    }
+}
+
+/// A program, counted by callgrind.
+fn callgrind(options: &[&str], command: &[&str]) -> Run {
     // The agent changes code, which callgrind must notice.
-    let mut arguments = vec![
+    let always = [
         "--tool=callgrind",
         "--callgrind-out-file=/dev/null",
         "--smc-check=all",
     ];
-    arguments.extend(command);
-    let mut valgrind = program("valgrind", &arguments);
-    if let Some((rate, trace)) = recorded {
-        let agent = root().join("target/agent/libheapline_agent.so");
-        valgrind = valgrind
-            .env("LD_PRELOAD", &agent.display().to_string())
-            .env("MEMTRACE", &trace.display().to_string())
-            .env("MEMTRACE_RATE", rate);
-    }
-    let output = valgrind.output()?;
-    let instructions =
-        collected(&output).ok_or_else(|| format!("valgrind counted nothing:\n{output}"))?;
-    let (mut blocks, mut bytes) = (0.0, 0.0);
-    if let Some((_, trace)) = recorded {
-        let shown = trace.display().to_string();
-        let counted = program(bench, &["--blocks", &shown]).output()?;
-        blocks = counted
-            .trim()
-            .parse()
-            .map_err(|_| format!("no number: {counted}"))?;
-        bytes = fs::metadata(trace)
-            .map_err(|error| format!("{shown}: {error}"))?
-            .len() as f64;
-    }
-    Ok(Cost {
-        instructions,
-        blocks,
-        bytes,
-    })
+    program("valgrind", &[&always, options, command].concat())
+}
+
+fn instructions(run: Run) -> Outcome<f64> {
+    let output = run.output()?;
+    collected(&output).ok_or_else(|| format!("valgrind counted nothing:\n{output}"))
 }
