@@ -44,10 +44,11 @@ pub(crate) fn begin(session: Session) {
 
 /// From now on, callbacks are ignored.
 pub(crate) fn end() {
-    SESSION.store(std::ptr::null_mut(), Ordering::Release);
-    for domain in &DOMAINS {
-        domain.lane.store(std::ptr::null_mut(), Ordering::Release);
+    if let Some(session) = session() {
+        // Domains may keep their lanes: nobody can take them any more.
+        session.recorder.abandon();
     }
+    SESSION.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 /// What the sampler says about a block: a record of four fields.

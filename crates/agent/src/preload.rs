@@ -271,7 +271,6 @@ extern "C" fn in_child() {
         let (Some(session), Some(settings)) = (callbacks::session(), SETTINGS.get()) else {
             return;
         };
-        session.recorder.abandon();
         callbacks::end();
         if settings.follow_fork
             && let Some(recorder) = record(
