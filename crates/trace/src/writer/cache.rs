@@ -139,7 +139,8 @@ impl StackCache {
             buckets[next_at(last)] = bucket;
             last = bucket;
             let word = code_word(bucket);
-            // Bytes behind a code word are written over by the next.
+            // Mostly none or one is predicted. These cases are written out, so that the number need
+            // not be kept. Bytes behind a code word are written over by the next.
             if let Err(next) = predict(buckets, &mut last, frames) {
                 *place_at(out, end) = (word | u32::from(tag::HIT)).to_le_bytes();
                 end += 2;
