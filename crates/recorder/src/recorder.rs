@@ -26,7 +26,7 @@ const MAX_LANES: usize = 4096;
 const IDS: u64 = 10_000;
 
 /// Ids between two recorders of a process: so many that none of the first one's blocks is taken for
-/// a young one of the second.
+/// one of the second that is young enough to be [marked fast](Encoder::try_collect).
 const GAP: u64 = 1 << 16;
 
 /// The most that the end of a block takes in a trace: its promotion and its collection.

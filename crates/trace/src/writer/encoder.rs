@@ -288,8 +288,8 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         self.mark_any(code::PROMOTE, time, id, sink)
     }
 
-    /// Encodes the promotion of a block if it is like nearly all: of one that is not old, and sure
-    /// to fit into the packet. Otherwise does nothing, and returns false.
+    /// Encodes the promotion of a block if it is like nearly all: of one that was followed by less
+    /// than 65,536 others, and sure to fit into the packet. Otherwise does nothing, and returns false.
     #[inline]
     pub fn try_promote(&mut self, time: u64, id: u64) -> bool {
         self.current.try_mark(code::PROMOTE, time, id)
