@@ -12,12 +12,15 @@ test("a clause is joined so that it binds to the whole query", () => {
 test("an `or` in a name is not one", () => {
   assert.equal(withClause('inside "a or b"', "c"), 'inside "a or b" and c');
   assert.equal(withClause("inside / or /", "c"), "inside / or / and c");
+  assert.equal(withClause('inside "a\\" or b"', "c"), 'inside "a\\" or b" and c');
 });
 
 test("names become patterns that match them", () => {
   assert.equal(patternOf("A.f"), "A.f");
   assert.equal(patternOf("/usr/x"), "?usr/x");
-  assert.equal(quoted('a"b'), '"a?b"');
+  assert.equal(quoted("A.f"), '"A.f"');
+  assert.equal(quoted('a"b'), '"a\\"b"');
+  assert.equal(quoted("Ops.*\\"), '"Ops.\\*\\\\"');
 });
 
 test("a query is taken apart where all of its parts must hold", () => {

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use heapline_profile::{LoadError, LoadOptions, Profile};
 use heapline_trace::{ByteSource, Damage, Flaw, FlawKind, Options, Reader};
 
 use crate::error::warn;
 use crate::progress::Watched;
+use crate::question::quoted_path;
 
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
@@ -28,6 +30,18 @@ impl Input {
     pub(crate) fn open(&self, options: Options) -> anyhow::Result<Reader<ByteSource>> {
         let options = options.strict(self.strict);
         Reader::from_source(self.bytes()?, options).map_err(|error| self.error(error))
+    }
+
+    /// Loads the rest of the trace.
+    pub(crate) fn load(
+        &self,
+        reader: &mut Reader<ByteSource>,
+        options: LoadOptions,
+    ) -> anyhow::Result<Profile> {
+        Profile::load(reader, options).map_err(|error| match error {
+            LoadError::Trace(error) => self.error(error),
+            other => anyhow::Error::new(other).context(self.name()),
+        })
     }
 
     /// Opens the file itself, compressed as it may be.
@@ -89,7 +103,11 @@ impl Input {
         let name = self.name();
         let more = match damage.count {
             1 => String::new(),
-            n => format!(" (and {} more; `heapline info {name}` says more)", n - 1),
+            n => format!(
+                " (and {} more; see: heapline info {})",
+                n - 1,
+                quoted_path(&self.trace)
+            ),
         };
         warn(&format!("{name} is damaged {first}{more}"));
     }

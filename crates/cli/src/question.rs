@@ -1,9 +1,11 @@
 //! What all reports are asked with: the trace, the query, the estimator, and how to look at it.
 
+use std::path::Path;
+
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use heapline_profile::query::{Pattern, TimePoint};
-use heapline_profile::{Estimator, GroupBy, LoadError, LoadOptions, Profile, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, Label, LoadOptions, Profile, Query, Scope, View};
 use heapline_trace::Options;
 
 use crate::input::Input;
@@ -85,10 +87,7 @@ impl Filter {
         let options = LoadOptions {
             keep_recursion: self.keep_recursion,
         };
-        let profile = Profile::load(&mut reader, options).map_err(|error| match error {
-            LoadError::Trace(error) => input.error(error),
-            other => anyhow::Error::new(other).context(input.name()),
-        })?;
+        let profile = input.load(&mut reader, options)?;
         input.warn_of(profile.damage());
         if profile.shortened_stacks() > 0 {
             crate::error::warn(&format!(
@@ -113,8 +112,9 @@ impl Filter {
             text += &quoted(query);
         }
         if let Some(live) = &self.live {
-            text += " --live ";
-            text += &quoted(live);
+            // As a condition: the command may have a `--live` of its own.
+            text += " --where ";
+            text += &quoted(&format!("live at {live}"));
         }
         if self.estimator == EstimatorName::Count {
             text += " --estimator count";
@@ -139,9 +139,9 @@ impl Question {
 
     /// A command on the same trace.
     pub(crate) fn command(&self, name: &str, arguments: &str) -> String {
-        let trace = quoted(&self.input.trace.display().to_string());
         format!(
-            "heapline {name} {trace}{}{arguments}",
+            "heapline {name} {}{}{arguments}",
+            quoted_path(&self.input.trace),
             self.filter.as_typed()
         )
     }
@@ -154,13 +154,20 @@ pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
     }
 }
 
-/// Text as a shell takes it for one word.
+/// Quotes a text so that a shell takes it for one word.
 pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./%+:,=@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
+    // No command line can have NUL; nothing else fails.
+    let text = text.replace('\0', "");
+    shlex::try_quote(&text).map_or_else(|_| text.clone(), Into::into)
+}
+
+/// Quotes a path for a shell. One that begins with `-` is not taken for a flag.
+pub(crate) fn quoted_path(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.len() > 1 && text.starts_with('-') {
+        quoted(&format!("./{text}"))
     } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
+        quoted(&text)
     }
 }
 
@@ -230,6 +237,20 @@ impl By {
             Self::Age => GroupBy::Age,
         }
     }
+
+    /// The condition that selects the blocks of a group; `None` if a query cannot tell.
+    pub(crate) fn condition(self, label: &Label) -> Option<String> {
+        let field = match self {
+            Self::Site | Self::Address | Self::Function => "site",
+            Self::File => "file",
+            Self::Module => "module",
+            Self::Domain | Self::Size | Self::Age => return None,
+        };
+        Some(format!(
+            "{field} = {}",
+            Pattern::literal(&label.name).text()
+        ))
+    }
 }
 
 /// Whether people or programs read the answer.
@@ -254,5 +275,38 @@ impl Json {
         } else {
             crate::output::to_stdout_styled(&draw(report))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{quoted, quoted_path};
+
+    /// The shell that people type into, not our idea of it.
+    #[test]
+    fn a_shell_takes_it_for_one_word() {
+        for text in [
+            "plain.ctf",
+            "",
+            "it's",
+            "M.f'",
+            "\"both\" 'quotes'",
+            "$(touch x) `y` $HOME \\ !! ^a^b ~ {a,b} * ?",
+            "two\nlines",
+            "é ≤ 日本",
+        ] {
+            let script = format!("printf '%s.' {}", quoted(text));
+            let output = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output();
+            let printed = output.map(|output| output.stdout).unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&printed), format!("{text}."));
+        }
+    }
+
+    #[test]
+    fn paths_are_not_flags() {
+        assert_eq!(quoted_path("-x.ctf".as_ref()), "./-x.ctf");
+        assert_eq!(quoted_path("-".as_ref()), "-");
     }
 }

@@ -103,7 +103,7 @@ const TEXT_FIELDS: Record<string, NameKind> = {
 };
 
 function tokens(text: string): Token[] {
-  return [...text.matchAll(/"[^"]*"?|\/[^/]*\/?i?|[()]|[<>=!]+|[^\s()"<>=!]+/g)].map((match) => ({
+  return [...text.matchAll(/"(?:\\.|[^"\\])*"?|\/[^/]*\/?i?|[()]|[<>=!]+|[^\s()"<>=!]+/g)].map((match) => ({
     text: match[0],
     start: match.index,
     end: match.index + match[0].length,

@@ -7,9 +7,9 @@ export function patternOf(name: string): string {
   return name.startsWith("/") ? `?${name.slice(1)}` : name;
 }
 
-/** The same in a query, in quotes. There is no way to write a quote in quotes, but `?` matches it. */
+/** The name itself in a query, in quotes. */
 export function quoted(name: string): string {
-  return `"${name.replaceAll('"', "?")}"`;
+  return `"${name.replaceAll(/["\\*?]/g, "\\$&")}"`;
 }
 
 /** A query that must also fulfil a clause, or no longer must. */
@@ -41,7 +41,7 @@ function hasOr(text: string): boolean {
 /** The words of a query, quoted ones whole, with how many brackets they are in. */
 function topWords(text: string): { word: string; at: number; depth: number }[] {
   let depth = 0;
-  return [...text.matchAll(/"[^"]*"?|\/[^/]*\/?i?|[()]|[^\s()"/]+/g)].map(({ 0: word, index: at }) => {
+  return [...text.matchAll(/"(?:\\.|[^"\\])*"?|\/[^/]*\/?i?|[()]|[^\s()"/]+/g)].map(({ 0: word, index: at }) => {
     if (word === ")") depth -= 1;
     const found = { word, at, depth };
     if (word === "(") depth += 1;

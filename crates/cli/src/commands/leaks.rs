@@ -5,7 +5,7 @@ use heapline_profile::GrowthShape;
 use heapline_profile::reports::{self, LeakOptions, Leaks};
 
 use crate::draw::{Align, BAD, FAINT, Page, Table, WARN, sparkline};
-use crate::question::{By, Json, Look, Question};
+use crate::question::{By, Json, Look, Question, quoted};
 use crate::units::{
     bytes, count, estimated_bytes, estimated_change, label, percent, seconds, share,
 };
@@ -122,14 +122,12 @@ impl Args {
                 bytes(report.steady.bytes.value)
             ));
         }
-        if let Some(first) = report.rows.first() {
+        let first = report.rows.first();
+        if let Some(condition) = first.and_then(|row| self.by.condition(&row.label)) {
             page.next(&[(
                 self.question.command(
                     "tree",
-                    &format!(
-                        " --live end --bottom-up --where 'site = \"{}\"'",
-                        first.label.name
-                    ),
+                    &format!(" --live end --bottom-up --where {}", quoted(&condition)),
                 ),
                 "who calls the first one",
             )]);

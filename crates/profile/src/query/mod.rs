@@ -174,7 +174,43 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever a function is called, there is a query for it.
+        #[test]
+        fn any_name_can_be_asked_for(
+            name in prop_oneof![any::<String>(), r#"[a-z.*?\\"'/ \n]{0,8}"#],
+            other in r#"[a-z.*?\\"'/ ]{0,8}"#,
+        ) {
+            let literal = Pattern::literal(&name);
+            let text = format!("size > 3 and site = {} and size < 9", literal.text());
+            let read = match parser::parse(&text) {
+                Ok(Some(Expr::All(parts))) => match &parts[..] {
+                    [_, Expr::Clause(Clause::Site(_, pattern)), _] => pattern.clone(),
+                    _ => panic!("{text}: {parts:?}"),
+                },
+                other => panic!("{text}: {other:?}"),
+            };
+            prop_assert_eq!(&read, &literal);
+            prop_assert!(read.matches(&name));
+            prop_assert!(other == name || name.contains(char::is_control) || !read.matches(&other));
+        }
+
+        /// A pattern means the same when it is written out and read again.
+        #[test]
+        fn patterns_can_be_written_and_read_again(glob in r#"[a-b.*?\\"'/]{0,8}"#, name in r#"[a-b.*?\\"'/]{0,6}"#) {
+            let pattern = Pattern::glob(&glob);
+            let text = format!("site = {}", pattern.text());
+            let Ok(Some(Expr::Clause(Clause::Site(_, read)))) = parser::parse(&text) else {
+                panic!("{text}");
+            };
+            prop_assert_eq!(read.matches(&name), pattern.matches(&name));
+            prop_assert_eq!(read, pattern);
+        }
+    }
 
     #[test]
     fn errors_in_long_queries_are_shown_too() {

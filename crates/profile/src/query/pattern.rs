@@ -23,22 +23,62 @@ impl Pattern {
         }
     }
 
-    /// All names that look like `glob`: `*` is any text, `?` any character.
+    /// All names that look like `glob`: `*` is any text, `?` any character. `\*`, `\?` and `\\` are
+    /// those characters themselves; any other `\` is a backslash.
     #[must_use]
     pub fn glob(glob: &str) -> Self {
+        let mut pieces = Vec::new();
+        let mut chars = glob.chars().peekable();
+        while let Some(c) = chars.next() {
+            pieces.push(match c {
+                '*' => Piece::AnyText,
+                '?' => Piece::AnyChar,
+                '\\' => Piece::Char(chars.next_if(|&c| is_special(c)).unwrap_or(c)),
+                _ => Piece::Char(c),
+            });
+        }
+        Self::of(&pieces)
+    }
+
+    /// The name itself, whatever characters it has; but each control character is any character,
+    /// so that the [text](Self::text) can be shown and typed.
+    #[must_use]
+    pub fn literal(name: &str) -> Self {
+        let piece = |c: char| match c.is_control() {
+            true => Piece::AnyChar,
+            false => Piece::Char(c),
+        };
+        Self::of(&name.chars().map(piece).collect::<Vec<_>>())
+    }
+
+    fn of(pieces: &[Piece]) -> Self {
         let mut regex = String::from("^(?s:");
-        for c in glob.chars() {
-            match c {
-                '*' => regex.push_str(".*"),
-                '?' => regex.push('.'),
-                _ => regex.push_str(&regex::escape(&c.to_string())),
+        let mut text = String::from("\"");
+        for piece in pieces {
+            match *piece {
+                Piece::AnyText => {
+                    regex.push_str(".*");
+                    text.push('*');
+                }
+                Piece::AnyChar => {
+                    regex.push('.');
+                    text.push('?');
+                }
+                Piece::Char(c) => {
+                    regex.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
+                    if c == '"' || is_special(c) {
+                        text.push('\\');
+                    }
+                    text.push(c);
+                }
             }
         }
         regex.push_str(")$");
+        text.push('"');
         Self {
             // Only very long texts fail to compile; they match nothing.
             regex: Regex::new(&regex).unwrap_or_else(|_| never()),
-            text: format!("\"{glob}\""),
+            text,
         }
     }
 
@@ -49,7 +89,11 @@ impl Pattern {
                 .case_insensitive(ignore_case)
                 .size_limit(1 << 20)
                 .build()?,
-            text: format!("/{pattern}/{}", if ignore_case { "i" } else { "" }),
+            text: format!(
+                "/{}/{}",
+                escape_slashes(pattern),
+                if ignore_case { "i" } else { "" }
+            ),
         })
     }
 
@@ -82,6 +126,33 @@ impl Pattern {
     }
 }
 
+/// A part of a glob.
+#[derive(Clone, Copy)]
+enum Piece {
+    AnyText,
+    AnyChar,
+    Char(char),
+}
+
+/// What a backslash makes an ordinary character of a glob.
+fn is_special(c: char) -> bool {
+    matches!(c, '*' | '?' | '\\')
+}
+
+/// A regular expression as it stands between slashes.
+fn escape_slashes(regex: &str) -> String {
+    let mut text = String::with_capacity(regex.len());
+    let mut escaped = false;
+    for c in regex.chars() {
+        if c == '/' && !escaped {
+            text.push('\\');
+        }
+        escaped = c == '\\' && !escaped;
+        text.push(c);
+    }
+    text
+}
+
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -108,6 +179,25 @@ mod tests {
     }
 
     #[test]
+    fn backslashes_make_characters_ordinary() {
+        let pattern = Pattern::glob(r"Ops.\*\?\\");
+        assert!(pattern.matches(r"Ops.*?\"));
+        assert!(!pattern.matches(r"Ops.xy\"));
+        assert_eq!(pattern.text(), r#""Ops.\*\?\\""#);
+        // Elsewhere they are backslashes.
+        assert!(Pattern::glob(r"src\a.ml").matches(r"src\a.ml"));
+        assert!(Pattern::glob(r"a\").matches(r"a\"));
+    }
+
+    #[test]
+    fn literals_are_only_themselves() {
+        assert!(!Pattern::literal("Ops.*").matches("Ops.add"));
+        assert!(Pattern::literal("Ops.*").matches("Ops.*"));
+        assert_eq!(Pattern::literal("a\"b").text(), r#""a\"b""#);
+        assert_eq!(Pattern::literal("a\x1b[m").text(), r#""a?[m""#);
+    }
+
+    #[test]
     fn expressions_are_found_anywhere() {
         let pattern = Pattern::regex("list", true).unwrap();
         assert!(pattern.matches("Stdlib.List.map"));
@@ -115,5 +205,9 @@ mod tests {
         assert_eq!(Pattern::parse("/list/i").unwrap(), pattern);
         assert_eq!(Pattern::parse("/a/").unwrap().text(), "/a/");
         assert_eq!(Pattern::parse("/a").unwrap(), Pattern::glob("/a"));
+        assert_eq!(
+            Pattern::regex(r"a/b\/c\\/", false).unwrap().text(),
+            r"/a\/b\/c\\\//"
+        );
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Token {
 pub(crate) enum TokenKind {
     /// `live`, `Parser.*`, `10s`, `64KiB`, `@14:30`: anything without spaces or quotes.
     Word(String),
-    /// `"Parser.*"`, without the quotes.
+    /// `"Parser.*"`, without the quotes. `\"` stands for a quote; other escapes are the pattern's.
     Text(String),
     /// `/List/i`, without the slashes; whether upper and lower case are the same.
     Regex(String, bool),
@@ -148,14 +148,27 @@ fn word_len(text: &str) -> usize {
 }
 
 fn quoted(text: &str, quote: char, at: usize) -> Result<(TokenKind, usize), QueryError> {
-    match text[1..].find(quote) {
-        Some(len) => Ok((TokenKind::Text(text[1..=len].to_owned()), len + 2)),
-        None => Err(QueryError::new(
-            at..at + text.len(),
-            "this text has no end",
-            &format!("a closing {quote}"),
-        )),
+    let mut content = String::new();
+    let mut escaped = false;
+    for (i, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => {
+                escaped = false;
+                if c != quote {
+                    content.push('\\');
+                }
+                content.push(c);
+            }
+            '\\' => escaped = true,
+            _ if c == quote => return Ok((TokenKind::Text(content), i + 1)),
+            _ => content.push(c),
+        }
     }
+    Err(QueryError::new(
+        at..at + text.len(),
+        "this text has no end",
+        &format!("a closing {quote} (\\{quote} is part of the text)"),
+    ))
 }
 
 fn regex(text: &str, at: usize) -> Result<(TokenKind, usize), QueryError> {

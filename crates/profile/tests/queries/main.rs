@@ -149,7 +149,7 @@ proptest! {
         expr in any_expr(),
         at in any::<prop::sample::Index>(),
         len in 0..6_usize,
-        put in "[a-z0-9 ()\"'/.,<=>!%@*µ≤]{0,4}",
+        put in "[a-z0-9 ()\"'/.,<=>!%@*µ≤\\\\]{0,4}",
     ) {
         let mut chars: Vec<char> = expr.text().chars().collect();
         let start = at.index(chars.len());

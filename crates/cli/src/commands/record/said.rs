@@ -13,7 +13,7 @@ use super::program::Kind;
 use super::rate::Rate;
 use crate::commands::summary;
 use crate::error::{note, warn};
-use crate::question::quoted;
+use crate::question::quoted_path;
 use crate::units::{bytes, count, estimated_bytes, seconds};
 
 /// A recording that has ended.
@@ -86,11 +86,14 @@ impl Recorded {
         ));
         if with_summary {
             let text = summary::text(&report, &|command, arguments| {
-                format!("heapline {command} {}{arguments}", quoted(&name))
+                format!("heapline {command} {}{arguments}", quoted_path(&self.trace))
             });
             return crate::output::to_stdout_styled(&text);
         }
-        note(&format!("next: heapline summary {}", quoted(&name)));
+        note(&format!(
+            "next: heapline summary {}",
+            quoted_path(&self.trace)
+        ));
         Ok(())
     }
 
