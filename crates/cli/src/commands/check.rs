@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use heapline_profile::Profile;
 use heapline_profile::reports::{self, Budget, Outcome, Verdict};
 use serde::Serialize;
 
@@ -48,6 +49,10 @@ pub(crate) struct Args {
     #[arg(long, default_value = "0%", value_name = "SHARE", value_parser = share, requires = "against")]
     tolerance: f64,
 
+    /// Check budgets also if nothing in the trace has a name that they use, instead of failing
+    #[arg(long)]
+    allow_missing: bool,
+
     /// Fail also if it is too close to call, or if the trace is damaged
     #[arg(long)]
     sure: bool,
@@ -88,7 +93,7 @@ impl Args {
         let filter = Filter::with_estimator(self.estimate.estimator);
         let profile = filter.load(&self.input)?;
         for budget in &budgets {
-            warn_of_unmatched(budget.query(), &profile);
+            self.check_names(budget, &profile)?;
         }
         let mut verdicts: Vec<Verdict> = budgets
             .iter()
@@ -122,6 +127,21 @@ impl Args {
         };
         self.json.print(&report, text)?;
         Ok(ExitCode::from(u8::from(!passed)))
+    }
+
+    /// A budget for a name that nothing has would always be kept.
+    fn check_names(&self, budget: &Budget, profile: &Profile) -> anyhow::Result<()> {
+        if self.allow_missing {
+            warn_of_unmatched(budget.query(), profile);
+            return Ok(());
+        }
+        match budget.query().unmatched(profile).first() {
+            None => Ok(()),
+            Some(name) => anyhow::bail!(
+                "cannot check '{}': the trace has no {name} (--allow-missing checks it all the same)",
+                budget.text()
+            ),
+        }
     }
 
     fn all_budgets(&self) -> anyhow::Result<Vec<Budget>> {

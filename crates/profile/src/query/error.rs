@@ -78,25 +78,11 @@ impl std::error::Error for QueryError {}
 
 /// The word of a list that was most likely meant; the first of those that are equally near.
 pub(super) fn suggestion<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_lowercase();
     known
         .iter()
-        .map(|candidate| (distance(&word.to_lowercase(), candidate), *candidate))
+        .map(|candidate| (strsim::osa_distance(&word, candidate), *candidate))
         .filter(|&(distance, candidate)| distance <= 2 && distance < candidate.len())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be changed, left out or put in; Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

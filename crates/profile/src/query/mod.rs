@@ -106,7 +106,7 @@ impl Query {
     }
 
     /// Names that the query asks for and nothing in the profile has, such as
-    /// `function "Pasrer.*"`: most likely it was not meant so.
+    /// `function "Pasrer.*"; did you mean "Parser.*"?`.
     #[must_use]
     pub fn unmatched(&self, profile: &Profile) -> Vec<String> {
         self.expr

@@ -44,9 +44,12 @@ impl Pattern {
     /// so that the [text](Self::text) can be shown and typed.
     #[must_use]
     pub fn literal(name: &str) -> Self {
-        let piece = |c: char| match c.is_control() {
-            true => Piece::AnyChar,
-            false => Piece::Char(c),
+        let piece = |c: char| {
+            if c.is_control() {
+                Piece::AnyChar
+            } else {
+                Piece::Char(c)
+            }
         };
         Self::of(&name.chars().map(piece).collect::<Vec<_>>())
     }
@@ -117,6 +120,50 @@ impl Pattern {
             || file
                 .rsplit_once('/')
                 .is_some_and(|(_, name)| self.matches(name))
+    }
+
+    /// The pattern that was most likely meant, given the names that exist, whose parts end with
+    /// `separator`. Parts with `*` or `?` stay as they are; a glob without such is also compared to
+    /// the last parts of longer names. `None` for regular expressions, and if nothing is similar.
+    pub(super) fn similar<'a>(
+        &self,
+        separator: char,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Option<Self> {
+        let glob = self.text.strip_prefix('"')?.strip_suffix('"')?;
+        let parts: Vec<&str> = glob.split(separator).collect();
+        let has_wild = glob.contains(is_special);
+        let letters = glob.chars().filter(|&c| !is_special(c)).count();
+        let similar = |name: &'a str| {
+            let others: Vec<&str> = name.split(separator).collect();
+            let skip = if has_wild {
+                0
+            } else {
+                others.len().checked_sub(parts.len())?
+            };
+            let mut distance = 0;
+            let mut found = Vec::with_capacity(parts.len());
+            for (i, part) in parts.iter().enumerate() {
+                if part.contains(is_special) {
+                    found.push(*part);
+                } else {
+                    let other = *others.get(skip + i)?;
+                    distance += strsim::osa_distance(part, other);
+                    found.push(other);
+                }
+            }
+            let pattern = if has_wild {
+                Self::glob(&found.join(&separator.to_string()))
+            } else {
+                Self::literal(name)
+            };
+            (distance <= (letters / 4).clamp(1, 4) && distance < letters)
+                .then_some((distance, pattern))
+        };
+        names
+            .filter_map(similar)
+            .min_by_key(|&(distance, _)| distance)
+            .map(|(_, pattern)| pattern)
     }
 
     /// How it is written in a query.
@@ -195,6 +242,27 @@ mod tests {
         assert!(Pattern::literal("Ops.*").matches("Ops.*"));
         assert_eq!(Pattern::literal("a\"b").text(), r#""a\"b""#);
         assert_eq!(Pattern::literal("a\x1b[m").text(), r#""a?[m""#);
+    }
+
+    #[test]
+    fn similar_patterns_are_found() {
+        let names = [
+            "Stdlib.List.map",
+            "Parser.parse",
+            "Parser.token",
+            "Main.run",
+        ];
+        let similar = |glob: &str| {
+            let pattern = Pattern::glob(glob).similar('.', names.into_iter());
+            pattern.map(|pattern| pattern.text().to_owned())
+        };
+        assert_eq!(similar("Pasrer.*").unwrap(), "\"Parser.*\"");
+        assert_eq!(similar("Parser.prase").unwrap(), "\"Parser.parse\"");
+        assert_eq!(similar("List.map").unwrap(), "\"Stdlib.List.map\"");
+        assert_eq!(similar("Stdlb.*.map").unwrap(), "\"Stdlib.*.map\"");
+        assert_eq!(similar("Lexer.*"), None);
+        assert_eq!(similar("*"), None);
+        assert_eq!(similar(""), None);
     }
 
     #[test]

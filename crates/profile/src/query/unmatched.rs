@@ -4,7 +4,7 @@ use super::ast::{Clause, Expr, Part};
 use super::pattern::Pattern;
 use crate::store::Profile;
 
-/// What is looked for and is not there, such as `function "Pasrer.*"`.
+/// Lists the names that are not there, such as `function "Pasrer.*"; did you mean "Parser.*"?`.
 pub(super) fn unmatched(expr: &Expr, profile: &Profile) -> Vec<String> {
     let mut names = Vec::new();
     collect(expr, profile, &mut names);
@@ -26,11 +26,31 @@ fn collect(expr: &Expr, profile: &Profile, names: &mut Vec<String>) {
                     Part::File => "file",
                     Part::Module => "module",
                 };
-                names.push(format!("{kind} {}", pattern.text()));
+                let text = pattern.text();
+                names.push(match similar(*part, pattern, profile) {
+                    Some(similar) => {
+                        format!("{kind} {text}; did you mean {}?", similar.text())
+                    }
+                    None => format!("{kind} {text}"),
+                });
             }
         }
         Expr::Clause(_) => {}
     }
+}
+
+/// The pattern that was most likely meant: the same with the parts of a name that exists.
+fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> {
+    let symbols = &profile.symbols;
+    let similar = match part {
+        Part::Function => {
+            let names = symbols.functions().iter();
+            pattern.similar('.', names.map(|function| &*function.name))
+        }
+        Part::File => pattern.similar('/', symbols.files().iter().map(|file| &**file)),
+        Part::Module => pattern.similar('.', symbols.modules().iter().map(|module| &**module)),
+    }?;
+    is_there(part, &similar, profile).then_some(similar)
 }
 
 fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
