@@ -309,3 +309,80 @@ fn the_demo_shows_its_trace_and_hands_it_out() {
     let trace = std::fs::read(fixture("mix-ocaml53/trace.ctf")).unwrap();
     assert!(run(&["demo", "--trace"]).stdout == trace);
 }
+
+/// How many sampled blocks of a trace a query selects.
+fn sampled_blocks(trace: &Path, query: &str) -> u64 {
+    let output = run(&["hotspots", text(trace), "--where", query, "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    json["subject"]["sampled_blocks"].as_u64().unwrap()
+}
+
+#[test]
+fn traces_are_cut_at_the_times_that_queries_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.ctf");
+    let kept = |trace: &Path, options: &[&str]| {
+        let cut = ["cut", text(trace), "-o", text(&out), "--force"];
+        let output = run(&[&cut[..], options].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        sampled_blocks(&out, "size >= 0")
+    };
+    for trace in [
+        "mix-ocaml53/trace.ctf",
+        "mix-ocaml413/trace.ctf",
+        "generated/domains.ctf",
+    ] {
+        let trace = fixture(trace);
+        for (options, query) in [
+            (&["--from", "50%"][..], "allocated in 50%.."),
+            (&["--from", "25%", "--to", "75%"], "allocated in 25%..75%"),
+            (&["--from", "start", "--to", "end"], "size >= 0"),
+            (&["--from", "10ms", "--to", "90%"], "allocated in 10ms..90%"),
+        ] {
+            let expected = sampled_blocks(&trace, query);
+            assert!(expected > 0, "{query}");
+            assert_eq!(kept(&trace, options), expected, "{query}");
+        }
+        // Cuts are to the microsecond, the peak is to the event.
+        let (before, after) = (
+            kept(&trace, &["--to", "peak"]),
+            kept(&trace, &["--from", "peak"]),
+        );
+        assert_eq!(before + after, sampled_blocks(&trace, "size >= 0"));
+        let expected = sampled_blocks(&trace, "allocated in ..peak");
+        assert!(before.abs_diff(expected) <= 3, "{before}, not {expected}");
+    }
+}
+
+#[test]
+fn a_pipe_is_not_cut_at_a_time_that_takes_two_passes() {
+    let trace = std::fs::read(fixture("mix-ocaml53/trace.ctf")).unwrap();
+    for (time, works) in [
+        ("peak", false),
+        ("50%", false),
+        ("10ms", true),
+        ("end", true),
+    ] {
+        let mut child = heapline()
+            .args(["cut", "-", "-o", "/dev/null", "--to", time])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Who refuses does not read it all.
+        let _ = child.stdin.take().unwrap().write_all(&trace);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            output.status.success(),
+            works,
+            "{time}: {}",
+            stderr(&output)
+        );
+        assert_eq!(
+            stderr(&output).contains("cannot be read twice"),
+            !works,
+            "{time}"
+        );
+    }
+}

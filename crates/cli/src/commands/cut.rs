@@ -1,11 +1,13 @@
 //! `heapline cut`.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use heapline_profile::cut::{Cut, CutError, Kept, Names, Subsample};
+use heapline_profile::query::TimePoint;
+use heapline_profile::{Estimator, LoadOptions, Profile};
 use heapline_trace::Options;
-use jiff::SignedDuration;
 
 use crate::error::warn;
 use crate::input::Input;
@@ -20,6 +22,7 @@ use crate::units::{count, percent, seconds};
 #[command(after_help = "\
 Examples:
   heapline cut trace.ctf -o second.ctf --from 1s --to 2s
+  heapline cut trace.ctf -o after.ctf --from peak
   heapline cut trace.ctf -o small.ctf --subsample 10
   heapline cut trace.ctf -o secret.ctf --hash-names --hash-key my-key
   heapline cut trace.ctf -o - --to 10s | zstd > beginning.ctf.zst")]
@@ -35,14 +38,14 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Keep blocks allocated at this time or later: 1.5s, 300ms, 2m, or a number of seconds since
-    /// the start of the trace
-    #[arg(long, value_name = "TIME", value_parser = microseconds, allow_hyphen_values = true)]
-    from: Option<u64>,
+    /// Keep blocks allocated at this time or later: peak, 10s, 90%, @14:30:05, or a number of
+    /// seconds since the start of the trace [default: start]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    from: Option<TimePoint>,
 
-    /// Keep blocks allocated before this time
-    #[arg(long, value_name = "TIME", value_parser = microseconds, allow_hyphen_values = true)]
-    to: Option<u64>,
+    /// Keep blocks allocated before this time [default: end]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    to: Option<TimePoint>,
 
     /// Keep each sample with probability 1/N, and lower the rate accordingly
     #[arg(long, value_name = "N", value_parser = one_in, allow_hyphen_values = true)]
@@ -82,7 +85,8 @@ impl Args {
                 self.more.len() + 1
             );
         }
-        let time = self.from.unwrap_or(0)..self.to.unwrap_or(u64::MAX);
+        let mut reader = self.input.open(Options::new().stacks(!self.strip_names))?;
+        let time = self.window(reader.info().start_time)?;
         if time.is_empty() {
             anyhow::bail!("nothing to keep: --from is not before --to");
         }
@@ -102,7 +106,6 @@ impl Args {
                 Names::Keep
             },
         };
-        let mut reader = self.input.open(Options::new().stacks(!self.strip_names))?;
         refuse_compressed(&self.output)?;
         if self.output == Path::new("-") {
             refuse_terminal("a trace", "trace.ctf")?;
@@ -122,6 +125,51 @@ impl Args {
         self.input.warn_of(reader.damage());
         report(&name, &cut, &kept);
         Ok(())
+    }
+}
+
+impl Args {
+    /// The time to keep, in microseconds since the start of the trace.
+    fn window(&self, start_time: u64) -> anyhow::Result<Range<u64>> {
+        let mut run = None;
+        let mut micros = |option: &str, time: &TimePoint| -> anyhow::Result<u64> {
+            if let Some(micros) = time.micros_since(start_time) {
+                return Ok(micros);
+            }
+            if *time == TimePoint::End {
+                return Ok(u64::MAX);
+            }
+            let profile = match run.take() {
+                Some(profile) => profile,
+                None => self.first_pass(option)?,
+            };
+            let micros = time.micros(&profile, Estimator::default());
+            run = Some(profile);
+            // The peak is reached when all that happens in its microsecond has happened.
+            Ok(micros.saturating_add(u64::from(*time == TimePoint::Peak)))
+        };
+        let from = match &self.from {
+            Some(time) => micros("--from", time)?,
+            None => 0,
+        };
+        let to = match &self.to {
+            Some(time) => micros("--to", time)?,
+            None => u64::MAX,
+        };
+        Ok(from..to)
+    }
+
+    /// Reads the trace to find the peak and the end; without stacks, which takes less memory.
+    fn first_pass(&self, option: &str) -> anyhow::Result<Profile> {
+        if self.input.file_size().is_none() {
+            anyhow::bail!(
+                "{option}: the peak and shares of the run are known only after reading the whole \
+                 trace, and {} cannot be read twice; save it to a file, or give a time such as 10s",
+                self.input.name()
+            );
+        }
+        let mut reader = self.input.open(Options::new().stacks(false))?;
+        self.input.load(&mut reader, LoadOptions::default())
     }
 }
 
@@ -174,42 +222,31 @@ fn one_in(text: &str) -> anyhow::Result<u64> {
     }
 }
 
-/// Parses a time since the start of the trace.
-fn microseconds(text: &str) -> anyhow::Result<u64> {
-    let seconds = match text.parse::<f64>() {
-        Ok(seconds) => seconds,
-        Err(_) => text
-            .parse::<SignedDuration>()
-            .context("a time is a number with a unit, such as 1.5s, 300ms or 2m30s, or a number of seconds")?
-            .as_secs_f64(),
-    };
-    if !(0.0..1e12).contains(&seconds) {
-        anyhow::bail!(
-            "a time since the start of the trace cannot be negative, or longer than 30,000 years"
-        );
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it was just checked"
-    )]
-    let microseconds = (seconds * 1e6).round() as u64;
-    Ok(microseconds)
+/// Parses a time as in queries, or a number of seconds.
+fn time(text: &str) -> anyhow::Result<TimePoint> {
+    let seconds = text
+        .parse::<f64>()
+        .is_ok_and(|seconds| seconds.is_finite() && seconds >= 0.0);
+    let in_seconds = format!("{text}s");
+    let time = TimePoint::parse(if seconds { &in_seconds } else { text });
+    time.map_err(|error| anyhow::anyhow!("expected {}, or a number of seconds", error.expected))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::microseconds;
+    use super::*;
 
     #[test]
     fn times_with_and_without_units() {
-        let parse = |text| microseconds(text).ok();
-        assert_eq!(parse("1.5"), Some(1_500_000));
-        assert_eq!(parse("300ms"), Some(300_000));
-        assert_eq!(parse("1.5s"), Some(1_500_000));
-        assert_eq!(parse("2m30s"), Some(150_000_000));
-        assert_eq!(parse("-1s"), None);
-        assert_eq!(parse("soon"), None);
-        assert_eq!(parse("nan"), None);
+        let parse = |text| time(text).ok();
+        assert_eq!(parse("1.5"), Some(TimePoint::Micros(1_500_000)));
+        assert_eq!(parse("1e-3"), Some(TimePoint::Micros(1000)));
+        assert_eq!(parse("300ms"), Some(TimePoint::Micros(300_000)));
+        assert_eq!(parse("2m30s"), Some(TimePoint::Micros(150_000_000)));
+        assert_eq!(parse("50%"), Some(TimePoint::Fraction(0.5)));
+        assert_eq!(parse("peak"), Some(TimePoint::Peak));
+        for text in ["-1s", "-1", "soon", "nan", "inf"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
     }
 }

@@ -25,6 +25,31 @@ pub enum TimePoint {
     Clock(Time),
 }
 
+impl TimePoint {
+    /// Microseconds since the start of a trace that began at `start_time`, in microseconds since
+    /// 1970. `None` if that depends on the events: the peak, the end, and shares of the run.
+    #[must_use]
+    pub fn micros_since(&self, start_time: u64) -> Option<u64> {
+        let start = i64::try_from(start_time).unwrap_or(i64::MAX);
+        match self {
+            Self::Start => Some(0),
+            Self::Peak | Self::End | Self::Fraction(_) => None,
+            Self::Micros(micros) => Some(*micros),
+            Self::Date(micros) => Some(u64::try_from(micros.saturating_sub(start)).unwrap_or(0)),
+            Self::Clock(time) => {
+                // The first time after the start that a clock shows it.
+                let begin = Timestamp::from_microsecond(start)
+                    .unwrap_or(Timestamp::UNIX_EPOCH)
+                    .to_zoned(TimeZone::UTC);
+                let day = 24 * 3600 * 1_000_000_i128;
+                let since_midnight = |time: Time| time.duration_since(Time::midnight()).as_micros();
+                let wait = since_midnight(*time) - since_midnight(begin.time());
+                Some(u64::try_from(wait.rem_euclid(day)).unwrap_or(0))
+            }
+        }
+    }
+}
+
 /// How long a block lived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lifetime {

@@ -1,8 +1,6 @@
 //! A query as scans over columns: each clause gives a set of blocks, and sets are joined.
 
 use heapline_trace::Source;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::amount::{Lifetime, TimePoint};
 use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
@@ -54,12 +52,10 @@ impl Times<'_> {
     /// A moment, or a time in microseconds.
     fn moment(&self, time: &TimePoint) -> Result<Moment, u64> {
         let profile = self.profile;
-        let start = i64::try_from(profile.info.start_time).unwrap_or(i64::MAX);
         match time {
             TimePoint::Start => Ok(Moment(0)),
             TimePoint::Peak => Ok(profile.peak(self.estimator).moment),
             TimePoint::End => Ok(profile.end()),
-            TimePoint::Micros(micros) => Err(*micros),
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -68,22 +64,8 @@ impl Times<'_> {
             TimePoint::Fraction(share) => {
                 Err((profile.micros(profile.end()) as f64 * share).round() as u64)
             }
-            TimePoint::Date(micros) => {
-                Err(u64::try_from(micros.saturating_sub(start)).unwrap_or(0))
-            }
-            TimePoint::Clock(time) => {
-                // The first time after the start that a clock shows it.
-                let begin = Timestamp::from_microsecond(start)
-                    .unwrap_or(Timestamp::UNIX_EPOCH)
-                    .to_zoned(TimeZone::UTC);
-                let day = 24 * 3600 * 1_000_000_i64;
-                let since_midnight = |time: jiff::civil::Time| {
-                    time.duration_since(jiff::civil::Time::midnight())
-                        .as_micros()
-                };
-                let wait = since_midnight(*time) - since_midnight(begin.time());
-                let wait = wait.rem_euclid(i128::from(day));
-                Err(u64::try_from(wait).unwrap_or(0))
+            TimePoint::Micros(_) | TimePoint::Date(_) | TimePoint::Clock(_) => {
+                Err(time.micros_since(profile.info.start_time).unwrap_or(0))
             }
         }
     }
