@@ -32,8 +32,6 @@ use crate::location::Locations;
 pub struct Reader<R> {
     decoder: Decoder,
     source: R,
-    /// Whether the end of `source` may not be the end of the trace.
-    follow: bool,
     compressed: bool,
 }
 
@@ -67,24 +65,6 @@ impl Reader<ByteSource> {
     }
 }
 
-impl Reader<File> {
-    /// Opens a trace that is still being written.
-    ///
-    /// [`next_packet`](Self::next_packet) returns `None` when it has caught up with the writer,
-    /// and may be called again later. The first packet must be there; compressed traces cannot be
-    /// followed.
-    pub fn follow(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        let mut reader = Self {
-            decoder: Decoder::new(options.eager(true)),
-            source: File::open(path)?,
-            follow: true,
-            compressed: false,
-        };
-        reader.read_first_packet()?;
-        Ok(reader)
-    }
-}
-
 impl<R: Read> Reader<R> {
     /// Starts reading. `source` is uncompressed.
     pub fn new(source: R, options: Options) -> Result<Self, Error> {
@@ -95,21 +75,11 @@ impl<R: Read> Reader<R> {
         let mut reader = Self {
             decoder: Decoder::new(options),
             source,
-            follow: false,
             compressed,
         };
-        reader.read_first_packet()?;
+        // The first packet is what the trace says of itself; without one there is an error.
+        reader.next_packet(|_, _| ())?;
         Ok(reader)
-    }
-
-    fn read_first_packet(&mut self) -> Result<(), Error> {
-        if self.next_packet(|_, _| ())?.is_none() {
-            // Only a trace that is being followed can end without an error before it began.
-            return Err(Error::BadTraceInfo {
-                reason: "it is not there yet",
-            });
-        }
-        Ok(())
     }
 
     /// What the trace says of itself.
@@ -159,19 +129,14 @@ impl<R: Read> Reader<R> {
             match self.decoder.next_packet(&mut on_event)? {
                 Step::Packet(packet) => return Ok(Some(packet)),
                 Step::End => return Ok(None),
-                Step::NeedInput => {
-                    if !self.read_more()? {
-                        return Ok(None);
-                    }
-                }
+                Step::NeedInput => self.read_more()?,
             }
         }
     }
 
-    /// Feeds the decoder. False if there is nothing more for now.
-    fn read_more(&mut self) -> Result<bool, Error> {
+    /// Feeds the decoder.
+    fn read_more(&mut self) -> Result<(), Error> {
         match self.source.read(self.decoder.space()) {
-            Ok(0) if self.follow => return Ok(false),
             Ok(0) => self.decoder.finish(),
             Ok(n) => self.decoder.filled(n),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -181,7 +146,7 @@ impl<R: Read> Reader<R> {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Hands all remaining events to `on_event`.

@@ -1,6 +1,5 @@
 //! The same trace, however its bytes arrive.
 
-use std::fs::File;
 use std::io::{Read, Write};
 
 use heapline_testkit::generate::Program;
@@ -118,36 +117,30 @@ fn compressed_traces_are_opened_as_they_are() {
 }
 
 #[test]
-fn a_growing_file_can_be_followed() {
+fn an_eager_decoder_does_not_wait_for_the_next_packet() {
     let bytes = trace();
     let expected = OwnedTrace::read(&bytes, Options::new()).unwrap();
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let mut writer = File::create(file.path()).unwrap();
-    assert!(matches!(
-        Reader::follow(file.path(), Options::new()),
-        Err(Error::BadTraceInfo { .. })
-    ));
-
-    let packets = packets(&bytes);
-    writer.write_all(&bytes[packets[0].clone()]).unwrap();
-    let mut reader = Reader::follow(file.path(), Options::new()).unwrap();
+    let mut decoder = Decoder::new(Options::new().eager(true));
     let mut events = Vec::new();
-    for packet in &packets[1..] {
+    for packet in packets(&bytes) {
         // Half a packet is not there yet; a whole one is there at once.
         let (start, end) = (packet.start, packet.end);
-        let mut read = |events: &mut Vec<OwnedEvent>| {
-            reader
+        let mut next = |decoder: &mut Decoder| {
+            decoder
                 .next_packet(|event, locations| events.push(OwnedEvent::new(&event, locations)))
                 .unwrap()
         };
-        writer.write_all(&bytes[start..start + 10]).unwrap();
-        assert_eq!(read(&mut events), None);
-        writer.write_all(&bytes[start + 10..end]).unwrap();
-        assert_eq!(read(&mut events).unwrap().end_offset, end as u64);
-        assert_eq!(read(&mut events), None);
+        decoder.push(&bytes[start..start + 10]);
+        assert_eq!(next(&mut decoder), Step::NeedInput);
+        decoder.push(&bytes[start + 10..end]);
+        let Step::Packet(packet) = next(&mut decoder) else {
+            panic!("the packet that ends at {end} is not there");
+        };
+        assert_eq!(packet.end_offset, end as u64);
+        assert_eq!(next(&mut decoder), Step::NeedInput);
     }
     assert!(events == expected.events);
-    assert!(reader.damage().is_empty());
+    assert!(decoder.damage().is_empty());
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Options {
 
     /// Whether to hand out a packet as soon as its last byte is there (no by default). Otherwise
     /// the decoder waits for the four bytes that follow, by which it can tell a damaged size
-    /// field. For traces that are still being written.
+    /// field. For traces that are still being written: the next packet may be half a minute away.
     #[must_use]
     pub fn eager(mut self, yes: bool) -> Self {
         self.eager = yes;

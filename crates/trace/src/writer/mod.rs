@@ -18,7 +18,7 @@ use crate::location::{LocationId, Locations};
 pub use encoder::{Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
 use packet::PacketBuffer;
-pub use packet::{ForkGuard, PacketMemory, PacketSink, whole_packet};
+pub use packet::{PacketMemory, PacketSink, whole_packet};
 use stack::Stack;
 pub use stack::TaggedCode;
 

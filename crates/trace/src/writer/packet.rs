@@ -27,48 +27,6 @@ impl<W: Write> PacketSink for W {
     }
 }
 
-/// Lets only the process that made it write.
-///
-/// A forked child inherits its parent's trace, half-filled packets and all. With this guard its
-/// packets go nowhere, and it learns so from an error of kind
-/// [`PermissionDenied`](io::ErrorKind::PermissionDenied).
-#[derive(Debug)]
-pub struct ForkGuard<S> {
-    sink: S,
-    owner: u32,
-}
-
-impl<S> ForkGuard<S> {
-    /// Guards `sink` for this process.
-    pub fn new(sink: S) -> Self {
-        Self {
-            sink,
-            owner: std::process::id(),
-        }
-    }
-
-    /// The sink again.
-    pub fn into_inner(self) -> S {
-        self.sink
-    }
-}
-
-impl<S: Write> Write for ForkGuard<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if std::process::id() != self.owner {
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "this process was forked from the one that is traced",
-            ));
-        }
-        self.sink.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
-    }
-}
-
 /// The memory that a packet is filled in.
 pub type PacketMemory = [u8; MAX_WRITTEN_PACKET];
 
@@ -202,24 +160,4 @@ pub fn whole_packet(memory: &[u8]) -> Option<&[u8]> {
     memory
         .get(..header.size)
         .filter(|packet| packet.len() > MAX_HEADER)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_process_that_made_the_guard_writes() {
-        let mut own = ForkGuard::new(Vec::new());
-        own.packet(b"packet").unwrap();
-        assert_eq!(own.into_inner(), b"packet");
-        // What a forked child finds: a guard of another process.
-        let mut inherited = ForkGuard {
-            sink: Vec::new(),
-            owner: std::process::id().wrapping_add(1),
-        };
-        let error = inherited.packet(b"packet").unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
-        assert_eq!(inherited.into_inner(), b"");
-    }
 }
