@@ -6,7 +6,9 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use heapline_recorder::{Block, FrameSink, Lane, Reading, Recorder, Source, TaggedCode, contained};
+use heapline_recorder::{
+    Block, FrameSink, Lane, PendingBlock, Reading, Recorder, Source, TaggedCode, contained,
+};
 
 use crate::runtime::{NONE, Runtime, UNIT, Value};
 use crate::tracker::header;
@@ -134,11 +136,25 @@ pub(crate) unsafe extern "C" fn alloc_minor<W: Which>(allocation: Value) -> Valu
             source: Source::Minor,
         };
         let stack = allocation.stack();
-        if let Some(id) = attempt(None, || lane.try_alloc(now, block, stack)) {
+        let id = attempt(None, || match lane.try_alloc(now, block, stack) {
+            Ok(id) => Some(id),
+            Err(pending) => finish(pending?, allocation),
+        });
+        if let Some(id) = id {
             return domain.some(data(id, false));
         }
     }
     alloc(allocation, Source::Minor)
+}
+
+/// Slow path of a block whose lane is at hand.
+#[cold]
+#[inline(never)]
+fn finish(pending: PendingBlock<'_>, allocation: &Allocation) -> Option<u64> {
+    let session = session()?;
+    let resolve = |code, frames: &mut FrameSink<'_>| session.runtime.resolve(code, frames);
+    let (block, stack) = (allocation.block(Source::Minor), allocation.stack());
+    session.recorder.finish(pending, block, stack, resolve)
 }
 
 /// A block was allocated in the major heap.

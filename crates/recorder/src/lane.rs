@@ -2,10 +2,10 @@
 
 use std::cell::UnsafeCell;
 use std::io;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
-use heapline_trace::{Block, Encoder, PacketMemory, PacketSink, TaggedCode};
+use heapline_trace::{Block, Detached, Encoder, PacketMemory, PacketSink, Pending, TaggedCode};
 
 use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
@@ -43,35 +43,48 @@ impl Lane {
     }
 
     /// Takes the lane, if nobody has it.
-    #[expect(clippy::mut_from_ref, reason = "that is what `taken` is for")]
-    pub(crate) fn take(&self) -> Option<&mut Domain> {
+    #[inline]
+    pub(crate) fn take(&self) -> Option<TakenLane<'_>> {
         if self.taken.fetch_or(1, Ordering::Acquire) & 1 == 1 {
             return None;
         }
-        // SAFETY: nobody else has the lane until it is given back.
-        Some(unsafe { &mut *self.domain.get() })
+        Some(TakenLane { lane: self })
     }
 
-    /// Takes note of a new block if it is like nearly all, which is fast; returns its id. `None` if
-    /// it is not: [`Recorder::alloc`](crate::Recorder::alloc) must be called next, with the same.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    /// Fast path for small minor blocks whose frames are all cached: takes note of the block, and
+    /// returns its id. Otherwise the error is to be passed to
+    /// [`Recorder::finish`](crate::Recorder::finish); there is none if another thread has the lane.
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
-    pub fn try_alloc(&self, now: Reading, block: Block, stack: &[TaggedCode]) -> Option<u64> {
-        let domain = self.take()?;
+    pub fn try_alloc(
+        &self,
+        now: Reading,
+        block: Block,
+        stack: &[TaggedCode],
+    ) -> Result<u64, Option<PendingBlock<'_>>> {
+        let Some(mut domain) = self.take() else {
+            return Err(None);
+        };
         let time = domain.begin(now);
         let Work { encoder, ids, .. } = &mut domain.work;
-        if !encoder.try_alloc(time, ids.fast_end, block, stack) {
-            self.refuse();
-            return None;
+        let tried = encoder.try_alloc(time, ids.fast_end, block, stack);
+        if let Err(pending) = tried.map_err(Pending::detach) {
+            return Err(Some(PendingBlock { domain, pending }));
         }
         let id = encoder.next_id().wrapping_add(domain.id_offset);
-        self.count(domain, |counters| &mut counters.blocks);
-        Some(id)
+        domain.count(|counters| &mut counters.blocks);
+        Ok(id)
     }
 
     /// Takes note that a block was promoted, if that is like nearly always. False if it is not:
     /// [`Recorder::promote`](crate::Recorder::promote) takes all.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     pub fn try_promote(&self, now: Reading, id: u64) -> bool {
         let kind: Kind = |counters| &mut counters.promotions;
@@ -79,14 +92,20 @@ impl Lane {
     }
 
     /// Like [`try_promote`](Self::try_promote), for a block that is dead.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     pub fn try_collect(&self, now: Reading, id: u64) -> bool {
         let kind: Kind = |counters| &mut counters.collections;
         self.try_mark(now, id, kind, Encoder::try_collect)
     }
 
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     fn try_mark(
         &self,
@@ -95,34 +114,56 @@ impl Lane {
         kind: Kind,
         encode: fn(&mut LaneEncoder, u64, u64) -> bool,
     ) -> bool {
-        let Some(domain) = self.take() else {
+        let Some(mut domain) = self.take() else {
             return false;
         };
         let time = domain.begin(now);
         // Blocks of a recorder before this one are refused as too old.
         let id = id.wrapping_sub(domain.id_offset).wrapping_sub(1);
         if !encode(&mut domain.work.encoder, time, id) {
-            self.refuse();
+            domain.refuse();
             return false;
         }
-        self.count(domain, kind);
+        domain.count(kind);
         true
     }
+}
 
-    /// Whether a block that was [tried](Self::try_alloc) must be completed.
-    pub(crate) fn is_half_done(&self) -> bool {
-        self.take().is_some_and(|domain| {
-            let is_half_done = domain.work.encoder.is_half_done();
-            self.give_back();
-            is_half_done
-        })
+/// A lane that the caller has taken, and access to its domain.
+///
+/// It is given back only on demand, not when this is dropped: after a panic, and when the recording
+/// has ended, nobody may take the lane again. No reference to the domain outlives that, because
+/// giving back consumes this.
+#[derive(Debug)]
+#[must_use = "the lane stays taken until it is given back"]
+pub(crate) struct TakenLane<'l> {
+    lane: &'l Lane,
+}
+
+impl Deref for TakenLane<'_> {
+    type Target = Domain;
+
+    #[inline]
+    fn deref(&self) -> &Domain {
+        // SAFETY: nobody else has the lane until it is given back, which consumes `self`.
+        unsafe { &*self.lane.domain.get() }
     }
+}
 
+impl DerefMut for TakenLane<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Domain {
+        // SAFETY: as above; and `self` is borrowed for as long as the result.
+        unsafe { &mut *self.lane.domain.get() }
+    }
+}
+
+impl TakenLane<'_> {
     /// Counts the event at hand, and gives the lane back.
     #[inline]
-    pub(crate) fn count(&self, domain: &mut Domain, kind: Kind) {
-        if kind(&mut domain.work.counters).count() {
-            self.measure(domain);
+    pub(crate) fn count(mut self, kind: Kind) {
+        if kind(&mut self.work.counters).count() {
+            self.measure();
         } else {
             self.give_back();
         }
@@ -130,21 +171,31 @@ impl Lane {
 
     /// Takes the time of an event, for those before it too.
     #[cold]
-    fn measure(&self, domain: &mut Domain) {
-        domain.measure();
+    fn measure(mut self) {
+        Domain::measure(&mut self);
         self.give_back();
     }
 
     /// Gives the lane back without anything having been done.
     #[cold]
-    fn refuse(&self) {
+    fn refuse(self) {
         self.give_back();
     }
 
-    /// Lets others take the lane. Whoever calls this has taken it, and is done with it.
-    pub(crate) fn give_back(&self) {
-        self.taken.store(0, Ordering::Release);
+    /// Lets others take the lane.
+    #[inline]
+    pub(crate) fn give_back(self) {
+        self.lane.taken.store(0, Ordering::Release);
     }
+}
+
+/// A block that the [fast path](Lane::try_alloc) did not complete. Its lane stays taken until it is
+/// [finished](crate::Recorder::finish).
+#[derive(Debug)]
+#[must_use = "the lane stays taken until the block is finished"]
+pub struct PendingBlock<'l> {
+    pub(crate) domain: TakenLane<'l>,
+    pub(crate) pending: Detached,
 }
 
 /// A domain's state.

@@ -30,5 +30,5 @@ pub mod tail;
 
 pub use clock::Reading;
 pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};
-pub use lane::Lane;
+pub use lane::{Lane, PendingBlock};
 pub use recorder::{Options, Recorder, contained};

@@ -15,7 +15,7 @@ use heapline_trace::{
 
 use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
-use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, Work};
+use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, TakenLane, Work};
 use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, PAGE, Page, SLOT, State, Word};
 
@@ -148,26 +148,53 @@ impl Recorder {
         stack: &[TaggedCode],
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> Option<u64> {
-        if !self.open.load(Ordering::Relaxed) && !self.is_half_done(domain) {
+        if !self.open.load(Ordering::Relaxed) {
             return None;
         }
         let kind: Kind = |counters| &mut counters.blocks;
         self.with_lane(domain, kind, |work, time, sink| {
-            let id = work.ids.next(|| {
-                let first = self.next_id.fetch_add(IDS, Ordering::Relaxed) - self.first_id;
-                first..first + IDS
-            });
+            let id = self.take_id(work);
             work.encoder.alloc(time, id, block, stack, resolve, sink)?;
             work.ids.advance();
             Ok(id + self.first_id)
         })
     }
 
-    /// Whether a block of a domain must be taken even if no others are: it was
-    /// [tried](Lane::try_alloc), and part of it is in the trace.
-    #[cold]
-    fn is_half_done(&self, domain: usize) -> bool {
-        self.lane(domain).is_some_and(Lane::is_half_done)
+    /// Takes note of a block that the [fast path](Lane::try_alloc) of one of this recorder's lanes
+    /// did not complete. Otherwise like [`alloc`](Self::alloc).
+    pub fn finish(
+        &self,
+        pending: PendingBlock<'_>,
+        block: Block,
+        stack: &[TaggedCode],
+        resolve: impl FnMut(u64, &mut FrameSink<'_>),
+    ) -> Option<u64> {
+        let PendingBlock {
+            mut domain,
+            pending,
+        } = pending;
+        // If part of it is in the trace, it must be completed though no more blocks are taken.
+        if !self.open.load(Ordering::Relaxed) && !domain.work.encoder.is_half_done() {
+            domain.give_back();
+            return None;
+        }
+        let kind: Kind = |counters| &mut counters.blocks;
+        let time = domain.begin(Reading::now());
+        self.with_taken(domain, kind, |work, sink| {
+            let id = self.take_id(work);
+            let pending = work.encoder.attach(pending);
+            pending.finish(time, id, block, stack, resolve, sink)?;
+            work.ids.advance();
+            Ok(id + self.first_id)
+        })
+    }
+
+    /// The id of a domain's next block.
+    fn take_id(&self, work: &mut Work) -> u64 {
+        work.ids.next(|| {
+            let first = self.next_id.fetch_add(IDS, Ordering::Relaxed) - self.first_id;
+            first..first + IDS
+        })
     }
 
     /// Takes note that a block was promoted to the major heap.
@@ -214,11 +241,11 @@ impl Recorder {
         let mut all = true;
         for lane in self.lanes.iter().filter_map(load) {
             // It is never given back.
-            let Some(domain) = take_patiently(lane) else {
+            let Some(mut domain) = take_patiently(lane) else {
                 all = false;
                 continue;
             };
-            let flush = || self.work(domain, |work, sink| work.encoder.flush(sink));
+            let flush = || self.work(&mut domain, |work, sink| work.encoder.flush(sink));
             let written = contained(None, flush);
             domain.publish();
             all &= written.is_some();
@@ -301,13 +328,23 @@ impl Recorder {
             Some(lane) => lane,
             None => self.new_lane(domain)?,
         };
-        let domain = lane.take()?;
+        let mut domain = lane.take()?;
         let time = domain.begin(Reading::now());
-        let result = self.work(domain, |work, sink| encode(work, time, sink));
+        self.with_taken(domain, kind, |work, sink| encode(work, time, sink))
+    }
+
+    /// Takes an event that has begun, and gives the lane back.
+    fn with_taken<R>(
+        &self,
+        mut domain: TakenLane<'_>,
+        kind: Kind,
+        encode: impl FnOnce(&mut Work, &mut LaneSink) -> io::Result<R>,
+    ) -> Option<R> {
+        let result = self.work(&mut domain, encode);
         if result.is_some() {
-            lane.count(domain, kind);
+            domain.count(kind);
         } else {
-            lane.give_back();
+            domain.give_back();
         }
         result
     }
@@ -466,7 +503,7 @@ fn load(lane: &AtomicPtr<Lane>) -> Option<&'static Lane> {
 }
 
 /// Takes a lane from a thread that is about to give it back.
-fn take_patiently(lane: &Lane) -> Option<&mut Domain> {
+fn take_patiently(lane: &Lane) -> Option<TakenLane<'_>> {
     let tries = PATIENCE.as_micros() / 100;
     for _ in 0..tries {
         if let Some(domain) = lane.take() {

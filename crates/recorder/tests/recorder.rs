@@ -56,9 +56,13 @@ fn alloc(recorder: &Recorder, domain: usize, n: u64) -> u64 {
 /// The same if it is recorded, as the agent does it: fast if possible.
 fn try_alloc(recorder: &Recorder, domain: usize, n: u64) -> Option<u64> {
     let stack = [n % 97, n % 13, n % 5].map(TaggedCode::new);
-    let lane = recorder.lane(domain);
-    lane.and_then(|lane| lane.try_alloc(Reading::now(), BLOCK, &stack))
-        .or_else(|| recorder.alloc(domain, BLOCK, &stack, name))
+    match recorder.lane(domain) {
+        Some(lane) => match lane.try_alloc(Reading::now(), BLOCK, &stack) {
+            Ok(id) => Some(id),
+            Err(pending) => recorder.finish(pending?, BLOCK, &stack, name),
+        },
+        None => recorder.alloc(domain, BLOCK, &stack, name),
+    }
 }
 
 fn promote(recorder: &Recorder, domain: usize, id: u64) {
@@ -350,10 +354,13 @@ fn a_block_that_is_half_written_is_completed_though_no_more_are_taken() {
     alloc(recorder, 0, 0);
     let new = [TaggedCode::new(500), TaggedCode::new(501)];
     let lane = recorder.lane(0).unwrap();
-    assert!(lane.try_alloc(Reading::now(), BLOCK, &new).is_none());
+    let pending = lane.try_alloc(Reading::now(), BLOCK, &new);
+    let pending = pending.unwrap_err().expect("nobody else has the lane");
     // Another domain uses up the room.
     while try_alloc(recorder, 1, 0).is_some() {}
-    let id = recorder.alloc(0, BLOCK, &new, name).expect("it is taken");
+    let id = recorder
+        .finish(pending, BLOCK, &new, name)
+        .expect("it is taken");
     assert!(recorder.alloc(0, BLOCK, &new, name).is_none());
     collect(recorder, 0, id);
     recorder.stop();
@@ -368,6 +375,36 @@ fn a_block_that_is_half_written_is_completed_though_no_more_are_taken() {
         1
     );
     assert_eq!(content.collected, [id]);
+}
+
+#[test]
+fn a_lane_is_for_one_block_at_a_time() {
+    let (_folder, trace) = place();
+    let recorder = Recorder::start(&options(&trace)).unwrap();
+    alloc(recorder, 0, 0);
+    let new = [TaggedCode::new(500)];
+    let lane = recorder.lane(0).unwrap();
+    let pending = lane.try_alloc(Reading::now(), BLOCK, &new).unwrap_err();
+    // Nothing gets between the two halves of a block.
+    assert!(matches!(
+        lane.try_alloc(Reading::now(), BLOCK, &new),
+        Err(None)
+    ));
+    assert!(!lane.try_collect(Reading::now(), 0));
+    assert!(recorder.alloc(0, BLOCK, &new, name).is_none());
+    let id = recorder
+        .finish(pending.unwrap(), BLOCK, &new, name)
+        .unwrap();
+    assert_eq!(id, 1);
+    assert!(lane.try_collect(Reading::now(), id));
+    recorder.stop();
+    // It is never given back.
+    assert!(matches!(
+        lane.try_alloc(Reading::now(), BLOCK, &new),
+        Err(None)
+    ));
+    tail::finish(&trace).unwrap();
+    assert_eq!(read(&trace).collected, [1]);
 }
 
 #[test]

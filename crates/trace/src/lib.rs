@@ -115,6 +115,6 @@ pub use info::TraceInfo;
 pub use location::{Frame, LocationId, Locations};
 pub use reader::{ByteSource, Reader, open_decompressed};
 pub use writer::{
-    Block, Encoder, FrameSink, OMITTED_FRAMES, PacketMemory, PacketSink, TaggedCode, Writer,
-    whole_packet, write_info,
+    Block, Detached, Encoder, FrameSink, OMITTED_FRAMES, PacketMemory, PacketSink, Pending,
+    TaggedCode, Writer, whole_packet, write_info,
 };

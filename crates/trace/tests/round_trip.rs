@@ -320,12 +320,11 @@ fn what_is_tried_first_is_written_the_same() {
             source: Source::Minor,
         };
         let tagged: Vec<TaggedCode> = stack.iter().rev().copied().map(TaggedCode::new).collect();
-        if encoder.try_alloc(now, u64::MAX, block, &tagged) {
-            tried += 1;
-        } else {
-            encoder
-                .alloc(now, allocations, block, &tagged, resolve, &mut bytes)
-                .unwrap();
+        match encoder.try_alloc(now, u64::MAX, block, &tagged) {
+            Ok(()) => tried += 1,
+            Err(pending) => pending
+                .finish(now, allocations, block, &tagged, resolve, &mut bytes)
+                .unwrap(),
         }
         expected.push(OwnedEvent::Alloc {
             time,
@@ -353,6 +352,32 @@ fn what_is_tried_first_is_written_the_same() {
         let named: Vec<OwnedFrame> = frames_of(*code).into_iter().map(clamped).collect();
         assert_eq!(frames, &named);
     }
+}
+
+#[test]
+fn an_allocation_that_is_not_finished_is_not_taken_for_another() {
+    let info = generate::info();
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(info.pid, 0, info.start_time);
+    let block = Block {
+        length: 1,
+        samples: 1,
+        source: Source::Minor,
+    };
+    let (known, new) = ([TaggedCode::new(1)], [TaggedCode::new(2)]);
+    encoder
+        .alloc(info.start_time, 0, block, &known, resolve, &mut bytes)
+        .unwrap();
+    let pending = encoder.try_alloc(info.start_time, u64::MAX, block, &new);
+    let detached = pending.unwrap_err().detach();
+    assert!(encoder.is_half_done());
+    let other = encoder.alloc(info.start_time, 1, block, &known, resolve, &mut bytes);
+    assert!(other.is_err());
+    let pending = encoder.attach(detached);
+    pending
+        .finish(info.start_time, 1, block, &new, resolve, &mut bytes)
+        .unwrap();
+    assert_eq!(encoder.next_id(), 2);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::cache::{Coded, MAX_FRAME, MAX_FRAMES, StackCache};
 use super::current::Current;
 use super::names::{FrameSink, Names};
 use super::packet::{PacketBuffer, PacketMemory, PacketSink};
+use super::pending::{Detached, Pending};
 use super::stack::{LastStack, TaggedCode, compare};
 use super::{Block, zeros};
 use crate::event::Source;
@@ -142,26 +143,40 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         self.alloc_sharing(time, id, block, stack, 0, resolve, sink)
     }
 
-    /// Encodes the allocation with the [next id](Self::next_id) if that is below `end`, and if it is
-    /// like nearly all: small, and sure to fit into the packet, with a stack whose codes are
-    /// known. That is fast.
-    ///
-    /// If this returns false, [`alloc`](Self::alloc) must be called next, with the same: it goes on
-    /// where this has [got to](Self::is_half_done).
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    /// Fast path for small minor blocks whose frames are all cached: encodes the allocation with the
+    /// [next id](Self::next_id) if that is below `end`, and if it is sure to fit into the packet.
+    /// Otherwise the error [finishes](Pending::finish) it, on the slow path.
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
-    pub fn try_alloc(&mut self, time: u64, end: u64, block: Block, stack: &[TaggedCode]) -> bool {
-        match short_length(block) {
-            Some(length) if self.next_id() < end => {
-                let last_stack = &mut self.last_stack;
-                self.current.try_alloc(time, length, stack, last_stack, 0)
-            }
-            _ => false,
+    pub fn try_alloc(
+        &mut self,
+        time: u64,
+        end: u64,
+        block: Block,
+        stack: &[TaggedCode],
+    ) -> Result<(), Pending<'_, M>> {
+        if let Some(length) = short_length(block)
+            && self.next_id() < end
+            && let last_stack = &mut self.last_stack
+            && self.current.try_alloc(time, length, stack, last_stack, 0)
+        {
+            return Ok(());
         }
+        Err(Pending { encoder: self })
     }
 
-    /// Whether an allocation that was [tried](Self::try_alloc) changed what the reader has to know,
-    /// so that it must be completed.
+    /// Resumes an allocation that was [detached](Pending::detach) from this encoder. Nothing else may
+    /// have been encoded since.
+    #[inline]
+    pub fn attach(&mut self, _detached: Detached) -> Pending<'_, M> {
+        Pending { encoder: self }
+    }
+
+    /// Whether an allocation that is [pending](Self::try_alloc) changed what the reader has to know,
+    /// so that it must be finished.
     #[must_use]
     pub fn is_half_done(&self) -> bool {
         self.current.unnamed != 0
@@ -195,8 +210,10 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         // A stack that had to be shortened is not what it was.
         let known = shared.min(self.intact);
         self.intact = usize::MAX;
-        if !self.is_half_done()
-            && id == self.next_id()
+        if self.is_half_done() {
+            return Err(io::Error::other("the allocation before was not finished"));
+        }
+        if id == self.next_id()
             && let Some(length) = short_length(block)
             && let last_stack = &mut self.last_stack
             && self
@@ -205,10 +222,26 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         {
             return Ok(());
         }
+        self.finish_alloc(time, id, block, stack, known, &mut resolve, sink)
+    }
+
+    /// Completes an allocation that is not encoded fast.
+    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
+    #[inline]
+    pub(super) fn finish_alloc(
+        &mut self,
+        time: u64,
+        id: u64,
+        block: Block,
+        stack: &[TaggedCode],
+        known: usize,
+        resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
+        sink: &mut impl PacketSink,
+    ) -> io::Result<()> {
         match std::mem::take(&mut self.current.unnamed) {
-            0 => self.alloc_any(time, id, block, stack, known, &mut resolve, sink),
+            0 => self.alloc_any(time, id, block, stack, known, resolve, sink),
             end => {
-                self.name(&mut resolve, sink)?;
+                self.name(resolve, sink)?;
                 self.current.seal_alloc(end);
                 Ok(())
             }

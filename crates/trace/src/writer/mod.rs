@@ -5,6 +5,7 @@ mod current;
 mod encoder;
 mod names;
 mod packet;
+mod pending;
 mod stack;
 
 use std::io;
@@ -19,6 +20,7 @@ pub use encoder::{Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
 use packet::PacketBuffer;
 pub use packet::{PacketMemory, PacketSink, whole_packet};
+pub use pending::{Detached, Pending};
 use stack::Stack;
 pub use stack::TaggedCode;
 
