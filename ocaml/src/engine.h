@@ -21,6 +21,9 @@ int heapline_start(const char *trace, double rate, const char *context, const ch
 int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,
                        const intptr_t *stack, size_t depth, heapline_resolver resolver);
 
+/* How many of so many words outside of the heap are sampled. */
+uint64_t heapline_hits(uint64_t words);
+
 void heapline_promote(size_t domain, int64_t id);
 void heapline_collect(size_t domain, int64_t id);
 void heapline_stop(void);

@@ -2,10 +2,7 @@
 
 #define CAML_INTERNALS /* For the locations of call stacks. */
 
-#include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <caml/alloc.h>
 #include <caml/backtrace_prim.h>
@@ -60,12 +57,15 @@ static void resolve(uint64_t code, struct heapline_frames *frames)
   }
 }
 
+/* The library's name for a block: its id, and whether it is outside of the heap; negative if it is
+   not recorded. */
 static intnat record(uint64_t words, uint64_t samples, int source, value stack, size_t skip)
 {
   size_t depth = Wosize_val(stack);
   if (skip > depth) skip = depth;
-  return heapline_alloc(domain(), words, samples, source, (const intptr_t *)Op_val(stack) + skip,
-                        depth - skip, resolve);
+  int64_t id = heapline_alloc(domain(), words, samples, source,
+                              (const intptr_t *)Op_val(stack) + skip, depth - skip, resolve);
+  return id < 0 ? -1 : (id << 1) | (source == HEAPLINE_EXTERNAL);
 }
 
 /* What the sampler tells. None of these allocates or raises. */
@@ -83,50 +83,21 @@ intnat heapline_ml_alloc(value allocation, intnat is_major)
                 Field(allocation, STACK), 0);
 }
 
-value heapline_ml_promote(intnat id)
+value heapline_ml_promote(intnat block)
 {
-  heapline_promote(domain(), id);
+  /* The sampler also tells when the heap's part of a custom block is promoted. What is outside of
+     the heap stays there. */
+  if ((block & 1) == 0) heapline_promote(domain(), block >> 1);
   return Val_unit;
 }
 
-value heapline_ml_collect(intnat id)
+value heapline_ml_collect(intnat block)
 {
-  heapline_collect(domain(), id);
+  heapline_collect(domain(), block >> 1);
   return Val_unit;
 }
 
-/* Memory outside of the heap: each word is sampled with the same probability, as on the heap. The
-   gap to the next sampled word has no memory, so every thread may have one of its own. */
-
-/* 1 / log (1 - rate) of the current recording; 0 at rate 1, where there are no gaps. */
-static _Atomic double gap_scale;
-/* Changes with every start and stop; odd while a recording goes on. */
-static atomic_ulong generation;
-
-struct gaps {
-  unsigned long generation;
-  uint64_t random;
-  /* Words to go, the next sampled one included. */
-  uint64_t next;
-};
-
-static _Thread_local struct gaps gaps;
-
-/* splitmix64 */
-static uint64_t random_bits(void)
-{
-  uint64_t z = gaps.random += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
-static uint64_t draw(void)
-{
-  double uniform = ((double)(random_bits() >> 11) + 0.5) * 0x1p-53;
-  double gap = 1 + floor(log(uniform) * gap_scale);
-  return gap < 0x1p62 ? (uint64_t)gap : (uint64_t)1 << 62;
-}
+/* Memory outside of the heap: each word is sampled with the same probability, as on the heap. */
 
 static uint64_t words_of(intnat bytes)
 {
@@ -136,25 +107,7 @@ static uint64_t words_of(intnat bytes)
 /* How many words of so many bytes are sampled. */
 intnat heapline_ml_hits(intnat bytes)
 {
-  unsigned long now = atomic_load_explicit(&generation, memory_order_acquire);
-  if (now % 2 == 0) return 0;
-  uint64_t words = words_of(bytes);
-  if (gap_scale == 0) return words;
-  if (gaps.generation != now) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    gaps.random ^= (uint64_t)(uintptr_t)&gaps ^ (uint64_t)time.tv_sec << 32 ^ (uint64_t)time.tv_nsec;
-    gaps.generation = now;
-    gaps.next = draw();
-  }
-  intnat hits = 0;
-  while (words >= gaps.next) {
-    words -= gaps.next;
-    hits++;
-    gaps.next = draw();
-  }
-  gaps.next -= words;
-  return hits;
+  return heapline_hits(words_of(bytes));
 }
 
 /* Takes note of it. The innermost function of the stack is the library's own. */
@@ -173,19 +126,15 @@ static const char *text_of_option(value option)
 value heapline_ml_start(value trace, value rate, value context, value params)
 {
   char message[512];
-  double sampling_rate = Double_val(rate);
-  if (heapline_start(String_val(trace), sampling_rate, text_of_option(context), String_val(params), 0,
-                     message, sizeof message) != 0)
+  if (heapline_start(String_val(trace), Double_val(rate), text_of_option(context),
+                     String_val(params), 0, message, sizeof message) != 0)
     caml_raise_sys_error(caml_copy_string(message));
-  gap_scale = sampling_rate < 1 ? 1 / log1p(-sampling_rate) : 0;
-  atomic_fetch_add(&generation, 1);
   return Val_unit;
 }
 
 value heapline_ml_stop(value unit)
 {
   (void)unit;
-  atomic_fetch_add(&generation, 1);
   heapline_stop();
   return Val_unit;
 }

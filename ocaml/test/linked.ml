@@ -1,4 +1,4 @@
-(* linked.exe requested | manual FILE FILE | external FILE | killed FILE | mistakes FILE *)
+(* linked.exe requested | manual FILE FILE | external FILE | custom FILE | killed FILE | mistakes FILE *)
 
 module M = Map.Make (Int)
 
@@ -62,6 +62,14 @@ let outside filename =
   assert (Heapline.External.alloc ~bytes:1_000_000_000 = None);
   truth "external words" (float_of_int !total)
 
+(* Bigarrays: blocks of the heap that survive, each with memory outside of it. *)
+let custom filename =
+  let tracer = Heapline.start_tracing ~context:None ~sampling_rate:0.01 ~filename in
+  let arrays = List.init 2_000 (fun _ -> Bigarray.(Array1.create char c_layout 4_096)) in
+  Gc.full_major ();
+  ignore (Sys.opaque_identity arrays);
+  Heapline.stop_tracing tracer
+
 let killed filename =
   ignore (Heapline.start_tracing ~context:None ~sampling_rate:0.1 ~filename);
   ignore (work ());
@@ -95,6 +103,7 @@ let () =
   | [| _; "requested" |] -> requested ()
   | [| _; "manual"; first; second |] -> manual first second
   | [| _; "external"; file |] -> outside file
+  | [| _; "custom"; file |] -> custom file
   | [| _; "killed"; file |] -> killed file
   | [| _; "mistakes"; file |] -> mistakes file
   | _ -> assert false

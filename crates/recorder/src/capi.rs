@@ -8,6 +8,7 @@
 //!                    uint64_t max_size, char *message, size_t size);
 //! int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,
 //!                        const intptr_t *stack, size_t depth, heapline_resolver resolver);
+//! uint64_t heapline_hits(uint64_t words);
 //! void heapline_promote(size_t domain, int64_t id);
 //! void heapline_collect(size_t domain, int64_t id);
 //! void heapline_stop(void);
@@ -17,11 +18,15 @@
 //!
 //! None of them calls the OCaml runtime, raises, or takes long enough to release its lock for.
 
+use std::cell::RefCell;
+use std::collections::hash_map::RandomState;
 use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::hash::{BuildHasher, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::gaps::Gaps;
 use crate::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode, contained};
 
 /// The recording that goes on, or the last one.
@@ -146,6 +151,57 @@ pub unsafe extern "C" fn heapline_alloc(
         })
     });
     id.and_then(|id| i64::try_from(id).ok()).unwrap_or(-1)
+}
+
+/// Samples memory outside of the heap: how many of so many words are hit. The distance to the next
+/// hit has no memory, so every thread may have one of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn heapline_hits(words: u64) -> u64 {
+    let Some(recorder) = current().filter(|recorder| recorder.is_recording()) else {
+        return 0;
+    };
+    let hits = |hits: &RefCell<Option<Hits>>| {
+        let mut hits = hits.try_borrow_mut().ok()?;
+        let hits = match &mut *hits {
+            Some(hits) if std::ptr::eq(hits.recorder, recorder) => hits,
+            other => other.insert(Hits::new(recorder)),
+        };
+        Some(hits.of(words))
+    };
+    contained(None, || HITS.try_with(hits).ok().flatten()).unwrap_or(0)
+}
+
+thread_local! {
+    static HITS: RefCell<Option<Hits>> = const { RefCell::new(None) };
+}
+
+/// Where the next hit of a thread is.
+struct Hits {
+    recorder: &'static Recorder,
+    gaps: Gaps,
+    /// Words to be passed over before.
+    gap: usize,
+}
+
+impl Hits {
+    fn new(recorder: &'static Recorder) -> Self {
+        let mut gaps = Gaps::new(
+            recorder.sample_rate(),
+            RandomState::new().build_hasher().finish(),
+        );
+        Self {
+            recorder,
+            gap: gaps.next(),
+            gaps,
+        }
+    }
+
+    fn of(&mut self, words: u64) -> u64 {
+        let words = usize::try_from(words).unwrap_or(usize::MAX);
+        let (hits, gap) = self.gaps.hits(self.gap, words, words);
+        self.gap = gap;
+        hits as u64
+    }
 }
 
 /// Takes note that a block was promoted.

@@ -22,6 +22,7 @@
 pub mod capi;
 mod clock;
 mod file;
+pub mod gaps;
 mod lane;
 mod map;
 mod recorder;

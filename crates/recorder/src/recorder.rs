@@ -84,6 +84,7 @@ pub struct Recorder {
     status: Mutex<Page>,
     supervised: bool,
     runtime_params: String,
+    sample_rate: f64,
 }
 
 impl Recorder {
@@ -129,6 +130,7 @@ impl Recorder {
             status: Mutex::new(status),
             supervised: options.supervised,
             runtime_params: options.runtime_params.clone(),
+            sample_rate: options.sample_rate,
         })))
     }
 
@@ -223,6 +225,12 @@ impl Recorder {
     #[must_use]
     pub fn runtime_params(&self) -> &str {
         &self.runtime_params
+    }
+
+    /// How many samples there are for a word.
+    #[must_use]
+    pub fn sample_rate(&self) -> f64 {
+        self.sample_rate
     }
 
     /// An id that is greater than all that were given out: where a recorder that follows this one

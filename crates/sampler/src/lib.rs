@@ -57,7 +57,6 @@ compile_error!("heapline samples programs for x86-64 Linux only, so far");
 
 mod alloc;
 mod fork;
-mod gaps;
 mod large;
 mod local;
 mod lock;

@@ -20,9 +20,9 @@
 use std::cell::Cell;
 use std::ptr::null_mut;
 
-use crate::gaps::NEVER;
 use crate::session::{self, Known};
 use crate::thread::{self, Thread};
+use heapline_recorder::gaps::NEVER;
 
 /// Bytes after which a thread looks whether anything has changed.
 const STRETCH: usize = 1 << 16;

@@ -217,7 +217,7 @@ mod tests {
         let mut held: HashMap<usize, (*mut u8, Layout, u8)> = HashMap::new();
         let mut random = 1;
         for round in 0..20_000_usize {
-            let bits = crate::gaps::split_mix(&mut random);
+            let bits = heapline_recorder::gaps::split_mix(&mut random);
             let size = (1_usize << (bits >> 60)) * 8 + (bits >> 40) as usize % 61;
             let layout = layout(size, 1 << (bits >> 20 & 15));
             let is_place = bits & 1 == 0;

@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 
 use heapline_recorder::TaggedCode;
 
-use crate::gaps::{Gaps, split_mix};
 use crate::local::{self, Local};
 use crate::lock::Lock;
 use crate::session::Settings;
 use crate::stack::{self, Unwinding};
+use heapline_recorder::gaps::{Gaps, split_mix};
 
 /// A thread's data. When it ends, the next one takes it over: also the random numbers, which go on,
 /// so that short-lived threads are not all sampled at the same places.

@@ -11,6 +11,7 @@ let () =
     words := !words + n;
     if i mod 10 = 0 then kept := a :: !kept
   done;
+  Gc.minor ();
   let sum = List.fold_left (fun s a -> s +. Bigarray.Array1.get a 0) 0. !kept in
   Printf.printf "%.0f\n" sum;
   Printf.eprintf "truth: external words %d\n" !words

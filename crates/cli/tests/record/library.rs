@@ -99,6 +99,25 @@ fn memory_that_the_program_tells_of_is_recorded() {
     }
 }
 
+/// As with `heapline record`: the sampler tells that the heap's part of a custom block is promoted,
+/// but its memory is outside, and stays there.
+#[test]
+fn memory_outside_of_the_heap_is_not_promoted() {
+    for compiler in compilers("memory_outside_of_the_heap_is_not_promoted") {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("trace.ctf");
+        let (ended, _) = Program::new(compiler.linked_programs().join("linked.exe"))
+            .args(&["custom", text(&file)])
+            .plain();
+        assert_eq!(ended.status, 0, "{ended:?}");
+        let trace = Trace::strict(&file);
+        let allocations = trace.allocations.iter();
+        let externals = allocations.filter(|a| a.source == Source::External);
+        assert!(externals.count() > 100, "OCaml {}", compiler.version);
+        assert_eq!(trace.external_promotions, 0, "OCaml {}", compiler.version);
+    }
+}
+
 #[test]
 fn mistakes_are_exceptions() {
     for compiler in compilers("mistakes_are_exceptions") {

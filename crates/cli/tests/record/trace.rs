@@ -12,6 +12,8 @@ pub(crate) struct Trace {
     pub(crate) context: Option<String>,
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) promotions: u64,
+    /// Those of blocks outside of the heap, of which there must be none.
+    pub(crate) external_promotions: u64,
     pub(crate) collections: u64,
     /// The longest stack.
     pub(crate) depth: usize,
@@ -40,8 +42,12 @@ impl Trace {
             context: info.context.clone(),
             ..Self::default()
         };
+        let mut external = BTreeSet::new();
         let read = reader.for_each(|event, _| match event {
             Event::Alloc(alloc) => {
+                if alloc.source == Source::External {
+                    external.insert(alloc.id);
+                }
                 trace.depth = trace.depth.max(alloc.stack.frames().len());
                 trace.allocations.push(Allocation {
                     domain: alloc.domain,
@@ -50,7 +56,10 @@ impl Trace {
                     source: alloc.source,
                 });
             }
-            Event::Promote(_) => trace.promotions += 1,
+            Event::Promote(mark) => {
+                trace.promotions += 1;
+                trace.external_promotions += u64::from(external.contains(&mark.id));
+            }
             Event::Collect(_) => trace.collections += 1,
         });
         read.unwrap_or_else(|error| fail(error));

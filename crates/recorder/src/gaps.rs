@@ -8,11 +8,11 @@
 const BATCH: usize = 64;
 
 /// A distance that no program gets to the end of.
-pub(crate) const NEVER: usize = usize::MAX / 2;
+pub const NEVER: usize = usize::MAX / 2;
 
 /// Draws distances between hits.
 #[derive(Debug)]
-pub(crate) struct Gaps {
+pub struct Gaps {
     random: Random,
     rate: f64,
     batch: [usize; BATCH],
@@ -21,7 +21,9 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    pub(crate) fn new(rate: f64, seed: u64) -> Self {
+    /// Distances for this rate; the same seed gives the same.
+    #[must_use]
+    pub fn new(rate: f64, seed: u64) -> Self {
         Self {
             random: Random::new(seed),
             rate,
@@ -32,14 +34,15 @@ impl Gaps {
 
     /// From now on, hits are as frequent as this. What was drawn for another rate is forgotten,
     /// which is right: there is no memory of how far the last hit is.
-    pub(crate) fn set_rate(&mut self, rate: f64) {
+    pub fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
         self.left = 0;
     }
 
     /// How many words are passed over before the next hit.
+    #[expect(clippy::should_implement_trait, reason = "there is always another one")]
     #[inline]
-    pub(crate) fn next(&mut self) -> usize {
+    pub fn next(&mut self) -> usize {
         if self.left == 0 {
             self.fill();
         }
@@ -75,8 +78,9 @@ impl Gaps {
     /// How many of a block's words are hit, and how many trials are then left until the next hit.
     ///
     /// `gap` is the distance of the next hit from the block's beginning. The block has `words` that
-    /// count, and `trials` in all: see `local.rs`.
-    pub(crate) fn hits(&mut self, mut gap: usize, words: usize, trials: usize) -> (usize, usize) {
+    /// count, and `trials` in all: a sampler that counts down by bytes has more trials than words.
+    #[inline]
+    pub fn hits(&mut self, mut gap: usize, words: usize, trials: usize) -> (usize, usize) {
         if self.rate >= 1.0 {
             return (words, 0);
         }
@@ -123,7 +127,8 @@ impl Random {
 }
 
 /// Makes seeds out of seeds.
-pub(crate) fn split_mix(state: &mut u64) -> u64 {
+#[inline]
+pub fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
