@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change is done.
 
-use crate::command::{Outcome, cargo};
+use crate::command::{Outcome, cargo, root};
 use crate::{browser, consumers, fuzz, ocaml, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
@@ -41,9 +41,13 @@ pub(crate) fn run() -> Outcome {
     let compilers = compilers
         .join()
         .map_err(|_| "building OCaml ended in a panic")??;
-    cargo(&["test", "--locked", "--workspace", "--no-fail-fast"])
+    // What is missing is a failure here, not a test less.
+    let tests = ["test", "--locked", "--workspace", "--no-fail-fast"];
+    cargo(&tests)
         .env(ocaml::COMPILERS, &compilers)
+        .env("HEAPLINE_REQUIRE", "1")
         .run()?;
+    let references = reference_tests(&tests)?;
     cargo(&["build", "--locked"]).run()?;
     consumers::check()?;
     browser::check()?;
@@ -60,6 +64,20 @@ pub(crate) fn run() -> Outcome {
     // The first of the README's two commands; this is the second.
     cargo(&["build", "--locked", "--release"]).run()?;
     browser::demo()?;
-    println!("\nAll is well.");
+    println!("\nAll is well.{references}");
     Ok(())
+}
+
+/// Runs the tests that need the reference traces, if these are here. Returns what to say if not.
+fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
+    if !root().join("../shared/traces").is_dir() {
+        return Ok(
+            " Not run: tests marked \"needs the reference traces\", because these are not here.",
+        );
+    }
+    let ignored = ["--tests", "--", "--ignored"];
+    cargo(&[tests, &ignored].concat())
+        .env("HEAPLINE_REQUIRE", "1")
+        .run()?;
+    Ok("")
 }

@@ -307,11 +307,9 @@ fn all_close(ours: &[f64], theirs: &[f64]) {
 
 /// What is printed in the notebooks themselves.
 #[test]
+#[ignore = "needs the reference traces"]
 fn its_own_example_gives_its_own_numbers() {
-    let Some(folder) = fixtures::reference_folder() else {
-        return;
-    };
-    let trace = std::fs::read(folder.join("public/irmin-replay/trace.ctf")).unwrap();
+    let trace = std::fs::read(fixtures::reference("public/irmin-replay/trace.ctf")).unwrap();
     let AllocStats { sizes, lifetimes } = ours(&trace);
 
     assert_eq!(sizes.events, 739);

@@ -11,11 +11,24 @@ pub fn folder() -> PathBuf {
     root().join("fixtures")
 }
 
-/// The reference traces that lie beside the project on some machines, if they do.
+/// The reference traces that lie beside the project on some machines, if they do. Tests that
+/// cannot do without are [ignored](reference()), and run by `cargo xtask test` where these are.
 #[must_use]
 pub fn reference_folder() -> Option<PathBuf> {
     let folder = root().join("../shared/traces");
     folder.is_dir().then_some(folder)
+}
+
+/// A file of the reference traces, for tests that are ignored unless asked for.
+///
+/// # Panics
+///
+/// If it is not there.
+#[must_use]
+pub fn reference(path: &str) -> PathBuf {
+    let path = root().join("../shared/traces").join(path);
+    assert!(path.is_file(), "{} is not there", path.display());
+    path
 }
 
 /// All traces below the project's fixtures and, where they are, the reference traces, but the

@@ -7,6 +7,8 @@
 //! - [`harm`]: ways to damage a trace.
 //! - [`fixtures`]: where traces are.
 
+use std::io::Write;
+
 pub mod fixtures;
 pub mod generate;
 pub mod harm;
@@ -14,6 +16,21 @@ mod owned;
 pub mod plain;
 
 pub use owned::{OwnedEvent, OwnedFrame, OwnedTrace};
+
+/// Says that a test is not run because something is missing on this machine. In `cargo xtask test`,
+/// which sets up all that tests need, that is a failure.
+///
+/// # Panics
+///
+/// If the environment has `HEAPLINE_REQUIRE`.
+pub fn missing(reason: &str) {
+    assert!(
+        std::env::var_os("HEAPLINE_REQUIRE").is_none(),
+        "{reason}; a test that is not run is a failure, because HEAPLINE_REQUIRE is set"
+    );
+    // Past the harness, which hides what tests that pass print.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
+}
 
 /// The most memory that this process has had so far, in MiB. `None` where the system does not tell.
 #[must_use]

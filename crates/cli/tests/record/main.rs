@@ -1,7 +1,8 @@
 //! `heapline record` on real programs: those of `tests/ocaml/programs`, compiled by each OCaml
 //! that is there, and some that Debian has.
 //!
-//! `cargo xtask test` sets up what they need. Without it they say so and are skipped.
+//! `cargo xtask test` sets up what they need. Without it they say so and are skipped; where
+//! `HEAPLINE_REQUIRE` is set, as there, they fail.
 
 mod behaviour;
 mod debian;
