@@ -1,9 +1,11 @@
 //! A tree in columns: small enough for a page that draws a hundred thousand nodes.
 
-use hashbrown::HashMap;
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexSet;
 use serde::Serialize;
 
-use super::{ByHeap, Direction, NodeKind, Tree, TreeNode, TreeOptions, tree};
+use super::load::detailed_by_stack;
+use super::{ByHeap, Direction, NodeKind, Tree, TreeNode, TreeOptions, tree_of};
 use crate::groups::{GroupBy, Label};
 use crate::reports::{Figures, Subject};
 use crate::scope::Scope;
@@ -84,12 +86,44 @@ pub fn flame(scope: &Scope<'_>, options: &TreeOptions, max_nodes: usize) -> Flam
         details: true,
         ..options.clone()
     };
-    let mut drawn = tree(scope, &options);
+    let by_stack = detailed_by_stack(scope);
+    let mut drawn = tree_of(scope, &options, &by_stack);
     while drawn.nodes.len() + drawn.callers.len() > max_nodes && options.threshold < 1.0 {
-        options.threshold = (options.threshold * 2.0).max(1e-6);
-        drawn = tree(scope, &options);
+        options.threshold = fitting(&drawn, options.threshold, max_nodes);
+        drawn = tree_of(scope, &options, &by_stack);
     }
     columns(drawn, options.threshold)
+}
+
+/// The first doubling of a threshold at which a tree has so many nodes at most, or 1 at least.
+fn fitting(tree: &Tree, mut threshold: f64, max_nodes: usize) -> f64 {
+    loop {
+        threshold = (threshold * 2.0).max(1e-6);
+        let least = threshold * tree.total.bytes.value;
+        if threshold >= 1.0 || left(&tree.nodes, least) + left(&tree.callers, least) <= max_nodes {
+            return threshold;
+        }
+    }
+}
+
+/// How many nodes are left if those below a number of bytes are put together.
+fn left(nodes: &[TreeNode], least: f64) -> usize {
+    let mut is_left = vec![false; nodes.len()];
+    let mut has_others = vec![false; nodes.len()];
+    let mut top_has_others = false;
+    for (i, node) in nodes.iter().enumerate() {
+        let below = node.parent.is_none_or(|parent| is_left[parent]);
+        let small = node.kind == NodeKind::Other || node.total.bytes.value < least;
+        is_left[i] = below && !small;
+        if below && small {
+            match node.parent {
+                Some(parent) => has_others[parent] = true,
+                None => top_has_others = true,
+            }
+        }
+    }
+    let count = |flags: Vec<bool>| flags.into_iter().filter(|&flag| flag).count();
+    count(is_left) + count(has_others) + usize::from(top_has_others)
 }
 
 fn columns(tree: Tree, min: f64) -> Flame {
@@ -105,29 +139,14 @@ fn columns(tree: Tree, min: f64) -> Flame {
         focus: tree.focus,
         focus_total: tree.focus_total,
         focus_own: tree.focus_own,
-        labels: labels.list,
+        labels: labels.into_iter().collect(),
         nodes,
         callers,
     }
 }
 
-#[derive(Default)]
-struct Labels {
-    list: Vec<Label>,
-    places: HashMap<Label, i64>,
-}
-
-impl Labels {
-    fn place(&mut self, label: Label) -> i64 {
-        if let Some(&place) = self.places.get(&label) {
-            return place;
-        }
-        let place = number(self.list.len());
-        self.list.push(label.clone());
-        self.places.insert(label, place);
-        place
-    }
-}
+/// Labels, each once.
+type Labels = IndexSet<Label, DefaultHashBuilder>;
 
 impl NodeColumns {
     fn of(nodes: Vec<TreeNode>, labels: &mut Labels) -> Self {
@@ -147,7 +166,7 @@ impl NodeColumns {
         });
         self.label.push(match node.kind {
             NodeKind::Other => -1,
-            _ => labels.place(node.label),
+            _ => number(labels.insert_full(node.label).0),
         });
         self.others.push(node.others);
         self.bytes.push(node.total.bytes.value);
