@@ -65,10 +65,13 @@ test("what is put together stays together and is counted", () => {
 });
 
 test("patterns are globs or regular expressions", () => {
-  const matches = matchesAny(["Stdlib.*", "/^A\\.x/", "a?c"]);
+  const matches = matchesAny(["Stdlib.*", "/^A\\.x/", "a?c", "Ops.\\*", "src\\b"]);
   assert.ok(matches("Stdlib.List.map"));
   assert.ok(matches("A.xyz"));
   assert.ok(matches("a.c"));
+  assert.ok(matches("Ops.*"));
+  assert.ok(matches("src\\b"));
+  assert.ok(!matches("Ops.add"));
   assert.ok(!matches("MyStdlib.f"));
   assert.ok(!matches("B.A.x"));
 });

@@ -3,15 +3,16 @@
 
 import type { Estimate, Figures, NodeDetails, Tree, TreeNode } from "../api/types";
 
-/** Whether a name is one of the patterns: `*` is any text, `?` any character, `/.../` a regular expression. */
+/** Whether a name is one of the patterns: `*` is any text, `?` any character (unless after `\`), `/.../` a regular expression. */
 export function matchesAny(patterns: readonly string[]): (name: string) => boolean {
   const tests = patterns.map((pattern) => {
     const regex = /^\/(.*)\/(i?)$/.exec(pattern);
     if (regex) return new RegExp(regex[1] as string, regex[2]);
-    const escaped = pattern
-      .replace(/[.+^${}()|[\]\\/]/g, "\\$&")
-      .replaceAll("*", ".*")
-      .replaceAll("?", ".");
+    const escaped = pattern.replace(/\\[*?\\]|[^]/g, (piece) => {
+      if (piece === "*") return ".*";
+      if (piece === "?") return ".";
+      return piece.slice(-1).replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
+    });
     return new RegExp(`^${escaped}$`, "s");
   });
   return (name) => tests.some((test) => test.test(name));
