@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use heapline_profile::{LoadError, LoadOptions, Profile};
-use heapline_trace::{ByteSource, Damage, Flaw, FlawKind, Options, Reader};
+use heapline_trace::{ByteSource, Damage, Flaw, FlawKind, Options, Reader, Snapshot};
 
 use crate::error::warn;
 use crate::progress::Watched;
@@ -53,19 +53,31 @@ impl Input {
             }
             return Ok(Watched::new(Box::new(io::stdin()), None));
         }
-        // A program that was killed may have left the end of its trace beside it.
-        if let Err(error) = heapline_recorder::tail::finish_if_dead(&self.trace) {
-            warn(&format!("{name} lacks what its program did last: {error}"));
-        }
-        let file = File::open(&self.trace).with_context(|| format!("cannot open {name}"))?;
-        let metadata = file
-            .metadata()
-            .with_context(|| format!("cannot open {name}"))?;
+        let cannot_open = || format!("cannot open {name}");
+        let metadata = self.trace.metadata().with_context(cannot_open)?;
         if metadata.is_dir() {
             anyhow::bail!("{name} is a folder; a trace is a file, usually named *.ctf");
         }
-        let size = metadata.is_file().then_some(metadata.len());
-        Ok(Watched::new(Box::new(file), size))
+        if metadata.is_file() {
+            let snapshot = self.snapshot()?;
+            let size = Some(snapshot.size());
+            return Ok(Watched::new(Box::new(snapshot.reader()), size));
+        }
+        let file = File::open(&self.trace).with_context(cannot_open)?;
+        Ok(Watched::new(Box::new(file), None))
+    }
+
+    /// Opens a regular file, with the tail of its recording laid over it.
+    pub(crate) fn snapshot(&self) -> anyhow::Result<Snapshot> {
+        let name = self.name();
+        let snapshot =
+            Snapshot::open(&self.trace).with_context(|| format!("cannot open {name}"))?;
+        if let Some(problem) = snapshot.problem() {
+            warn(&format!(
+                "cannot recover the last events of {name}: {problem}"
+            ));
+        }
+        Ok(snapshot)
     }
 
     /// The size of the file, compressed as it may be; none for pipes.

@@ -1,13 +1,12 @@
 //! Traces that are read more than once: by the viewer, for what only some questions need.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Context;
 use heapline_server::{Subjects, Trace};
+use heapline_trace::Snapshot;
 
 use crate::input::Input;
 
@@ -25,23 +24,15 @@ pub(crate) fn subjects(input: &Input, against: Option<PathBuf>) -> anyhow::Resul
 
 fn trace(input: &Input) -> anyhow::Result<Trace> {
     let size = input.file_size();
-    let file = match size {
-        Some(_) => {
-            File::open(&input.trace).with_context(|| format!("cannot open {}", input.name()))?
-        }
-        None => copy(input)?,
+    let snapshot = match size {
+        Some(_) => input.snapshot()?,
+        None => Snapshot::of_file(copy(input)?).context("cannot read a temporary file")?,
     };
-    let file = Arc::new(file);
     Ok(Trace {
         path: input.trace.display().to_string(),
         size,
         strict: input.strict,
-        open: Box::new(move || {
-            Ok(Box::new(FromStart {
-                file: Arc::clone(&file),
-                offset: 0,
-            }))
-        }),
+        open: Box::new(move || Ok(Box::new(snapshot.reader()))),
     })
 }
 
@@ -52,18 +43,4 @@ fn copy(input: &Input) -> anyhow::Result<File> {
     io::copy(&mut source, &mut file)
         .with_context(|| format!("cannot copy {} to a temporary file", input.name()))?;
     Ok(file)
-}
-
-/// Reads a file from its start, whatever others do with it.
-struct FromStart {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for FromStart {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read_at(buffer, self.offset)?;
-        self.offset += n as u64;
-        Ok(n)
-    }
 }

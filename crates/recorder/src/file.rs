@@ -1,11 +1,11 @@
-//! The trace file, written to by all domains at once.
+//! The trace file, which all domains append their packets to.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -13,13 +13,20 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Whole packets, one after the other.
 #[derive(Debug)]
 pub(crate) struct TraceFile {
-    /// Replaced when the program has closed it, as daemons do with files they do not know.
-    file: Mutex<File>,
+    writer: Mutex<Writer>,
     path: PathBuf,
     /// Which file it is: whatever has our number must not be written to.
     identity: (u64, u64),
-    /// Where the next packet goes.
-    end: AtomicU64,
+    /// Bytes that are written.
+    len: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Writer {
+    /// Replaced when the program has closed it, as daemons do with files they do not know.
+    file: File,
+    /// Whether a packet could not be written: nothing must follow it.
+    failed: bool,
 }
 
 impl TraceFile {
@@ -27,33 +34,63 @@ impl TraceFile {
     pub(crate) fn new(file: File, path: &Path) -> io::Result<Self> {
         let identity = identity(&file.metadata()?);
         Ok(Self {
-            file: Mutex::new(out_of_the_way(file)),
+            writer: Mutex::new(Writer {
+                file: out_of_the_way(file),
+                failed: false,
+            }),
             path: std::path::absolute(path)?,
             identity,
-            end: AtomicU64::new(0),
+            len: AtomicU64::new(0),
         })
     }
 
-    /// Bytes that are written or about to be.
+    /// Bytes that are written.
     pub(crate) fn len(&self) -> u64 {
-        self.end.load(Ordering::Relaxed)
+        self.len.load(Ordering::Relaxed)
     }
 
-    /// A place for so many bytes.
-    pub(crate) fn take_place(&self, len: usize) -> u64 {
-        self.end.fetch_add(len as u64, Ordering::Relaxed)
+    /// The end of the file, where nobody else writes meanwhile.
+    pub(crate) fn end(&self) -> FileEnd<'_> {
+        FileEnd {
+            writer: self.writer.lock().unwrap_or_else(PoisonError::into_inner),
+            trace: self,
+        }
+    }
+}
+
+/// The exclusive right to append packets.
+#[derive(Debug)]
+pub(crate) struct FileEnd<'a> {
+    writer: MutexGuard<'a, Writer>,
+    trace: &'a TraceFile,
+}
+
+impl FileEnd<'_> {
+    /// Where the next packet goes.
+    pub(crate) fn offset(&self) -> u64 {
+        self.trace.len()
     }
 
-    /// Writes a packet to its place.
-    pub(crate) fn write(&self, bytes: &[u8], place: u64) -> io::Result<()> {
-        check_size_limit(place, bytes.len())?;
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Writes a packet.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.writer.failed {
+            return Err(io::Error::other("an earlier packet could not be written"));
+        }
+        let result = self.try_write(bytes);
+        self.writer.failed = result.is_err();
+        result
+    }
+
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let offset = self.offset();
+        check_size_limit(offset, bytes.len())?;
+        let file = &mut self.writer.file;
         let is_ours = |file: &File| {
             file.metadata()
-                .is_ok_and(|data| identity(&data) == self.identity)
+                .is_ok_and(|data| identity(&data) == self.trace.identity)
         };
-        if !is_ours(&file) {
-            let again = File::options().write(true).open(&self.path)?;
+        if !is_ours(file) {
+            let again = File::options().write(true).open(&self.trace.path)?;
             if !is_ours(&again) {
                 return Err(io::Error::new(
                     io::ErrorKind::NotFound,
@@ -61,10 +98,13 @@ impl TraceFile {
                 ));
             }
             // What has its number now belongs to the program.
-            let old = std::mem::replace(&mut *file, out_of_the_way(again));
+            let old = std::mem::replace(file, out_of_the_way(again));
             std::mem::forget(old);
         }
-        file.write_all_at(bytes, place)
+        file.write_all_at(bytes, offset)?;
+        let len = offset + bytes.len() as u64;
+        self.trace.len.store(len, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -78,7 +118,7 @@ pub(crate) fn check_size_limit(place: u64, len: usize) -> io::Result<()> {
     Ok(())
 }
 
-fn identity(data: &Metadata) -> (u64, u64) {
+pub(crate) fn identity(data: &Metadata) -> (u64, u64) {
     (data.dev(), data.ino())
 }
 

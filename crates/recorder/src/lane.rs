@@ -5,11 +5,12 @@ use std::io;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
+use heapline_trace::tail::layout::LaneWord;
 use heapline_trace::{Block, Detached, Encoder, PacketMemory, PacketSink, Pending, TaggedCode};
 
 use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
-use crate::tail::{LaneWord, Page};
+use crate::tail::Page;
 
 /// Events of a kind after which the counters are brought up to date, and the time of one is taken
 /// for all.
@@ -353,13 +354,13 @@ impl Domain {
             (LaneWord::Blocks, blocks),
             (LaneWord::Shortened, self.work.encoder.shortened_stacks()),
         ] {
-            self.sink.page.set(word as usize, value);
+            self.sink.set(word, value);
         }
     }
 }
 
-/// Writes a domain's packets to the trace, so that nothing is lost or doubled whenever the process
-/// ends.
+/// Moves a domain's packets to the trace, so that nothing is lost or doubled whenever the process
+/// ends or somebody reads.
 #[derive(Debug)]
 pub(crate) struct LaneSink {
     /// The domain's page in the tail.
@@ -367,29 +368,30 @@ pub(crate) struct LaneSink {
     pub(crate) file: &'static TraceFile,
     /// The address of the memory in which the domain puts names together.
     pub(crate) names_at: usize,
-    /// Where a packet could not be written.
-    pub(crate) failed_at: Option<u64>,
     /// Whether a packet was written that nobody asked for yet.
     pub(crate) wrote: bool,
 }
 
 impl PacketSink for LaneSink {
     fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let place = self.file.take_place(bytes.len());
         let is_names = bytes.as_ptr().addr() == self.names_at;
-        self.page
-            .set(LaneWord::Writing as usize, u64::from(is_names));
-        compiler_fence(Ordering::Release);
-        self.page.set(LaneWord::Place as usize, place + 1);
-        compiler_fence(Ordering::Release);
+        let mut end = self.file.end();
+        self.set(LaneWord::Writing, u64::from(is_names));
+        self.set(LaneWord::Place, end.offset() + 1);
         self.wrote = true;
-        self.file.write(bytes, place).inspect_err(|_| {
-            self.failed_at = Some(place);
-        })
+        end.write(bytes)?;
+        // From here on the packet belongs to the trace. No other domain may write before that.
+        self.set(LaneWord::Written, end.offset());
+        Ok(())
     }
 
     fn released(&mut self) {
-        self.page.set(LaneWord::Place as usize, 0);
-        compiler_fence(Ordering::Release);
+        self.set(LaneWord::Place, 0);
+    }
+}
+
+impl LaneSink {
+    pub(crate) fn set(&self, word: LaneWord, value: u64) {
+        self.page.set(word as usize, value);
     }
 }

@@ -8,8 +8,8 @@
 //!   event, nothing is allocated once tables have their size, and the only system calls are one
 //!   for the time and one for every 32 KiB of trace.
 //! - The trace is whole packets at any time. Those that are being filled are in a mapped file beside
-//!   it, the [`tail`], and are whole there too: when the program is killed, whoever comes
-//!   first, `heapline record` or the next reader, [puts them where they belong](tail::finish).
+//!   it, the [`tail`], and are whole there too. Readers [lay it over the trace](heapline_trace::open) at
+//!   any time; `heapline record` [moves it there](tail::finish) when the program has ended.
 //! - A full disk, a limit or a mistake of ours ends the recording, never the program.
 //!
 //! # From C

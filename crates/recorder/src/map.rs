@@ -38,6 +38,6 @@ pub(crate) fn map(file: &File, offset: u64, len: usize) -> io::Result<&'static m
         )
     }?;
     // SAFETY: `len` bytes were mapped, nobody else has their address, they are never unmapped, and
-    // every pattern is a valid byte. Other processes read the file only when this one is dead.
+    // every pattern is a valid byte. Other processes only read the file, by system calls.
     Ok(unsafe { std::slice::from_raw_parts_mut(start.cast(), len) })
 }

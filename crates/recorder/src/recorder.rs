@@ -3,24 +3,22 @@
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word};
 use heapline_trace::{
     Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketMemory, PacketSink, TaggedCode, TraceInfo,
     write_info,
 };
 
 use crate::clock::{Clock, Reading};
-use crate::file::TraceFile;
+use crate::file::{TraceFile, identity};
 use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, TakenLane, Work};
 use crate::map::{map, reserve};
-use crate::tail::{self, Ending, Note, PAGE, Page, SLOT, State, Word};
-
-/// Domains that a program can have at once; OCaml allows no more.
-const MAX_LANES: usize = 4096;
+use crate::tail::{self, Ending, Note, Page, State};
 
 /// Ids that a domain takes at once.
 const IDS: u64 = 10_000;
@@ -80,6 +78,8 @@ pub struct Recorder {
     pid: u64,
     lanes: Box<[AtomicPtr<Lane>]>,
     tail_path: PathBuf,
+    /// Which file it is: another recording may have replaced it.
+    tail_identity: (u64, u64),
     /// The tail's first page.
     status: Mutex<Page>,
     supervised: bool,
@@ -105,13 +105,15 @@ impl Recorder {
         }
         let tail_path = std::path::absolute(tail::path(&options.trace))?;
         let tail = tail::prepare(&options.trace)?;
-        let mut status = Page(map(&tail, 0, PAGE)?);
+        let tail_identity = identity(&tail.metadata()?);
+        let status = Page::new(map(&tail, 0, PAGE)?);
         let clock = Clock::start();
         let start_time = clock.time(Reading::now());
         let pid = u64::from(std::process::id());
         let file = &*Box::leak(Box::new(TraceFile::new(file, &options.trace)?));
         write_info(&info(options, pid, start_time), &mut Beginning(file))?;
         status.set(Word::Pid as usize, pid);
+        status.set(Word::StartTime as usize, start_time);
         status.set(Word::Domains as usize, 1);
         status.set(Word::State as usize, State::Recording as u64);
         Ok(Box::leak(Box::new(Self {
@@ -127,6 +129,7 @@ impl Recorder {
             pid,
             lanes: (0..MAX_LANES).map(|_| AtomicPtr::default()).collect(),
             tail_path,
+            tail_identity,
             status: Mutex::new(status),
             supervised: options.supervised,
             runtime_params: options.runtime_params.clone(),
@@ -258,8 +261,12 @@ impl Recorder {
             domain.publish();
             all &= written.is_some();
         }
+        if !all {
+            // The tail has what is not in the trace.
+            return;
+        }
         self.status().set(Word::State as usize, State::Ended as u64);
-        if all && !self.supervised {
+        if !self.supervised && self.open_tail().is_ok() {
             // It is an empty file by now.
             let _ = std::fs::remove_file(&self.tail_path);
         }
@@ -278,7 +285,7 @@ impl Recorder {
 
     /// Ends the recording because of a mistake in it.
     pub fn fail(&self) {
-        self.end_early(Ending::Bug, None, None);
+        self.end_early(Ending::Bug, None);
     }
 
     /// Whether events are still taken.
@@ -295,14 +302,14 @@ impl Recorder {
 
     /// Takes note of something to tell the user.
     pub fn note(&self, note: Note) {
-        let mut status = self.status();
+        let status = self.status();
         let notes = status.get(Word::Notes as usize) | note as u64;
         status.set(Word::Notes as usize, notes);
     }
 
     /// Takes note that the program started a domain.
     pub fn domain_started(&self) {
-        let mut status = self.status();
+        let status = self.status();
         let domains = status.get(Word::Domains as usize);
         status.set(Word::Domains as usize, domains + 1);
     }
@@ -377,8 +384,7 @@ impl Recorder {
                 Some(result)
             }
             Err(error) => {
-                let failed_at = domain.sink.failed_at;
-                self.end_early(Ending::Unwritable, error.raw_os_error(), failed_at);
+                self.end_early(Ending::Unwritable, error.raw_os_error());
                 None
             }
         }
@@ -409,24 +415,16 @@ impl Recorder {
     }
 
     #[cold]
-    fn end_early(&self, ending: Ending, errno: Option<i32>, failed_at: Option<u64>) {
+    fn end_early(&self, ending: Ending, errno: Option<i32>) {
         self.recording.store(false, Ordering::Relaxed);
         self.open.store(false, Ordering::Relaxed);
         self.say_ending(ending, errno);
-        if let Some(place) = failed_at {
-            let mut status = self.status();
-            let first = match status.get(Word::FailedAt as usize) {
-                0 => place + 1,
-                other => other.min(place + 1),
-            };
-            status.set(Word::FailedAt as usize, first);
-        }
     }
 
     /// Says why the recording has less than it could. The gravest reason stays.
     fn say_ending(&self, ending: Ending, errno: Option<i32>) {
         let time = self.clock.time(Reading::now()) - self.start_time;
-        let mut status = self.status();
+        let status = self.status();
         if status.get(Word::Ending as usize) >= ending as u64 {
             return;
         }
@@ -450,36 +448,52 @@ impl Recorder {
     }
 
     fn try_new_lane(&self, domain: usize) -> io::Result<*mut Lane> {
-        let mut status = self.status();
+        let status = self.status();
         let lanes = status.get(Word::Lanes as usize);
-        let tail = open_tail(&self.tail_path)?;
+        let number = u16::try_from(domain).map_err(io::Error::other)?;
+        let tail = self.open_tail()?;
         let offset = PAGE as u64 + lanes * SLOT as u64;
         reserve(&tail, offset, SLOT)?;
         let (page, packets) = map(&tail, offset, SLOT)?.split_at_mut(PAGE);
         let (events, names) = packets.split_at_mut(MAX_WRITTEN_PACKET);
         let packet = |memory| <&mut PacketMemory>::try_from(memory).map_err(io::Error::other);
-        status.set(Word::Lanes as usize, lanes + 1);
-        let number = u16::try_from(domain).map_err(io::Error::other)?;
         let names_at = names.as_ptr().addr();
         let (events, names) = (packet(events)?, packet(names)?);
         let encoder = Encoder::within(self.pid, number, self.start_time, events, names);
+        let sink = LaneSink {
+            page: Page::new(page),
+            file: self.file,
+            names_at,
+            wrote: false,
+        };
+        sink.set(LaneWord::Domain, u64::from(number));
+        status.set(Word::Lanes as usize, lanes + 1);
         Ok(Box::into_raw(Box::new(Lane::new(Domain {
             work: Work {
                 encoder,
                 ids: Ids::default(),
                 counters: Counters::default(),
             },
-            sink: LaneSink {
-                page: Page(page),
-                file: self.file,
-                names_at,
-                failed_at: None,
-                wrote: false,
-            },
+            sink,
             clock: self.clock,
             began: 0,
             id_offset: self.first_id.wrapping_sub(1),
         }))))
+    }
+
+    /// Opens the tail, unless another file is in its place.
+    fn open_tail(&self) -> io::Result<File> {
+        let tail = File::options()
+            .read(true)
+            .write(true)
+            .open(&self.tail_path)?;
+        if identity(&tail.metadata()?) != self.tail_identity {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "another recording has replaced the tail",
+            ));
+        }
+        Ok(tail)
     }
 
     fn status(&self) -> MutexGuard<'_, Page> {
@@ -522,16 +536,14 @@ fn take_patiently(lane: &Lane) -> Option<TakenLane<'_>> {
     None
 }
 
-fn open_tail(path: &Path) -> io::Result<File> {
-    File::options().read(true).write(true).open(path)
-}
-
 /// Writes the packet with which a trace begins.
 struct Beginning<'a>(&'a TraceFile);
 
 impl PacketSink for Beginning<'_> {
     fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(bytes, self.0.take_place(bytes.len()))
+        let mut packet = bytes.to_vec();
+        heapline_trace::tail::sign(&mut packet);
+        self.0.end().write(&packet)
     }
 }
 

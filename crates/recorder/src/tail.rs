@@ -1,67 +1,22 @@
-//! The end of a trace that is being recorded: a file beside it with what is not in it yet.
+//! The tail of a trace, as the recorder writes it, and what it says when the program has ended.
 //!
-//! It is mapped by the program that records. When that ends, in whatever way, the file holds
-//! the packets that were being filled, and what became of the recording. [`finish`] puts the
-//! packets where they belong.
-//!
-//! All numbers have 64 bits, little-endian. The file begins with a page about the recording
-//! (`Word`s), followed by a slot for each domain: a page about it (`LaneWord`s), and room
-//! for two packets: events, and the locations that must be written before them.
+//! [`heapline_trace::tail`] describes the file, and how it is read while the program runs.
+//! [`finish`] moves what is in it to the trace.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapline_trace::MAX_WRITTEN_PACKET;
+use heapline_trace::tail::layout::{LaneWord, MAGIC, PAGE, VERSION, Word};
+use heapline_trace::tail::{Completion, Tail};
+use rustix::fs::{FlockOperation, flock};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"heaptail");
-/// Changes whenever a word moves.
-const VERSION: u64 = 1;
+pub use heapline_trace::tail::path;
 
-pub(crate) const PAGE: usize = 4096;
-/// What a domain takes.
-pub(crate) const SLOT: usize = PAGE + 2 * MAX_WRITTEN_PACKET;
-
-/// The words of the first page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Word {
-    Magic = 0,
-    Version,
-    State,
-    Pid,
-    /// Domains that have a slot.
-    Lanes,
-    /// Why the recording ended early, an `Ending`.
-    Ending,
-    /// The system's error number that belongs to it.
-    Errno,
-    /// When, in microseconds after the start.
-    EndingTime,
-    /// Where the first packet that could not be written would have been, plus one.
-    FailedAt,
-    /// What else there is to say: bits of `Note`.
-    Notes,
-    /// Domains that the program started.
-    Domains,
-}
-
-/// The words of a domain's page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LaneWord {
-    /// Where in the trace a packet is being written, plus one.
-    Place = 0,
-    /// Which packet: 0 events, 1 names.
-    Writing,
-    /// Events that were taken.
-    Events,
-    /// Time that they took.
-    Nanos,
-    /// Blocks among them.
-    Blocks,
-    /// Stacks that no packet could hold.
-    Shortened,
-}
+/// The most that the header of a packet takes.
+const HEADER: usize = 68;
 
 /// How far a recording got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +55,7 @@ pub enum Note {
 }
 
 /// What became of a recording.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Outcome {
     /// How far it got.
     pub state: State,
@@ -124,6 +79,8 @@ pub struct Outcome {
     pub shortened: u64,
     /// Packets that the program had no time to write.
     pub recovered: u64,
+    /// Why they could not be moved to the trace, such as a full disk. Then they stay in the tail.
+    pub left: Option<io::Error>,
 }
 
 impl Outcome {
@@ -134,23 +91,23 @@ impl Outcome {
     }
 }
 
-/// The name of a trace's tail.
-#[must_use]
-pub fn path(trace: &Path) -> PathBuf {
-    let mut name = trace.as_os_str().to_owned();
-    name.push(".tail");
-    name.into()
-}
-
 /// Creates the tail of a trace, for a recording that is going to begin.
 pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
+    let path = path(trace);
+    // Another program may have the old one mapped, and would crash if it was truncated.
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let file = File::options()
         .read(true)
         .write(true)
-        .create(true)
-        .truncate(true)
-        .open(path(trace))?;
+        .create_new(true)
+        .open(path)?;
     crate::map::reserve(&file, 0, PAGE)?;
+    // Not all file systems have locks. The mapping keeps this one when the file is closed.
+    let locked = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    write_word(&file, Word::Locked, u64::from(locked))?;
     write_word(&file, Word::Version, VERSION)?;
     write_word(&file, Word::Magic, MAGIC)?;
     Ok(file)
@@ -160,96 +117,112 @@ fn write_word(file: &File, word: Word, value: u64) -> io::Result<()> {
     file.write_all_at(&value.to_le_bytes(), word as u64 * 8)
 }
 
-/// A page of words in mapped memory.
+/// A page of words in mapped memory, which other processes read at any time.
 #[derive(Debug)]
-pub(crate) struct Page(pub(crate) &'static mut [u8]);
+pub(crate) struct Page(&'static [AtomicU64]);
 
 impl Page {
-    pub(crate) fn set(&mut self, word: usize, value: u64) {
-        if let Some(bytes) = self.0.get_mut(word * 8..word * 8 + 8) {
-            bytes.copy_from_slice(&value.to_le_bytes());
+    pub(crate) fn new(bytes: &'static mut [u8]) -> Self {
+        // SAFETY: every pattern is a valid word, and nobody else has a reference to the bytes.
+        let (_, words, _) = unsafe { bytes.align_to() };
+        Self(words)
+    }
+
+    /// Stores a word, behind everything that was stored before.
+    pub(crate) fn set(&self, word: usize, value: u64) {
+        if let Some(place) = self.0.get(word) {
+            place.store(value.to_le(), Ordering::Release);
         }
     }
 
     pub(crate) fn get(&self, word: usize) -> u64 {
-        number(self.0, word)
+        let place = self.0.get(word);
+        place.map_or(0, |place| u64::from_le(place.load(Ordering::Relaxed)))
     }
-}
-
-fn number(page: &[u8], word: usize) -> u64 {
-    page.get(word * 8..)
-        .and_then(<[u8]>::first_chunk)
-        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// Completes a trace whose program has ended, from its tail, and removes that.
 ///
-/// `None` if there is none: then the trace is complete, or was made by something else.
+/// Only for whoever knows that the program has ended. Readers do not need it: they [lay the tail over
+/// the trace](heapline_trace::open). `None` if there is no tail of this trace: then it is
+/// complete, or was made by something else. If the trace cannot be written, the tail
+/// [stays](Outcome::left).
 pub fn finish(trace: &Path) -> io::Result<Option<Outcome>> {
-    let tail = path(trace);
-    let Some(outcome) = complete(trace, &tail)? else {
+    match open(&path(trace))? {
+        Some(tail) => finish_from(trace, tail),
+        None => Ok(None),
+    }
+}
+
+/// Like [`finish`], unless a process may still write to the trace.
+///
+/// That is known by a lock on the tail, which the recorder holds until its process ends or
+/// executes another program, whatever pid namespace either is in.
+pub fn finish_if_ended(trace: &Path) -> io::Result<Option<Outcome>> {
+    let Some(mut file) = open(&path(trace))? else {
         return Ok(None);
     };
-    std::fs::remove_file(&tail)?;
+    let tail = Tail::read(&mut file)?;
+    let ended = state(&tail) == State::Ended;
+    let unlocked = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if ended || tail.word(Word::Locked) == 1 && unlocked() {
+        return finish_from(trace, file);
+    }
+    Ok(None)
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+fn finish_from(trace: &Path, mut tail_file: File) -> io::Result<Option<Outcome>> {
+    let tail = Tail::read(&mut tail_file)?;
+    let mut outcome = outcome(&tail);
+    if tail.has_begun() {
+        let file = match File::options().read(true).write(true).open(trace) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            result => result?,
+        };
+        let mut first = [0; HEADER];
+        if file.read_exact_at(&mut first, 0).is_err() || !tail.belongs_to(&first) {
+            return Ok(None);
+        }
+        if let Err(error) = complete(&file, &Completion::new(&tail, &first)) {
+            outcome.left = Some(error);
+            return Ok(Some(outcome));
+        }
+    }
+    std::fs::remove_file(path(trace))?;
     Ok(Some(outcome))
 }
 
-/// Like [`finish`], unless the process that writes the trace is still there.
-pub fn finish_if_dead(trace: &Path) -> io::Result<Option<Outcome>> {
-    let mut page = [0; PAGE];
-    match File::open(path(trace)).and_then(|mut file| file.read_exact(&mut page)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        result => result?,
+/// Writes what a trace lacks. If that fails, it is as it was.
+fn complete(file: &File, completion: &Completion) -> io::Result<()> {
+    let len = file.metadata()?.len();
+    let mut end = len;
+    for (offset, bytes) in completion.writes(len) {
+        if let Err(error) = file.write_all_at(bytes, offset) {
+            file.set_len(len)?;
+            return Err(error);
+        }
+        end = offset + bytes.len() as u64;
     }
-    let pid = number(&page, Word::Pid as usize);
-    if Path::new("/proc").join(pid.to_string()).exists() {
-        return Ok(None);
-    }
-    finish(trace)
+    file.set_len(end)
 }
 
-fn complete(trace: &Path, tail: &Path) -> io::Result<Option<Outcome>> {
-    let mut bytes = Vec::new();
-    match File::open(tail) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-        Ok(mut file) => file.read_to_end(&mut bytes)?,
-    };
-    let (page, slots) = bytes.split_at(PAGE.min(bytes.len()));
-    let word = |word: Word| number(page, word as usize);
-    if word(Word::Magic) != MAGIC || word(Word::Version) != VERSION {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!(
-                "{} is not the tail of a trace, or of another version of heapline; remove it",
-                tail.display()
-            ),
-        ));
+fn state(tail: &Tail) -> State {
+    match tail.word(Word::State) {
+        0 => State::Prepared,
+        1 => State::Recording,
+        _ => State::Ended,
     }
-    let mut outcome = outcome(page);
-    if outcome.state as u64 >= State::Recording as u64 {
-        let mut file = File::options().write(true).open(trace)?;
-        let lanes = usize::try_from(outcome.lanes).unwrap_or(usize::MAX);
-        for slot in slots.chunks_exact(SLOT).take(lanes) {
-            outcome.recovered += complete_lane(slot, &mut file)?;
-            let word = |word: LaneWord| number(slot, word as usize);
-            outcome.blocks += word(LaneWord::Blocks);
-            outcome.nanos += word(LaneWord::Nanos);
-            outcome.shortened += word(LaneWord::Shortened);
-        }
-        if let Some(failed_at) = word(Word::FailedAt).checked_sub(1) {
-            // Behind it there may be packets of other domains, but a hole before them.
-            if file.metadata()?.len() > failed_at {
-                file.set_len(failed_at)?;
-            }
-        }
-    }
-    Ok(Some(outcome))
 }
 
-fn outcome(page: &[u8]) -> Outcome {
-    let word = |word: Word| number(page, word as usize);
-    let ending = match word(Word::Ending) {
+fn outcome(tail: &Tail) -> Outcome {
+    let ending = match tail.word(Word::Ending) {
         1 => Some(Ending::Full),
         2 => Some(Ending::Unwritable),
         3 => Some(Ending::Bug),
@@ -257,45 +230,17 @@ fn outcome(page: &[u8]) -> Outcome {
         _ => None,
     };
     Outcome {
-        state: match word(Word::State) {
-            0 => State::Prepared,
-            1 => State::Recording,
-            _ => State::Ended,
-        },
-        pid: word(Word::Pid),
-        ending: ending.map(|ending| (ending, word(Word::EndingTime))),
-        errno: i32::try_from(word(Word::Errno)).unwrap_or(0),
-        notes: word(Word::Notes),
-        lanes: word(Word::Lanes),
-        domains: word(Word::Domains),
-        blocks: 0,
-        nanos: 0,
-        shortened: 0,
-        recovered: 0,
+        state: state(tail),
+        pid: tail.word(Word::Pid),
+        ending: ending.map(|ending| (ending, tail.word(Word::EndingTime))),
+        errno: i32::try_from(tail.word(Word::Errno)).unwrap_or(0),
+        notes: tail.word(Word::Notes),
+        lanes: tail.word(Word::Lanes),
+        domains: tail.word(Word::Domains),
+        blocks: tail.sum(LaneWord::Blocks),
+        nanos: tail.sum(LaneWord::Nanos),
+        shortened: tail.sum(LaneWord::Shortened),
+        recovered: tail.packets(),
+        left: None,
     }
-}
-
-/// Writes the packets of a domain that the trace does not have. Returns how many there were.
-fn complete_lane(slot: &[u8], file: &mut File) -> io::Result<u64> {
-    let (page, packets) = slot.split_at(PAGE);
-    let (events, names) = packets.split_at(MAX_WRITTEN_PACKET);
-    let place = number(page, LaneWord::Place as usize).checked_sub(1);
-    let names_were_written = number(page, LaneWord::Writing as usize) == 1;
-    let mut recovered = 0;
-    // Names come first.
-    for (memory, is_names) in [(names, true), (events, false)] {
-        let Some(packet) = heapline_trace::whole_packet(memory) else {
-            continue;
-        };
-        match place {
-            // Nobody knows how far that got. Doing it again does no harm.
-            Some(place) if names_were_written == is_names => file.write_all_at(packet, place)?,
-            _ => {
-                io::Seek::seek(file, io::SeekFrom::End(0))?;
-                file.write_all(packet)?;
-            }
-        }
-        recovered += 1;
-    }
-    Ok(recovered)
 }

@@ -165,6 +165,13 @@ impl PacketHeader {
         })
     }
 
+    /// The size of a packet in bytes, by its first eight; `None` if it is not a packet.
+    pub(crate) fn sealed_size(bytes: &[u8]) -> Option<usize> {
+        let bytes = bytes.first_chunk::<8>()?;
+        let size = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        (could_be_magic(bytes) && size % 8 == 0).then_some((size / 8) as usize)
+    }
+
     /// The header as version 3 writes it.
     pub(crate) fn encode(&self) -> [u8; MAX_HEADER] {
         let mut out = [0; MAX_HEADER];

@@ -103,6 +103,8 @@ mod info;
 mod location;
 mod mtf;
 mod reader;
+mod snapshot;
+pub mod tail;
 mod writer;
 
 pub use block_index::BlockIndex;
@@ -114,6 +116,7 @@ pub use format::{MAX_WRITTEN_PACKET, VERSION};
 pub use info::TraceInfo;
 pub use location::{Frame, LocationId, Locations};
 pub use reader::{ByteSource, Reader, open_decompressed};
+pub use snapshot::{Snapshot, SnapshotReader, TailProblem, open};
 pub use writer::{
     Block, Detached, Encoder, FrameSink, OMITTED_FRAMES, PacketMemory, PacketSink, Pending,
     TaggedCode, Writer, whole_packet, write_info,

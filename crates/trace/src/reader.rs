@@ -45,14 +45,15 @@ impl<R> fmt::Debug for Reader<R> {
 }
 
 impl Reader<ByteSource> {
-    /// Opens a trace file: plain, or compressed by gzip or zstd.
+    /// Opens a trace file: plain, or compressed by gzip or zstd. One that is being recorded, or whose
+    /// program was killed, is complete up to now: see [`open`](crate::open).
     ///
     /// The file is read in pieces, not mapped into memory: mapping would save some 2 % of the time
     /// (6 ms instead of 8 for 67 MB, of 80 to 140 for decoding them), but it needs unsafe code, shows
     /// the whole file as memory used, and kills the program when somebody truncates the file
     /// meanwhile.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        Self::from_source(File::open(path)?, options)
+        Self::from_source(crate::open(path)?, options)
     }
 
     /// Like [`open`](Self::open) for something that is open already, such as standard input.

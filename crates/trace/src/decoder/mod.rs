@@ -5,6 +5,7 @@ mod domain;
 mod events;
 mod framing;
 mod input;
+mod measure;
 mod names;
 
 use crate::damage::{Damage, Flaw, FlawKind};
@@ -17,6 +18,7 @@ use domain::{Domain, Domains};
 use events::{Cursor, Outcome, Packet};
 use framing::{End, Frame, Framed};
 use input::Input;
+pub(crate) use measure::{PacketEnd, measure};
 
 /// How a trace is to be read. The default is everything, forgivingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

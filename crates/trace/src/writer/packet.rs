@@ -2,7 +2,7 @@
 
 use std::borrow::BorrowMut;
 use std::io::{self, Write};
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{Ordering, fence};
 
 use super::zeros;
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader};
@@ -97,10 +97,11 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
     pub(super) fn seal(&mut self, end: usize) {
         self.len = end;
         let [a, b, c, d, ..] = (end as u64 * 8).to_le_bytes();
-        // What is sealed must be there before it counts: the process can be killed at any time.
-        compiler_fence(Ordering::Release);
+        // What is sealed must be there before it counts: the process can be killed at any time, and
+        // other processes may read the memory.
+        fence(Ordering::Release);
         self.memory.borrow_mut()[PacketHeader::SIZE..][..4].copy_from_slice(&[a, b, c, d]);
-        compiler_fence(Ordering::Release);
+        fence(Ordering::Release);
     }
 
     /// The time of the last event, which stays when the packet has been written.
@@ -140,16 +141,17 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
         self.memory.borrow_mut()[AT..AT + 8].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Hands the packet, as it was sealed, to `sink`, and empties it.
+    /// Hands the packet, as it was sealed, to `sink`, and empties it. If that fails, the packet stays.
     pub(super) fn write(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         let memory = self.memory.borrow_mut();
-        let result = sink.packet(&memory[..self.len]);
-        compiler_fence(Ordering::Release);
-        memory[..4].fill(0);
-        compiler_fence(Ordering::Release);
+        sink.packet(&memory[..self.len])?;
+        fence(Ordering::Release);
+        // The size too: the next packet must not be seen with this one's.
+        memory[..8].fill(0);
+        fence(Ordering::Release);
         self.len = MAX_HEADER;
         sink.released();
-        result
+        Ok(())
     }
 }
 

@@ -32,8 +32,9 @@ impl Recorded {
     pub(super) fn say(&self, quiet: bool, with_summary: bool) -> anyhow::Result<()> {
         let outcome = finish(&self.trace)?;
         for other in &self.others {
-            tail::finish_if_dead(other)
+            let outcome = tail::finish_if_ended(other)
                 .with_context(|| format!("cannot complete {}", other.display()))?;
+            warn_of_tail(other, outcome.as_ref());
         }
         let Some(outcome) = outcome else {
             if self.others.is_empty() {
@@ -51,6 +52,7 @@ impl Recorded {
             self.say_others(quiet);
             return Ok(());
         };
+        warn_of_tail(&self.trace, Some(&outcome));
         self.warn_of(&outcome);
         if !quiet {
             self.describe(&outcome, with_summary)?;
@@ -149,6 +151,17 @@ impl Recorded {
                 count(outcome.shortened)
             ));
         }
+    }
+}
+
+/// Says so if a trace could not be completed.
+fn warn_of_tail(trace: &Path, outcome: Option<&Outcome>) {
+    if let Some(error) = outcome.and_then(|outcome| outcome.left.as_ref()) {
+        warn(&format!(
+            "the last events of {} stay in {}, which must be kept beside it: {error}",
+            trace.display(),
+            tail::path(trace).display()
+        ));
     }
 }
 

@@ -2,6 +2,10 @@
 //!
 //! Traces are read back strictly: any flaw is an error.
 
+mod live;
+mod overlay;
+
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
@@ -107,7 +111,11 @@ fn read(trace: &Path) -> Content {
         .unwrap();
     assert!(reader.damage().is_empty());
     // The plain reader checks all that memtrace's does.
-    let bytes = std::fs::read(trace).unwrap();
+    let mut bytes = Vec::new();
+    heapline_trace::open(trace)
+        .unwrap()
+        .read_to_end(&mut bytes)
+        .unwrap();
     let second = heapline_testkit::plain::read(&bytes).unwrap();
     let is_alloc = |event: &&OwnedEvent| matches!(event, OwnedEvent::Alloc { .. });
     let allocations = second.events.iter().filter(is_alloc);
@@ -181,10 +189,11 @@ fn the_tail_of_a_process_that_runs_is_left_alone() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&options(&trace)).unwrap();
     alloc(recorder, 0, 1);
-    assert!(tail::finish_if_dead(&trace).unwrap().is_none());
+    assert!(tail::finish_if_ended(&trace).unwrap().is_none());
     alloc(recorder, 0, 2);
     recorder.stop();
-    tail::finish(&trace).unwrap();
+    // What has ended is complete though its process runs.
+    tail::finish_if_ended(&trace).unwrap().unwrap();
     assert_eq!(read(&trace).blocks.len(), 2);
 }
 

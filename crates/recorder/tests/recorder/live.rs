@@ -1,0 +1,210 @@
+//! Reading while the program records, and after it was killed.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use heapline_recorder::{Reading, Recorder, TaggedCode, tail};
+use heapline_trace::{Event, Reader};
+
+use super::{BLOCK, collect, name, options, place, promote};
+
+const LANES: usize = 3;
+
+/// Codes that blocks are allocated from: so many that packets of names are filled too.
+const CODES: u64 = 20_000;
+
+/// Blocks of a lane, all lanes together a million events.
+const BLOCKS: u64 = 170_000;
+
+/// Records the `n`th block of a lane, and its death.
+fn step(recorder: &Recorder, lane: usize, n: u64) {
+    let stack = [n % CODES, n % 13, n % 5].map(TaggedCode::new);
+    let fast = recorder
+        .lane(lane)
+        .and_then(|lane| lane.try_alloc(Reading::now(), BLOCK, &stack));
+    let id = fast.unwrap_or_else(|| recorder.alloc(lane, BLOCK, &stack, name).unwrap());
+    if n % 1000 == 999 {
+        // An id of another lane makes a packet begin.
+        promote(recorder, lane, id + 10_000_000);
+    }
+    collect(recorder, lane, id);
+}
+
+/// Reads a trace, which has no flaw and tells of each lane what it did first. Returns how many
+/// blocks each lane has.
+fn read_prefix(trace: &Path) -> [u64; LANES] {
+    let options = heapline_trace::Options::new().strict(true);
+    let mut reader = Reader::open(trace, options).unwrap();
+    let mut blocks = [0; LANES];
+    let mut collected = [0; LANES];
+    let mut promoted = [0; LANES];
+    let mut last = [None; LANES];
+    reader
+        .for_each(|event, locations| {
+            let lane = usize::from(event.domain());
+            match event {
+                Event::Alloc(alloc) => {
+                    assert_eq!(blocks[lane], collected[lane], "one is not collected");
+                    let frame = locations.frames(alloc.stack.site().unwrap()).next_back();
+                    let expected = blocks[lane] % CODES;
+                    assert_eq!(frame.unwrap().name, format!("Test.f{expected}").as_bytes());
+                    blocks[lane] += 1;
+                    last[lane] = Some(alloc.id);
+                }
+                Event::Promote(mark) => {
+                    promoted[lane] += 1;
+                    assert_eq!(last[lane], Some(mark.id - 10_000_000));
+                }
+                Event::Collect(mark) => {
+                    collected[lane] += 1;
+                    assert_eq!(last[lane], Some(mark.id));
+                }
+            }
+        })
+        .unwrap();
+    assert!(reader.damage().is_empty());
+    for lane in 0..LANES {
+        assert!(blocks[lane] - collected[lane] <= 1, "at most one lives");
+        assert!(collected[lane] / 1000 <= promoted[lane]);
+        assert!(promoted[lane] <= blocks[lane] / 1000);
+    }
+    blocks
+}
+
+#[test]
+fn a_recording_is_read_at_any_moment() {
+    let (_folder, trace) = place();
+    let recorder = Recorder::start(&options(&trace)).unwrap();
+    let done = [const { AtomicU64::new(0) }; LANES];
+    let so_far = || {
+        let counts = done.iter().map(|done| done.load(Ordering::SeqCst));
+        counts.collect::<Vec<u64>>()
+    };
+    let total = BLOCKS * LANES as u64;
+    thread::scope(|scope| {
+        for (lane, done) in done.iter().enumerate() {
+            scope.spawn(move || {
+                for n in 0..BLOCKS {
+                    step(recorder, lane, n);
+                    done.store(n + 1, Ordering::SeqCst);
+                }
+            });
+        }
+        let mut reads = 0;
+        loop {
+            let before = so_far();
+            let blocks = read_prefix(&trace);
+            let after = so_far();
+            for lane in 0..LANES {
+                assert!(before[lane] <= blocks[lane], "something is missing");
+                assert!(blocks[lane] <= after[lane] + 1, "there is too much");
+            }
+            reads += 1;
+            if before.iter().sum::<u64>() == total {
+                assert!(reads > 1);
+                break;
+            }
+        }
+    });
+    recorder.stop();
+    assert_eq!(read_prefix(&trace), [BLOCKS; LANES]);
+    tail::finish(&trace).unwrap().unwrap();
+    assert_eq!(read_prefix(&trace), [BLOCKS; LANES]);
+}
+
+#[test]
+fn a_program_that_is_killed_loses_nothing() {
+    for round in 0_u64..40 {
+        let (_folder, trace) = place();
+        let mut child = command("endless", &trace)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its first lines are the test framework's.
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("recording")));
+        // From the first events to well after the first packets.
+        thread::sleep(Duration::from_micros(round * round * 97));
+        if round % 2 == 0 {
+            // Reading it meanwhile must not matter.
+            read_prefix(&trace);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let before = [fs::read(&trace), fs::read(tail::path(&trace))].map(Result::unwrap);
+        let blocks = read_prefix(&trace);
+        let done = fs::read(trace.with_extension("count")).unwrap();
+        for (lane, count) in done.as_chunks().0.iter().enumerate() {
+            let count = u64::from_le_bytes(*count);
+            assert!(count <= blocks[lane], "{count} were recorded: {blocks:?}");
+        }
+        assert_eq!(read_prefix(&trace), blocks);
+        let after = [fs::read(&trace), fs::read(tail::path(&trace))].map(Result::unwrap);
+        assert!(before == after, "reading has changed something");
+        tail::finish_if_ended(&trace)
+            .unwrap()
+            .expect("it has ended");
+        assert_eq!(read_prefix(&trace), blocks);
+    }
+}
+
+/// Records until it is killed, and says how much for each lane.
+fn endless(trace: &Path) {
+    let recorder = Recorder::start(&options(trace)).unwrap();
+    let count = File::create(trace.with_extension("count")).unwrap();
+    for lane in 0..LANES {
+        step(recorder, lane, 0);
+        count
+            .write_all_at(&1_u64.to_le_bytes(), lane as u64 * 8)
+            .unwrap();
+    }
+    println!("recording");
+    thread::scope(|scope| {
+        for lane in 0..LANES {
+            let count = &count;
+            scope.spawn(move || {
+                for n in 1_u64.. {
+                    step(recorder, lane, n);
+                    if n % 16 == 0 {
+                        let done = (n + 1).to_le_bytes();
+                        count.write_all_at(&done, lane as u64 * 8).unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A process that does what [`in_a_child`] says.
+fn command(what: &str, trace: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "live::in_a_child", "--nocapture"])
+        .env("HEAPLINE_TEST_CHILD", what)
+        .env("HEAPLINE_TEST_TRACE", trace);
+    command
+}
+
+pub(super) fn child(what: &str, trace: &Path) -> Output {
+    command(what, trace).output().unwrap()
+}
+
+/// Does nothing unless another test has started it.
+#[test]
+fn in_a_child() {
+    let Some(what) = std::env::var_os("HEAPLINE_TEST_CHILD") else {
+        return;
+    };
+    let trace = std::env::var_os("HEAPLINE_TEST_TRACE").unwrap();
+    match what.to_str() {
+        Some("endless") => endless(Path::new(&trace)),
+        Some("disk_full") => super::overlay::disk_full(Path::new(&trace)),
+        _ => panic!("what is {}?", what.display()),
+    }
+}

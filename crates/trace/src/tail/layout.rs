@@ -1,0 +1,73 @@
+//! The layout of a tail: all that the recorder and readers must agree on.
+
+use crate::format::MAX_WRITTEN_PACKET;
+
+/// The value of [`Word::Magic`].
+pub const MAGIC: u64 = u64::from_le_bytes(*b"heaptail");
+
+/// The version that is written. Version 1 is read too: see [`LaneWord::Written`].
+pub const VERSION: u64 = 2;
+
+/// The size of the first page, and of the page that a lane begins with.
+pub const PAGE: usize = 4096;
+
+/// The size of a lane: its page, then memory for the packet of events and the packet of names.
+pub const SLOT: usize = PAGE + 2 * MAX_WRITTEN_PACKET;
+
+/// Lanes that a tail can have; OCaml allows no more domains.
+pub const MAX_LANES: usize = 4096;
+
+/// Words of the first page, about the recording. Each has 64 bits, little-endian.
+#[derive(Clone, Copy, Debug)]
+pub enum Word {
+    /// [`MAGIC`].
+    Magic = 0,
+    /// [`VERSION`].
+    Version,
+    /// How far the recording got: 0 prepared, 1 recording, 2 ended.
+    State,
+    /// The process that is recorded, as it sees itself: it may be in another pid namespace.
+    Pid,
+    /// Lanes in use.
+    Lanes,
+    /// Why the recording ended early.
+    Ending,
+    /// The system's error number that belongs to it.
+    Errno,
+    /// When that was, in microseconds after the start.
+    EndingTime,
+    /// Version 1 only: offset in the trace of the first packet that could not be written, plus 1.
+    FailedAt,
+    /// Bits with more to say.
+    Notes,
+    /// Domains that the program started.
+    Domains,
+    /// From version 2 on: when the trace begins, in microseconds since the epoch. Together with the
+    /// pid it identifies the trace.
+    StartTime,
+    /// From version 2 on: 1 if the recorder holds a lock (`flock`) on the tail as long as it lives.
+    Locked,
+}
+
+/// Words of a lane's page. Each has 64 bits, little-endian.
+#[derive(Clone, Copy, Debug)]
+pub enum LaneWord {
+    /// Offset in the trace at which a packet is being written, plus 1; 0 if none is.
+    Place = 0,
+    /// Which packet: 0 events, 1 names.
+    Writing,
+    /// Events recorded.
+    Events,
+    /// Time that they took, in nanoseconds.
+    Nanos,
+    /// Blocks among them.
+    Blocks,
+    /// Stacks that no packet could hold.
+    Shortened,
+    /// From version 2 on: the domain.
+    Domain,
+    /// From version 2 on: offset in the trace behind the lane's last packet in it. Storing it is
+    /// what moves a packet from the tail to the trace. Version 1 has no such moment, so that its
+    /// tails can only be read reliably when the program has ended.
+    Written,
+}
