@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 4] = ["reader", "locations", "round_trip", "profile"];
+const TARGETS: [&str; 5] = ["reader", "locations", "round_trip", "profile", "tail"];
 
 /// What cargo-fuzz passes for coverage.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -74,6 +74,8 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
                 match target {
                     // This target takes its options from the first byte.
                     "reader" => bytes.insert(0, 0xf0),
+                    // This one the length of the trace; the rest is for the tail.
+                    "tail" => drop(bytes.splice(0..0, [0, 0x40, 0x81])),
                     // And this one a query from the first line.
                     "profile" => {
                         let query = b"live at peak and (size > 3w or inside \"M*\")\n";

@@ -11,7 +11,7 @@ use crate::toolchain::compilers;
 use crate::trace::Trace;
 
 /// The size that only the ticks of `ticker.ml` have.
-const BLOCK: u64 = 777;
+pub(crate) const BLOCK: u64 = 777;
 
 /// How much may be missing.
 const LOST: u64 = 100_000;
@@ -124,7 +124,7 @@ impl Killed {
 }
 
 /// The process that runs `program`: heapline itself or its child.
-fn recorded(recorder: &Child, program: &Path) -> u32 {
+pub(crate) fn recorded(recorder: &Child, program: &Path) -> u32 {
     let program = program.canonicalize().unwrap();
     let started = Instant::now();
     loop {
@@ -147,7 +147,7 @@ fn recorded(recorder: &Child, program: &Path) -> u32 {
     }
 }
 
-fn start(program: &Path, arguments: &[&str], rate: &str, folder: &Path) -> Child {
+pub(crate) fn start(program: &Path, arguments: &[&str], rate: &str, folder: &Path) -> Child {
     heapline()
         .args(["record", "--rate", rate, "-o"])
         .arg(folder.join("trace.ctf"))
@@ -160,7 +160,7 @@ fn start(program: &Path, arguments: &[&str], rate: &str, folder: &Path) -> Child
         .unwrap()
 }
 
-fn send(signal: &str, pid: u32) {
+pub(crate) fn send(signal: &str, pid: u32) {
     let sent = Command::new("kill")
         .args([signal, &pid.to_string()])
         .status()

@@ -11,8 +11,11 @@ mod estimates;
 mod killed;
 mod library;
 mod names;
+mod namespaces;
 mod processes;
 mod refusals;
 mod run;
 mod toolchain;
 mod trace;
+#[path = "../common/unshare.rs"]
+mod unshare;
