@@ -127,7 +127,7 @@ impl Drop for Trace {
 /// Writes a trace of the program to a file, with one sample for 781 KiB on average.
 ///
 /// Nothing is lost when the program is killed: what was not written yet is in a file beside the
-/// trace, and `heapline` puts it where it belongs when it opens the trace.
+/// trace, which all commands of `heapline` read together with it.
 ///
 /// ```no_run
 /// #[global_allocator]

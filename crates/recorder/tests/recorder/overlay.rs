@@ -47,6 +47,30 @@ fn reading_changes_nothing_and_loses_nothing() {
 }
 
 #[test]
+fn a_header_may_be_ahead_of_its_packet() {
+    let (_folder, trace) = place();
+    let recorder = Recorder::start(&options(&trace)).unwrap();
+    for n in 0..100 {
+        alloc(recorder, 0, n);
+    }
+    recorder.abandon();
+    let seen = read(&trace);
+    // The last id and time are stored before the size: the program may be killed in between.
+    let mut bytes = fs::read(tail::path(&trace)).unwrap();
+    let header = 2 * PAGE;
+    for (field, ahead) in [(60, 1), (16, 1000)] {
+        let at = header + field;
+        let value = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        set(&mut bytes, at, value + ahead);
+    }
+    fs::remove_file(tail::path(&trace)).unwrap();
+    fs::write(tail::path(&trace), bytes).unwrap();
+    assert_eq!(read(&trace), seen);
+    tail::finish(&trace).unwrap().unwrap();
+    assert_eq!(read(&trace), seen);
+}
+
+#[test]
 fn a_snapshot_stays_as_it_is() {
     let (folder, trace) = place();
     let recorder = Recorder::start(&options(&trace)).unwrap();
