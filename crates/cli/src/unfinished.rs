@@ -1,93 +1,112 @@
-//! Files that are being written: they have another name until they are complete, and are gone if
-//! that never happens, be it because the user stopped the program.
+//! Output files while they are written: a temporary file in the same directory, renamed when it is
+//! complete, removed if that never happens, also when a signal ends the program.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+use tempfile::NamedTempFile;
 
-/// What is to be removed if a signal ends the program.
+/// Temporary files to remove if a signal ends the program.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file under a name of its own, beside the one that it is to have.
+/// A temporary file beside the one that it becomes.
 pub(crate) struct File {
-    file: fs::File,
-    path: PathBuf,
+    file: NamedTempFile,
+    _removal: Removal,
 }
 
 impl File {
     pub(crate) fn create(target: &Path) -> io::Result<Self> {
-        remove_on_signals();
+        #[cfg(unix)]
+        signals::remove_files();
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = target.with_file_name(format!(".{name}.heapline-{}", std::process::id()));
-        let file = fs::File::options()
-            .write(true)
-            .create_new(true)
-            .open(&path)?;
-        unfinished().push(path.clone());
-        Ok(Self { file, path })
+        // No file exists that a signal would not remove.
+        let mut unfinished = unfinished();
+        let file = tempfile::Builder::new()
+            .prefix(&format!(".{name}.heapline-"))
+            // Not with tempfile's permissions: the file is to have the usual ones.
+            .make_in(target.parent().unwrap_or(Path::new("")), |path| {
+                fs::File::options().write(true).create_new(true).open(path)
+            })?;
+        let path = file.path().to_owned();
+        unfinished.push(path.clone());
+        Ok(Self {
+            file,
+            _removal: Removal(path),
+        })
     }
 
     pub(crate) fn set_permissions(&self, permissions: fs::Permissions) -> io::Result<()> {
-        self.file.set_permissions(permissions)
+        self.file.as_file().set_permissions(permissions)
     }
 
-    /// Gives the file its name, which must be free.
+    /// Renames the file to `target`, which must not exist.
     pub(crate) fn rename(self, target: &Path) -> io::Result<()> {
-        match fs::hard_link(&self.path, target) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            // Not every file system has links.
-            Err(_) => self.rename_over(target),
+        let Err(error) = self.file.persist_noclobber(target) else {
+            return Ok(());
+        };
+        if error.error.kind() == io::ErrorKind::AlreadyExists {
+            return Err(error.error);
         }
+        // Not every file system can refuse to overwrite.
+        Ok(error.file.persist(target).map(drop)?)
     }
 
-    /// Gives the file its name, whatever had it before.
+    /// Renames the file to `target`, and overwrites that.
     pub(crate) fn rename_over(self, target: &Path) -> io::Result<()> {
-        fs::rename(&self.path, target)
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // It has its name, or nobody wants it.
-        let _ = fs::remove_file(&self.path);
-        unfinished().retain(|path| *path != self.path);
+        Ok(self.file.persist(target).map(drop)?)
     }
 }
 
 impl Write for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.as_file_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.as_file_mut().flush()
     }
 }
 
-fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+/// Takes a path off the list when its file has been renamed or removed.
+struct Removal(PathBuf);
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn remove_on_signals() {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        // With a handler, a file that grows too large is an error like a full disk.
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGXFSZ]) else {
-            return;
-        };
-        std::thread::spawn(move || {
-            for signal in signals.forever().filter(|&signal| signal != SIGXFSZ) {
-                for path in unfinished().drain(..) {
-                    let _ = fs::remove_file(path);
+#[cfg(unix)]
+mod signals {
+    use std::sync::Once;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    /// Starts a thread that removes unfinished files when a signal ends the program.
+    pub(super) fn remove_files() {
+        static STARTED: Once = Once::new();
+        STARTED.call_once(|| {
+            // With a handler, a file that grows too large is an error like a full disk.
+            let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGXFSZ]) else {
+                return;
+            };
+            std::thread::spawn(move || {
+                for signal in signals.forever().filter(|&signal| signal != SIGXFSZ) {
+                    for path in super::unfinished().drain(..) {
+                        let _ = std::fs::remove_file(path);
+                    }
+                    let _ = emulate_default_handler(signal);
                 }
-                let _ = emulate_default_handler(signal);
-            }
+            });
         });
-    });
+    }
 }

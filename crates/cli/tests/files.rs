@@ -58,6 +58,7 @@ fn nothing_is_left_behind_when_a_trace_cannot_be_cut() {
 }
 
 #[test]
+#[cfg(unix)]
 fn devices_can_be_written_to_and_stay_devices() {
     let output = run(&[
         "dump",
@@ -70,6 +71,7 @@ fn devices_can_be_written_to_and_stay_devices() {
 }
 
 #[test]
+#[cfg(unix)]
 fn links_are_written_through() {
     let folder = tempfile::tempdir().unwrap();
     let (target, link) = (folder.path().join("target"), folder.path().join("link"));
@@ -186,6 +188,7 @@ fn json_is_one_document_that_says_what_it_is_about() {
 }
 
 #[test]
+#[cfg(unix)]
 fn overwriting_keeps_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -200,6 +203,25 @@ fn overwriting_keeps_permissions() {
     );
     let mode = std::fs::metadata(&out).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// Others may read it, as far as the umask allows.
+#[test]
+#[cfg(unix)]
+fn a_new_file_has_the_usual_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, out) = (folder.path().join("plain"), folder.path().join("out.ctf"));
+    std::fs::write(&plain, "").unwrap();
+    let trace = fixture("odd/peakend.ctf");
+    assert!(
+        run(&["cut", text(&trace), "-o", text(&out)])
+            .status
+            .success()
+    );
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&out), mode(&plain));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[test]
@@ -220,6 +242,7 @@ fn a_cut_can_go_into_a_pipe() {
 
 /// The whole dump of a trace that never ends is never complete.
 #[test]
+#[cfg(unix)]
 fn nothing_is_left_behind_when_the_user_stops_it() {
     for signal in ["INT", "TERM", "HUP"] {
         let folder = tempfile::tempdir().unwrap();
