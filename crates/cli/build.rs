@@ -1,34 +1,152 @@
-//! Builds the agent, for `heapline record` to embed: cargo cannot make a binary depend on a shared
-//! library.
+//! Builds the library that `heapline record` preloads, and sets `cfg(recording)`.
+//!
+//! Cargo cannot make a binary depend on a shared library. So the agent is an ordinary dependency, which
+//! gets its sources and those of its dependencies onto this machine, and a second cargo builds it as
+//! a shared library. That works the same in a checkout and in an installation from a registry.
 
 use std::env;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The package around the agent. Panics are caught in the agent: an error there must end the recording,
+/// not the program.
+const PACKAGE: &str = "\
+[package]
+name = \"heapline-agent-library\"
+version = \"0.0.0\"
+edition = \"2024\"
+
+[lib]
+path = \"lib.rs\"
+crate-type = [\"cdylib\"]
+
+[workspace]
+
+[profile.release]
+lto = \"fat\"
+codegen-units = 1
+panic = \"unwind\"
+strip = true
+";
+
 fn main() {
-    let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
-    let root = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
-    for source in ["agent", "recorder", "trace"] {
-        for part in ["src", "Cargo.toml"] {
-            let path = root.join("crates").join(source).join(part);
-            println!("cargo::rerun-if-changed={}", path.display());
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(recording)");
+    // Cargo.toml decides where there is an agent: on its platforms, with the feature `record`.
+    let Some(agent) = env::var_os("DEP_HEAPLINE_AGENT_DIR").map(PathBuf::from) else {
+        return;
+    };
+    println!("cargo::rustc-cfg=recording");
+    let folder = PathBuf::from(variable("OUT_DIR")).join("agent");
+    let library = write_package(&agent, &folder)
+        .map_err(|error| format!("cannot write {}: {error}", folder.display()))
+        .and_then(|()| build(&folder));
+    match library {
+        Ok(library) => println!("cargo::rustc-env=HEAPLINE_AGENT={}", library.display()),
+        Err(problem) => {
+            let problem = problem.trim().replace('\n', "\ncargo::error=");
+            println!("cargo::error=cannot build the agent that `heapline record` preloads");
+            println!("cargo::error={problem}");
         }
     }
-    for file in ["Cargo.toml", "Cargo.lock"] {
-        println!("cargo::rerun-if-changed={}", root.join(file).display());
-    }
+}
 
-    let target = variable("TARGET");
-    // A folder of its own: the one of the build that we are part of is locked.
-    let folder = PathBuf::from(variable("OUT_DIR")).join("agent");
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+}
+
+/// Writes a package around the agent that is a shared library.
+fn write_package(agent: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let patches: Vec<String> = siblings(agent)?
+        .iter()
+        .map(|(name, path)| format!("{name} = {{ path = '{}' }}\n", path.display()))
+        .collect();
+    let manifest = format!(
+        "{PACKAGE}\n[dependencies]\nheapline-agent = {{ path = '{}' }}\n\n[patch.crates-io]\n{}",
+        agent.display(),
+        patches.concat()
+    );
+    fs::write(folder.join("Cargo.toml"), manifest)?;
+    fs::write(folder.join("lib.rs"), "extern crate heapline_agent;\n")?;
+
+    // In a checkout, the same versions as everywhere else.
+    let lock = folder.join("Cargo.lock");
+    let manifests = [Some(agent.join("Cargo.toml")), workspace(agent)];
+    match manifests.iter().flatten().next_back() {
+        Some(root) if root.parent() != Some(agent) => {
+            let source = root.with_file_name("Cargo.lock");
+            println!("cargo::rerun-if-changed={}", source.display());
+            fs::copy(source, lock)?;
+        }
+        // Otherwise those that were downloaded for the build that this is part of.
+        _ => drop(fs::remove_file(lock)),
+    }
+    for manifest in manifests.iter().flatten() {
+        println!("cargo::rerun-if-changed={}", manifest.display());
+    }
+    Ok(())
+}
+
+/// Heapline's other crates where a registry was unpacked. They are preferred because `cargo package`
+/// verifies packages before their dependencies are in any registry.
+fn siblings(agent: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let version = format!("-{}", variable("CARGO_PKG_VERSION"));
+    if !agent.to_string_lossy().ends_with(&version) {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(agent.parent().unwrap_or(agent))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(name) = name.strip_suffix(&version)
+            && name.starts_with("heapline-")
+            && path != agent
+        {
+            found.push((name.to_owned(), path.clone()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The manifest of the workspace that a package is part of.
+fn workspace(package: &Path) -> Option<PathBuf> {
+    let output = Command::new(variable("CARGO"))
+        .args(["locate-project", "--workspace", "--message-format", "plain"])
+        .arg("--manifest-path")
+        .arg(package.join("Cargo.toml"))
+        .output()
+        .ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| path.trim_end().into())
+}
+
+/// Builds the package, and returns the library.
+fn build(folder: &Path) -> Result<PathBuf, String> {
+    // All that is needed has been downloaded for the build that this is part of, but a vendored or
+    // unusual registry may need to be asked.
+    cargo_build(folder, &["--offline"]).or_else(|_| cargo_build(folder, &[]))?;
+    let built = folder
+        .join("target")
+        .join(variable("TARGET"))
+        .join("release");
+    watch(&built.join("libheapline_agent_library.d"));
+    Ok(built.join("libheapline_agent_library.so"))
+}
+
+fn cargo_build(folder: &Path, options: &[&str]) -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
-        .args(["build", "--locked", "--package", "heapline-agent"])
-        .args(["--profile", "agent", "--target", &target, "--target-dir"])
-        .arg(&folder)
-        .arg("--manifest-path")
-        .arg(root.join("Cargo.toml"));
-    // Those of the build that we are part of: a linter in the compiler's place, and flags such as
+        .args(["build", "--release", "--target", &variable("TARGET")])
+        .args(options)
+        // A folder of its own: the one of the build that this is part of is locked.
+        .arg("--target-dir")
+        .arg(folder.join("target"))
+        .current_dir(folder);
+    // Those of the build that this is part of: a linter in the compiler's place, and flags such as
     // coverage, which are not for other people's programs.
     for name in [
         "RUSTC_WORKSPACE_WRAPPER",
@@ -39,15 +157,20 @@ fn main() {
     }
     let output = cargo
         .output()
-        .unwrap_or_else(|error| panic!("cannot run cargo to build the agent: {error}"));
-    assert!(
-        output.status.success(),
-        "the agent (crates/agent) could not be built:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let library = folder
-        .join(&target)
-        .join("agent")
-        .join("libheapline_agent.so");
-    println!("cargo::rustc-env=HEAPLINE_AGENT={}", library.display());
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Builds again when one of the sources changes that cargo lists as those of the library.
+fn watch(list: &Path) {
+    let list = fs::read_to_string(list).unwrap_or_default();
+    let Some((_, sources)) = list.split_once(": ") else {
+        return;
+    };
+    for source in sources.trim_end().replace("\\ ", "\0").split(' ') {
+        println!("cargo::rerun-if-changed={}", source.replace('\0', " "));
+    }
 }

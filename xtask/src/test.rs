@@ -38,6 +38,15 @@ pub(crate) fn run() -> Outcome {
         "--no-default-features",
     ];
     cargo(&[&bare[..], &["--", "-D", "warnings"]].concat()).run()?;
+    // Platforms where programs cannot be recorded.
+    let no_record = [
+        "--locked",
+        "--package=heapline-cli",
+        "--no-default-features",
+    ];
+    let lint = [&["clippy", "--all-targets"][..], &no_record].concat();
+    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
+    portable()?;
     let compilers = compilers
         .join()
         .map_err(|_| "building OCaml ended in a panic")??;
@@ -47,7 +56,11 @@ pub(crate) fn run() -> Outcome {
         .env(ocaml::COMPILERS, &compilers)
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
+<<<<<<< HEAD
     let references = reference_tests(&tests)?;
+=======
+    cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
+>>>>>>> b9989b4 (Put recording behind a cargo feature that has an effect on x86-64 Linux)
     cargo(&["build", "--locked"]).run()?;
     consumers::check()?;
     browser::check()?;
@@ -68,6 +81,7 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
+<<<<<<< HEAD
 /// Runs the tests that need the reference traces, if these are here. Returns what to say if not.
 fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
     if !root().join("../shared/traces").is_dir() {
@@ -80,4 +94,29 @@ fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
     Ok("")
+=======
+/// What is for x86-64 Linux only is no dependency of `heapline` elsewhere.
+fn portable() -> Outcome {
+    for target in [
+        "aarch64-apple-darwin",
+        "aarch64-unknown-linux-gnu",
+        "x86_64-pc-windows-msvc",
+        "x86_64-unknown-linux-musl",
+    ] {
+        let tree = [
+            "tree",
+            "--locked",
+            "--package=heapline-cli",
+            "--prefix=none",
+        ];
+        let options = ["--edges=normal", "--target", target];
+        let tree = cargo(&[&tree[..], &options].concat()).output()?;
+        for package in ["heapline-agent", "heapline-recorder"] {
+            if tree.contains(package) {
+                return Err(format!("heapline depends on {package} on {target}"));
+            }
+        }
+    }
+    Ok(())
+>>>>>>> b9989b4 (Put recording behind a cargo feature that has an effect on x86-64 Linux)
 }

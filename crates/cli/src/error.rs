@@ -5,6 +5,7 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+#[cfg(recording)]
 const NOTE: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -26,6 +27,7 @@ pub(crate) fn warn(message: &str) {
 }
 
 /// Something that is no problem, beside the output of another program.
+#[cfg(recording)]
 pub(crate) fn note(message: &str) {
     anstream::eprintln!("{NOTE}heapline:{NOTE:#} {message}");
 }

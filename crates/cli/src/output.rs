@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -75,10 +74,14 @@ impl Output {
         })
     }
 
-    /// Standard output without the buffer that looks for line ends.
+    /// Standard output without std's line buffering.
     pub(crate) fn stdout() -> anyhow::Result<Self> {
+        #[cfg(not(windows))]
+        let file = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+        #[cfg(windows)]
+        let file = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned()?;
         Ok(Self::Stream {
-            file: io::stdout().as_fd().try_clone_to_owned()?.into(),
+            file: file.into(),
             name: "standard output".to_owned(),
         })
     }

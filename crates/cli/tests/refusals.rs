@@ -1,5 +1,6 @@
 //! `heapline record` does not start what it cannot record, and says why. The programs are made with
 //! the C compiler: what tells runtimes apart are symbols.
+#![cfg(recording)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,5 @@
 //! `heapline record` on Rust programs that have heapline's allocator.
+#![cfg(recording)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -14,6 +14,10 @@ mod hotspots;
 mod info;
 mod leaks;
 mod man;
+#[cfg(recording)]
+mod record;
+#[cfg(not(recording))]
+#[path = "record/unavailable.rs"]
 mod record;
 mod report;
 mod series;

@@ -3,6 +3,7 @@
 //!
 //! `cargo xtask test` sets up what they need. Without it they say so and are skipped; where
 //! `HEAPLINE_REQUIRE` is set, as there, they fail.
+#![cfg(recording)]
 
 mod behaviour;
 mod debian;

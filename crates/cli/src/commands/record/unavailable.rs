@@ -1,0 +1,44 @@
+//! `heapline record` where programs cannot be recorded.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+/// Record an OCaml program as it is, or a Rust program with heapline's allocator
+///
+/// Not available in this build: recording needs x86-64 Linux with glibc, and a heapline built with the
+/// cargo feature `record`. All other commands work: record elsewhere, and open the trace here.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The program and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    _command: Vec<OsString>,
+}
+
+impl Args {
+    #[expect(
+        clippy::unused_self,
+        reason = "commands are called alike, whether they are available or not"
+    )]
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        if cfg!(all(
+            target_os = "linux",
+            target_env = "gnu",
+            target_arch = "x86_64"
+        )) {
+            bail!(
+                "this heapline was built without recording; build it with the cargo feature \
+                 `record`, which is on by default"
+            );
+        }
+        bail!(
+            "recording needs x86-64 Linux with glibc; run `heapline record` on such a machine, or \
+             link memtrace into the OCaml program, and open the trace here"
+        );
+    }
+}
