@@ -1,7 +1,8 @@
-//! Builds the page with npm, if it is not built already, and makes it part of the program.
+//! Embeds the page, and builds it first with npm in a checkout that has changed.
 //!
-//! Without npm the program is built all the same, without the page; `heapline view` then says what
-//! to install. `HEAPLINE_UI=required` makes that an error, `HEAPLINE_UI=skip` does not even try.
+//! The packaged crate has the built page in `page`, which is a link to `ui/dist` in a checkout, and needs
+//! no npm. In a checkout without npm the program is built without the page; `heapline view` then says
+//! what to install. `HEAPLINE_UI=required` makes that an error, `HEAPLINE_UI=skip` does not even try.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -25,9 +26,11 @@ const SOURCES: [&str; 6] = [
 fn main() {
     println!("cargo::rerun-if-env-changed=HEAPLINE_UI");
     let wish = std::env::var("HEAPLINE_UI").unwrap_or_default();
-    let ui = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ui = package.join("../../ui");
     let page = match &*wish {
         "skip" => Err("HEAPLINE_UI=skip was set when it was built".to_owned()),
+        _ if is_packaged(package) => packaged_page(package),
         _ => page(&ui),
     };
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
@@ -47,7 +50,23 @@ fn main() {
     }
 }
 
-/// The folder of the built page, or why there is none.
+/// Whether this is a package from a registry: cargo keeps the original manifest there.
+fn is_packaged(package: &Path) -> bool {
+    package.join("Cargo.toml.orig").exists()
+}
+
+/// The page in the package, or an error: a package without it must not be published.
+fn packaged_page(package: &Path) -> Result<PathBuf, String> {
+    let page = package.join("page");
+    println!("cargo::rerun-if-changed={}", page.display());
+    if page.join("index.html").exists() {
+        return Ok(page);
+    }
+    println!("cargo::error=this package was made without the page; use `cargo xtask package`");
+    Err("the package does not contain it".to_owned())
+}
+
+/// The folder of the page, built if it has changed, or why there is none.
 fn page(ui: &Path) -> Result<PathBuf, String> {
     for name in SOURCES {
         println!("cargo::rerun-if-changed={}", ui.join(name).display());
