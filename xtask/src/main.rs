@@ -1,6 +1,6 @@
 //! What a person would otherwise do by hand.
 //!
-//! No dependencies: it must build where nothing else does yet.
+//! Few and small dependencies: it must build where nothing else does yet.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -12,9 +12,11 @@ mod browser;
 mod command;
 mod consumers;
 mod fuzz;
+mod licenses;
 mod ocaml;
 mod setup;
 mod test;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -27,6 +29,9 @@ Usage: cargo xtask COMMAND
             fuzz targets, exports in the programs that they are for, the viewer in a
             browser, and what the README promises
   browser   check the viewer's page, and the built program in a browser
+  licenses [--write]
+            check that deny.toml allows the licence of every dependency, and that
+            THIRD-PARTY-NOTICES.md lists them; --write updates the list
   fuzz [S]  run each fuzz target for S seconds (60 if not given)
   bench [TRACE]
             speed of reading, writing and dumping, and instruction counts
@@ -45,6 +50,8 @@ fn main() -> ExitCode {
     let outcome = match arguments[..] {
         ["test"] => test::run(),
         ["browser"] => browser::check(),
+        ["licenses"] => licenses::check(false),
+        ["licenses", "--write"] => licenses::check(true),
         ["fuzz"] => fuzz::run(60, None),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds, None),

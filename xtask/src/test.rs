@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change is done.
 
 use crate::command::{Outcome, cargo, root};
-use crate::{browser, consumers, fuzz, ocaml, setup};
+use crate::{browser, consumers, fuzz, licenses, ocaml, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
 const FUZZ_SECONDS: u32 = 15;
@@ -21,6 +21,7 @@ pub(crate) fn run() -> Outcome {
     for apart in ["fuzz/Cargo.toml", "crates/sampler/bench/Cargo.toml"] {
         cargo(&["fmt", "--manifest-path", apart, "--check"]).run()?;
     }
+    licenses::check(false)?;
     let lint = [
         "clippy",
         "--locked",
@@ -56,11 +57,8 @@ pub(crate) fn run() -> Outcome {
         .env(ocaml::COMPILERS, &compilers)
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
-<<<<<<< HEAD
     let references = reference_tests(&tests)?;
-=======
     cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
->>>>>>> b9989b4 (Put recording behind a cargo feature that has an effect on x86-64 Linux)
     cargo(&["build", "--locked"]).run()?;
     consumers::check()?;
     browser::check()?;
@@ -81,7 +79,6 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-<<<<<<< HEAD
 /// Runs the tests that need the reference traces, if these are here. Returns what to say if not.
 fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
     if !root().join("../shared/traces").is_dir() {
@@ -94,7 +91,6 @@ fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
     Ok("")
-=======
 /// What is for x86-64 Linux only is no dependency of `heapline` elsewhere.
 fn portable() -> Outcome {
     for target in [
@@ -118,5 +114,4 @@ fn portable() -> Outcome {
         }
     }
     Ok(())
->>>>>>> b9989b4 (Put recording behind a cargo feature that has an effect on x86-64 Linux)
 }
