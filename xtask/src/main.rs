@@ -14,6 +14,7 @@ mod consumers;
 mod fuzz;
 mod licenses;
 mod ocaml;
+mod package;
 mod setup;
 mod test;
 mod workspace;
@@ -29,6 +30,8 @@ Usage: cargo xtask COMMAND
             fuzz targets, exports in the programs that they are for, the viewer in a
             browser, and what the README promises
   browser   check the viewer's page, and the built program in a browser
+  package   make the packages for crates.io in target/package, install heapline from them
+            into an empty folder without npm, and try it
   licenses [--write]
             check that deny.toml allows the licence of every dependency, and that
             THIRD-PARTY-NOTICES.md lists them; --write updates the list
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let outcome = match arguments[..] {
         ["test"] => test::run(),
         ["browser"] => browser::check(),
+        ["package"] => package::run(),
         ["licenses"] => licenses::check(false),
         ["licenses", "--write"] => licenses::check(true),
         ["fuzz"] => fuzz::run(60, None),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that must hold before a change is done.
 
 use crate::command::{Outcome, cargo, root};
-use crate::{browser, consumers, fuzz, licenses, ocaml, setup};
+use crate::{browser, consumers, fuzz, licenses, ocaml, package, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
 const FUZZ_SECONDS: u32 = 15;
@@ -59,6 +59,7 @@ pub(crate) fn run() -> Outcome {
         .run()?;
     let references = reference_tests(&tests)?;
     cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
+    package::run()?;
     cargo(&["build", "--locked"]).run()?;
     consumers::check()?;
     browser::check()?;
@@ -91,6 +92,8 @@ fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
     Ok("")
+}
+
 /// What is for x86-64 Linux only is no dependency of `heapline` elsewhere.
 fn portable() -> Outcome {
     for target in [

@@ -38,3 +38,7 @@ pub use shape::GrowthShape;
 pub use store::{
     FrameInfo, Function, Kind, LoadError, LoadOptions, Loader, Moment, Peak, Profile, Symbols,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

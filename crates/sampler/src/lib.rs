@@ -118,3 +118,7 @@ impl std::error::Error for StartError {
         }
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

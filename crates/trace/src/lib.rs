@@ -123,3 +123,7 @@ pub use writer::{
     Block, Detached, Encoder, FrameSink, OMITTED_FRAMES, PacketMemory, PacketSink, Pending,
     TaggedCode, Writer, whole_packet, write_info,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

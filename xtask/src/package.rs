@@ -1,0 +1,153 @@
+//! `cargo xtask package`: makes the packages for crates.io, and installs `heapline` from them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::command::{Outcome, cargo, program, root};
+use crate::setup;
+use crate::workspace::{self, Member};
+
+/// What a published package must have, beside what cargo demands.
+const FILES: [&str; 2] = ["README.md", "LICENSE"];
+const FIELDS: [&str; 4] = ["description", "keywords", "categories", "include"];
+
+/// A program that must not be run.
+const NO_NPM: &str = "#!/bin/sh\necho 'npm was called' >&2\nexit 1\n";
+
+/// The program that is recorded.
+const PROGRAM: &str = "let () = print_int (List.length (List.init 1_000_000 string_of_int))\n";
+
+/// Makes all packages, in `target/package`, and checks them.
+pub(crate) fn run() -> Outcome {
+    let members = workspace::published()?;
+    for member in &members {
+        check_metadata(member)?;
+    }
+    // The page, which is part of the server's package, is built by its build script.
+    cargo(&["build", "--locked", "--package", "heapline-server"])
+        .env("HEAPLINE_UI", "required")
+        .run()?;
+    // It is not in git, and so "dirty". Installing them verifies more than cargo does by itself.
+    let mut arguments = vec!["package", "--locked", "--allow-dirty", "--no-verify"];
+    for member in &members {
+        arguments.extend(["--package", &member.name]);
+    }
+    cargo(&arguments).run()?;
+    // Outside of the checkout: nothing of it may be found by accident.
+    let folder = std::env::temp_dir().join(format!("heapline-package-{}", std::process::id()));
+    let outcome = install(&members, &folder);
+    // What is left is only temporary.
+    let _ = fs::remove_dir_all(&folder);
+    outcome
+}
+
+fn check_metadata(member: &Member) -> Outcome {
+    let name = &member.name;
+    for file in FILES {
+        if !member.folder.join(file).exists() {
+            return Err(format!("{name} has no {file}"));
+        }
+    }
+    for field in FIELDS {
+        if member.manifest["package"].get(field).is_none() {
+            return Err(format!("{name} has no `{field}` in its Cargo.toml"));
+        }
+    }
+    Ok(())
+}
+
+/// Unpacks all packages, installs `heapline` from them, without npm, and tries it.
+fn install(members: &[Member], folder: &Path) -> Outcome {
+    let problem = |error: io::Error| format!("cannot write to {}: {error}", folder.display());
+    let bin = folder.join("bin");
+    fs::create_dir_all(folder.join(".cargo")).map_err(problem)?;
+    fs::create_dir_all(&bin).map_err(problem)?;
+    let npm = bin.join("npm");
+    fs::write(&npm, NO_NPM).map_err(problem)?;
+    program("chmod", &["+x", &text(&npm)]).run()?;
+
+    // As if they were on crates.io. They lie side by side there too.
+    let mut config = String::from("[patch.crates-io]\n");
+    for member in members {
+        let package = format!("{}-{}", member.name, member.version);
+        let archive = root()
+            .join("target/package")
+            .join(format!("{package}.crate"));
+        program("tar", &["xzf", &text(&archive)])
+            .folder(folder)
+            .run()?;
+        // Writing to a string does not fail.
+        let _ = writeln!(config, "{} = {{ path = {package:?} }}", member.name);
+    }
+    fs::write(folder.join(".cargo/config.toml"), config).map_err(problem)?;
+
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(
+        [bin.clone()]
+            .into_iter()
+            .chain(std::env::split_paths(&path)),
+    )
+    .map_err(|error| format!("PATH is odd: {error}"))?;
+    let version = members
+        .iter()
+        .find(|member| member.name == "heapline-cli")
+        .map(|member| &member.version)
+        .ok_or("heapline-cli is not published")?;
+    let cli = format!("heapline-cli-{version}");
+    let target = root().join("target/installed");
+    cargo(&["install", "--debug", "--path", &cli, "--root", "."])
+        .folder(folder)
+        .env("PATH", &path.to_string_lossy())
+        .env("CARGO_TARGET_DIR", &text(&target))
+        .env("CARGO_PROFILE_DEV_DEBUG", "false")
+        .run()?;
+    let heapline = bin.join("heapline");
+    let heapline = Installed {
+        program: &text(&heapline),
+        folder,
+    };
+    heapline.says(&["--version"], version)?;
+    heapline.says(&["demo", "--text"], "sampled blocks")?;
+    program("sh", &["-c", "bin/heapline demo --trace > mix.ctf"])
+        .folder(folder)
+        .run()?;
+    heapline.says(&["report", "mix.ctf", "-o", "mix.html"], "mix.html")?;
+
+    fs::write(folder.join("program.ml"), PROGRAM).map_err(problem)?;
+    setup::debian("ocamlopt", "ocaml-nox")?;
+    program("ocamlopt", &["program.ml", "-o", "program"])
+        .folder(folder)
+        .run()?;
+    heapline.says(
+        &["record", "-o", "program.ctf", "--", "./program"],
+        "blocks sampled",
+    )?;
+    heapline.says(&["summary", "program.ctf"], "string_of_int")
+}
+
+/// An installed `heapline`.
+struct Installed<'a> {
+    program: &'a str,
+    folder: &'a Path,
+}
+
+impl Installed<'_> {
+    fn says(&self, arguments: &[&str], expected: &str) -> Outcome {
+        println!("\n> heapline {}", arguments.join(" "));
+        let printed = program(self.program, arguments)
+            .folder(self.folder)
+            .output()?;
+        if printed.contains(expected) {
+            return Ok(());
+        }
+        Err(format!(
+            "the installed heapline does not say {expected:?}, but:\n{printed}"
+        ))
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
