@@ -26,12 +26,9 @@ const SOURCES: [&str; 6] = [
 fn main() {
     println!("cargo::rerun-if-env-changed=HEAPLINE_UI");
     let wish = std::env::var("HEAPLINE_UI").unwrap_or_default();
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let ui = package.join("../../ui");
     let page = match &*wish {
         "skip" => Err("HEAPLINE_UI=skip was set when it was built".to_owned()),
-        _ if is_packaged(package) => packaged_page(package),
-        _ => page(&ui),
+        _ => page(Path::new(env!("CARGO_MANIFEST_DIR"))),
     };
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let written = match &page {
@@ -50,24 +47,28 @@ fn main() {
     }
 }
 
-/// Whether this is a package from a registry: cargo keeps the original manifest there.
-fn is_packaged(package: &Path) -> bool {
-    package.join("Cargo.toml.orig").exists()
-}
-
-/// The page in the package, or an error: a package without it must not be published.
-fn packaged_page(package: &Path) -> Result<PathBuf, String> {
+/// The folder of the page, or why there is none.
+fn page(package: &Path) -> Result<PathBuf, String> {
     let page = package.join("page");
-    println!("cargo::rerun-if-changed={}", page.display());
-    if page.join("index.html").exists() {
-        return Ok(page);
+    match fs::symlink_metadata(&page) {
+        Ok(metadata) if metadata.is_dir() => {
+            println!("cargo::rerun-if-changed={}", page.display());
+            Ok(page)
+        }
+        // A link, or what git makes of it where there are none: a checkout.
+        Ok(_) => build(&package.join("../../ui")),
+        Err(_) => {
+            // Such a package must not be published.
+            println!(
+                "cargo::error=this package was made without the page: use cargo xtask package"
+            );
+            Err("the package does not contain it".to_owned())
+        }
     }
-    println!("cargo::error=this package was made without the page; use `cargo xtask package`");
-    Err("the package does not contain it".to_owned())
 }
 
-/// The folder of the page, built if it has changed, or why there is none.
-fn page(ui: &Path) -> Result<PathBuf, String> {
+/// Builds the page if it has changed.
+fn build(ui: &Path) -> Result<PathBuf, String> {
     for name in SOURCES {
         println!("cargo::rerun-if-changed={}", ui.join(name).display());
     }
