@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The package around the agent. Panics are caught in the agent: an error there must end the recording,
-/// not the program.
+/// not the program. The profile has a name of its own because variables such as
+/// `CARGO_PROFILE_RELEASE_PANIC` are meant for the program.
 const PACKAGE: &str = "\
 [package]
 name = \"heapline-agent-library\"
@@ -24,10 +25,13 @@ crate-type = [\"cdylib\"]
 
 [workspace]
 
-[profile.release]
+[profile.agent]
+inherits = \"release\"
+opt-level = 3
 lto = \"fat\"
 codegen-units = 1
 panic = \"unwind\"
+debug = false
 strip = true
 ";
 
@@ -129,10 +133,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
     // All that is needed has been downloaded for the build that this is part of, but a vendored or
     // unusual registry may need to be asked.
     cargo_build(folder, &["--offline"]).or_else(|_| cargo_build(folder, &[]))?;
-    let built = folder
-        .join("target")
-        .join(variable("TARGET"))
-        .join("release");
+    let built = folder.join("target").join(variable("TARGET")).join("agent");
     watch(&built.join("libheapline_agent_library.d"));
     Ok(built.join("libheapline_agent_library.so"))
 }
@@ -140,7 +141,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
 fn cargo_build(folder: &Path, options: &[&str]) -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
-        .args(["build", "--release", "--target", &variable("TARGET")])
+        .args(["build", "--profile=agent", "--target", &variable("TARGET")])
         .args(options)
         // A folder of its own: the one of the build that this is part of is locked.
         .arg("--target-dir")
