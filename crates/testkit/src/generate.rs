@@ -99,6 +99,56 @@ pub fn random_stacks(allocations: u64, seed: u64) -> Vec<u8> {
     writer.finish().unwrap_or_default()
 }
 
+/// Names that try to control a terminal: escape sequences, line breaks, bidirectional overrides.
+pub const HOSTILE_NAMES: [&str; 4] = [
+    "Evil.\u{1b}]0;owned\u{7}\u{1b}[2Jclear",
+    "Evil.line\r\nfake: 0 B\tused\u{7f}",
+    "Evil.\u{202e}txet\u{202c}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}",
+    "Evil.\u{9b}31mred\u{85}next\u{2028}line",
+];
+
+/// A trace whose program, host, context, functions and files have [`HOSTILE_NAMES`]. Its memory grows,
+/// so that every report has rows.
+#[must_use]
+pub fn hostile_names() -> Vec<u8> {
+    let [program, host, context, _] = HOSTILE_NAMES.map(Into::into);
+    let info = TraceInfo {
+        executable_name: program,
+        host_name: host,
+        context: Some(context),
+        ..info()
+    };
+    let mut writer =
+        Writer::new(Vec::new(), &info).unwrap_or_else(|_| unreachable!("memory takes all"));
+    let resolve = |code: u64, frames: &mut FrameSink<'_>| {
+        let name = HOSTILE_NAMES[usize::try_from(code).unwrap_or(0) % HOSTILE_NAMES.len()];
+        frames.push(Frame {
+            file: format!("{name}.ml").as_bytes(),
+            name: name.as_bytes(),
+            line: 1,
+            start_char: 0,
+            end_char: 1,
+        });
+    };
+    for id in 0..800 {
+        let block = Block {
+            length: 10,
+            samples: 1,
+            source: Source::Minor,
+        };
+        let site = id % HOSTILE_NAMES.len() as u64;
+        let stack = [(site + 1) % HOSTILE_NAMES.len() as u64, site];
+        let time = id * 10_000;
+        let written = writer.alloc(0, time, id, block, &stack, resolve);
+        debug_assert!(written.is_ok(), "memory takes all");
+        if id % 3 == 0 {
+            let written = writer.collect(0, time, id);
+            debug_assert!(written.is_ok(), "memory takes all");
+        }
+    }
+    writer.finish().unwrap_or_default()
+}
+
 struct Run {
     program: Program,
     random: Xoshiro256PlusPlus,
