@@ -1,8 +1,11 @@
 //! Errors and warnings on their way to the user.
 
+use std::error::Error;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
+use heapline_profile::QueryError;
+use heapline_text::{sanitize, sanitize_lines};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 #[cfg(recording)]
@@ -19,15 +22,27 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 pub(crate) fn print(error: &anyhow::Error) {
-    anstream::eprintln!("{ERROR}heapline:{ERROR:#} {error:#}");
+    let causes: Vec<String> = error.chain().map(message).collect();
+    anstream::eprintln!("{ERROR}heapline:{ERROR:#} {}", causes.join(": "));
 }
 
 pub(crate) fn warn(message: &str) {
-    anstream::eprintln!("{WARNING}heapline:{WARNING:#} {message}");
+    anstream::eprintln!("{WARNING}heapline:{WARNING:#} {}", sanitize(message));
 }
 
 /// Something that is no problem, beside the output of another program.
 #[cfg(recording)]
 pub(crate) fn note(message: &str) {
-    anstream::eprintln!("{NOTE}heapline:{NOTE:#} {message}");
+    anstream::eprintln!("{NOTE}heapline:{NOTE:#} {}", sanitize(message));
+}
+
+/// The message of one error, sanitized: it may quote names of a trace or of files.
+fn message(error: &(dyn Error + 'static)) -> String {
+    let message = error.to_string();
+    // These point at a mistake of the user from the line below.
+    if error.is::<QueryError>() || error.is::<regex::Error>() {
+        sanitize_lines(&message).into_owned()
+    } else {
+        sanitize(&message).into_owned()
+    }
 }

@@ -4,15 +4,14 @@
 //! what they return.
 
 mod commands;
-mod draw;
 mod error;
 mod input;
 mod output;
 mod progress;
 mod question;
 mod reopen;
+mod screen;
 mod unfinished;
-mod units;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use heapline_text::Text;
 
 use crate::unfinished;
 
@@ -149,25 +150,25 @@ pub(crate) fn to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
         .context("cannot write to standard output")
 }
 
-/// Prints text whose colours are kept where they are wanted only.
-pub(crate) fn to_stdout_styled(text: &str) -> anyhow::Result<()> {
+/// Prints styled text, with colours where they are wanted.
+pub(crate) fn to_stdout_styled(text: &Text) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout();
     stdout
-        .write_all(crate::draw::shown(text).as_bytes())
+        .write_all(text.to_ansi().as_bytes())
         .and_then(|()| stdout.flush())
         .context("cannot write to standard output")
 }
 
 /// Prints what no terminal should get.
 pub(crate) fn binary_to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
-    refuse_terminal("a trace", "trace.ctf")?;
+    refuse_terminal("trace.ctf")?;
     to_stdout(bytes)
 }
 
 /// An error if standard output is a terminal.
-pub(crate) fn refuse_terminal(what: &str, file: &str) -> anyhow::Result<()> {
+pub(crate) fn refuse_terminal(file: &str) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
-        anyhow::bail!("{what} is nothing for a terminal; send it to a file or a program: > {file}");
+        anyhow::bail!("refusing to write binary data to a terminal; redirect it: > {file}");
     }
     Ok(())
 }

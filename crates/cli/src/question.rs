@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use heapline_profile::query::{Pattern, TimePoint};
-use heapline_profile::{Estimator, GroupBy, Label, LoadOptions, Profile, Query, Scope, View};
+use heapline_profile::query::{self, Pattern, TimePoint};
+use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View};
+use heapline_text::{self as text, Screen, Text};
 use heapline_trace::Options;
 
 use crate::input::Input;
@@ -137,14 +138,41 @@ impl Question {
         self.filter.scope(profile)
     }
 
-    /// A command on the same trace.
-    pub(crate) fn command(&self, name: &str, arguments: &str) -> String {
-        format!(
-            "heapline {name} {}{}{arguments}",
-            quoted_path(&self.input.trace),
-            self.filter.as_typed()
+    /// The command line of another report on the same trace with the same filter.
+    fn suggest(&self, report: &str, arguments: &[&str]) -> String {
+        command_line(
+            report,
+            &self.input.trace,
+            &self.filter.as_typed(),
+            arguments,
         )
     }
+
+    /// Prints a report as JSON or as text.
+    pub(crate) fn print<T: serde::Serialize>(
+        &self,
+        json: Json,
+        screen: Screen,
+        report: &T,
+        render: impl FnOnce(&T, &text::Context<'_>) -> Text,
+    ) -> anyhow::Result<()> {
+        let suggest = |report: &str, arguments: &[&str]| self.suggest(report, arguments);
+        let context = text::Context {
+            screen,
+            suggest: Some(&suggest),
+        };
+        json.print(report, |report| render(report, &context))
+    }
+}
+
+/// A command line; `filter` is quoted already.
+pub(crate) fn command_line(report: &str, trace: &Path, filter: &str, arguments: &[&str]) -> String {
+    let mut line = format!("heapline {report} {}{filter}", quoted_path(trace));
+    for argument in arguments {
+        line.push(' ');
+        line.push_str(&quoted(argument));
+    }
+    line
 }
 
 /// A name that nothing is called is most likely misspelt.
@@ -152,6 +180,11 @@ pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
     for name in query.unmatched(profile) {
         crate::error::warn(&format!("the trace has no {name}"));
     }
+}
+
+/// Parses a share such as `1%` or `0.01`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    query::share(text).ok_or_else(|| "a share is from 0% to 100%".to_owned())
 }
 
 /// Quotes a text so that a shell takes it for one word.
@@ -237,20 +270,6 @@ impl By {
             Self::Age => GroupBy::Age,
         }
     }
-
-    /// The condition that selects the blocks of a group; `None` if a query cannot tell.
-    pub(crate) fn condition(self, label: &Label) -> Option<String> {
-        let field = match self {
-            Self::Site | Self::Address | Self::Function => "site",
-            Self::File => "file",
-            Self::Module => "module",
-            Self::Domain | Self::Size | Self::Age => return None,
-        };
-        Some(format!(
-            "{field} = {}",
-            Pattern::literal(&label.name).text()
-        ))
-    }
 }
 
 /// Whether people or programs read the answer.
@@ -262,18 +281,18 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// Prints a report as JSON, or as the page that `draw` makes of it.
+    /// Prints a report as JSON, or as the text that `render` makes of it.
     pub(crate) fn print<T: serde::Serialize>(
         self,
         report: &T,
-        draw: impl FnOnce(&T) -> String,
+        render: impl FnOnce(&T) -> Text,
     ) -> anyhow::Result<()> {
         if self.json {
             let mut text = serde_json::to_vec_pretty(report)?;
             text.push(b'\n');
             crate::output::to_stdout(&text)
         } else {
-            crate::output::to_stdout_styled(&draw(report))
+            crate::output::to_stdout_styled(&render(report))
         }
     }
 }

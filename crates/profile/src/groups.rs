@@ -55,6 +55,21 @@ impl GroupBy {
     }
 }
 
+impl GroupBy {
+    /// The query that selects the blocks of a group; `None` if a query cannot tell.
+    #[must_use]
+    pub fn condition(self, label: &Label) -> Option<String> {
+        let field = match self {
+            Self::Site | Self::Address | Self::Function => "site",
+            Self::File => "file",
+            Self::Module => "module",
+            Self::Domain | Self::Size | Self::Age => return None,
+        };
+        let name = Pattern::literal(&label.name);
+        Some(format!("{field} = {}", name.text()))
+    }
+}
+
 /// How blocks and stacks are looked at.
 #[derive(Clone, Debug, Default)]
 pub struct View {

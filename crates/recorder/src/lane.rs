@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use heapline_trace::tail::layout::LaneWord;
 use heapline_trace::{Block, Detached, Encoder, PacketMemory, PacketSink, Pending, TaggedCode};

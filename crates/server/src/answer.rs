@@ -149,6 +149,7 @@ impl Engine {
         let options = StatsOptions {
             bins: params.number("bins", 20, 1..=10_000)?,
             segments: params.number("segments", 10, 1..=10_000)?,
+            ..StatsOptions::default()
         };
         let scope = self.scope(params, stop)?;
         json(&reports::stats(&scope, &options))
@@ -255,6 +256,7 @@ impl Engine {
         json(&NamedDiff {
             before_name,
             after_name,
+            of,
             diff: if only_real {
                 diff.only_real(rows)
             } else {

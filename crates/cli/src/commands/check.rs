@@ -5,16 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use heapline_profile::Profile;
-use heapline_profile::reports::{self, Budget, Outcome, Verdict};
-use serde::Serialize;
+use heapline_profile::reports::{self, Budget, Check, Outcome, Verdict};
+use heapline_text::{self as text, Context as TextContext, Screen};
 
-use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table, WARN};
 use crate::input::Input;
-use crate::question::{Filter, Json, warn_of_unmatched};
-use crate::units::{
-    bytes, count, count_short, estimated_bytes, estimated_change, estimated_count_short, label,
-    share,
-};
+use crate::question::{Filter, Json, share, warn_of_unmatched};
 
 /// Check that a trace keeps to budgets; exit with 1 if it does not
 ///
@@ -72,17 +67,8 @@ struct Estimate {
     estimator: crate::question::EstimatorName,
 }
 
-#[derive(Serialize)]
-struct Checked {
-    passed: bool,
-    /// Things found wrong with the trace.
-    flaws: u64,
-    lost_allocations: u64,
-    verdicts: Vec<Verdict>,
-}
-
 impl Args {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
         let budgets = self.all_budgets()?;
         if budgets.is_empty() && self.against.is_none() {
             anyhow::bail!(
@@ -119,13 +105,15 @@ impl Args {
         let flaws = profile.damage().count;
         // A damaged trace has less than there was.
         let passed = passed && !(self.sure && flaws > 0);
-        let report = Checked {
+        let report = Check {
             passed,
             flaws,
             lost_allocations: profile.damage().lost_allocations,
             verdicts,
         };
-        self.json.print(&report, text)?;
+        self.json.print(&report, |report| {
+            text::check(report, &TextContext::new(screen))
+        })?;
         Ok(ExitCode::from(u8::from(!passed)))
     }
 
@@ -159,74 +147,5 @@ impl Args {
             budgets.extend(more);
         }
         Ok(budgets)
-    }
-}
-
-fn text(report: &Checked) -> String {
-    let mut page = Page::default();
-    if report.flaws > 0 {
-        page.block(&format!(
-            "{WARN}damaged{WARN:#}    at least {} allocations are lost: there was more than is counted here\n",
-            count(report.lost_allocations)
-        ));
-    }
-    for verdict in &report.verdicts {
-        let (word, style) = match verdict.outcome {
-            Outcome::Kept => ("kept     ", GOOD),
-            Outcome::Broken => ("BROKEN   ", BAD),
-            Outcome::TooClose => ("too close", WARN),
-        };
-        let (value, limit) = if verdict.in_blocks {
-            (
-                estimated_count_short(verdict.value),
-                count_short(verdict.limit),
-            )
-        } else {
-            (estimated_bytes(verdict.value), bytes(verdict.limit))
-        };
-        page.block(&format!("{style}{word}{style:#}  {}\n", verdict.budget));
-        page.block(&match (verdict.before, verdict.excess) {
-            (Some(before), Some(excess)) => format!(
-                "           {value}, before {}: {} beyond what is allowed\n",
-                estimated_bytes(before),
-                estimated_change(excess)
-            ),
-            _ => format!(
-                "           {value}, the limit is {limit}   {FAINT}95 % between {} and {}{FAINT:#}\n",
-                plain(verdict, verdict.value.low),
-                plain(verdict, verdict.value.high)
-            ),
-        });
-        if !verdict.evidence.is_empty() {
-            let mut table = Table::new(
-                &[("", Align::Right), ("", Align::Right), ("", Align::Left)],
-                2,
-            );
-            for row in &verdict.evidence {
-                let change = row.change.map_or_else(String::new, estimated_change);
-                let amount = if verdict.in_blocks {
-                    estimated_count_short(row.figures.blocks)
-                } else {
-                    estimated_bytes(row.figures.bytes)
-                };
-                table.row(vec![
-                    (amount, FAINT),
-                    (change, FAINT),
-                    (label(&row.label), FAINT),
-                ]);
-            }
-            for line in table.finish().lines() {
-                page.block(&format!("         {line}\n"));
-            }
-        }
-    }
-    page.finish()
-}
-
-fn plain(verdict: &Verdict, value: f64) -> String {
-    if verdict.in_blocks {
-        count_short(value.max(0.0))
-    } else {
-        bytes(value.max(0.0))
     }
 }

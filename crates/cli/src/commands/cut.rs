@@ -7,12 +7,13 @@ use anyhow::Context;
 use heapline_profile::cut::{Cut, CutError, Kept, Names, Subsample};
 use heapline_profile::query::TimePoint;
 use heapline_profile::{Estimator, LoadOptions, Profile};
+use heapline_text::sanitize;
+use heapline_text::units::{count, percent, seconds};
 use heapline_trace::Options;
 
 use crate::error::warn;
 use crate::input::Input;
 use crate::output::{Force, Output, refuse_compressed, refuse_terminal};
-use crate::units::{count, percent, seconds};
 
 /// Write a smaller trace: a part of the time, fewer samples, no names
 ///
@@ -108,7 +109,7 @@ impl Args {
         };
         refuse_compressed(&self.output)?;
         if self.output == Path::new("-") {
-            refuse_terminal("a trace", "trace.ctf")?;
+            refuse_terminal("trace.ctf")?;
         }
         let mut output = Output::create(&self.output, self.force.force)?;
         let name = output.name();
@@ -176,7 +177,8 @@ impl Args {
 /// Says what became of the trace.
 fn report(name: &str, cut: &Cut, kept: &Kept) {
     anstream::eprintln!(
-        "{name}: kept {} of {} allocations ({}), {} of {} samples",
+        "{}: kept {} of {} allocations ({}), {} of {} samples",
+        sanitize(name),
         count(kept.allocations),
         count(kept.allocations_before),
         percent(kept.allocations as f64, kept.allocations_before as f64),

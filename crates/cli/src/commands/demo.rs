@@ -2,10 +2,11 @@
 
 use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View, reports};
 use heapline_server::{Subjects, Trace};
+use heapline_text::{self as text, Context, Line, Screen};
 use heapline_trace::{Options, Reader};
 
-use super::summary;
 use super::view::Serving;
+use crate::question::command_line;
 
 /// The program behind it is `fixtures/mix.ml`, recorded with memtrace on OCaml 5.3.
 const TRACE: &[u8] = include_bytes!("../../demo/mix.ctf");
@@ -28,12 +29,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         if self.trace {
             return crate::output::binary_to_stdout(TRACE);
         }
         if self.text {
-            return summary();
+            return summary(screen);
         }
         self.serving.serve(Subjects {
             trace: Trace {
@@ -47,7 +48,7 @@ impl Args {
     }
 }
 
-fn summary() -> anyhow::Result<()> {
+fn summary(screen: Screen) -> anyhow::Result<()> {
     let mut reader = Reader::new(TRACE, Options::new())?;
     let profile = Profile::load(&mut reader, LoadOptions::default())?;
     let scope = Scope::new(&profile, &Query::default(), Estimator::default());
@@ -56,12 +57,18 @@ fn summary() -> anyhow::Result<()> {
         ..View::default()
     };
     let report = reports::summary(&scope, &view, 5);
-    let mut text = summary::text(&report, &|name, arguments| {
-        format!("heapline {name} mix.ctf{arguments}")
-    });
-    text.push_str(
-        "\nThis trace is built in. To try these commands on it:\n  \
-         heapline demo --trace > mix.ctf\n",
-    );
+    let suggest = |report: &str, arguments: &[&str]| command_line(report, "mix.ctf", "", arguments);
+    let context = Context {
+        screen,
+        suggest: Some(&suggest),
+    };
+    let mut text = text::summary(&report, &context);
+    for line in [
+        "",
+        "This trace is built in. To try these commands on it:",
+        "  heapline demo --trace > mix.ctf",
+    ] {
+        text.push(Line::plain(line));
+    }
     crate::output::to_stdout_styled(&text)
 }

@@ -1,23 +1,17 @@
 //! `heapline diff`.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 
-use anstyle::Style;
 use anyhow::Context;
 use clap::ValueEnum;
 use heapline_profile::query::Window;
-use heapline_profile::reports::{
-    self, Compared, DiffOptions, FileChange, NamedDiff, Normalise, WindowError,
-};
+use heapline_profile::reports::{self, Compared, DiffOptions, NamedDiff, Normalise, WindowError};
 use heapline_profile::{Profile, Scope};
+use heapline_text::units::seconds;
+use heapline_text::{self as text, Context as TextContext, Screen};
 
-use crate::draw::{Align, BAD, FAINT, GOOD, Page, Table};
 use crate::input::Input;
 use crate::question::{By, Filter, Json, Look};
-use crate::units::{
-    bytes, count, estimated_bytes, estimated_change, label, seconds, signed_count_short,
-};
 
 /// Show what changed between two traces, or two parts of one, and whether it is real
 ///
@@ -118,15 +112,15 @@ enum Compat {
 }
 
 impl Args {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         self.filter.query()?;
         let before = self.load(&self.before)?;
         match &self.after {
             Some(after) => {
                 let profile = self.load(after)?;
-                self.traces(&before, &profile, after)
+                self.traces(&before, &profile, after, screen)
             }
-            None => self.windows(&before),
+            None => self.windows(&before, screen),
         }
     }
 
@@ -143,11 +137,14 @@ impl Args {
         before: &Profile,
         after: &Profile,
         path: &std::path::Path,
+        screen: Screen,
     ) -> anyhow::Result<()> {
         let (before, after) = (self.filter.scope(before)?, self.filter.scope(after)?);
         if self.compat.is_some() {
             let rows = reports::compare_files(&before, &after);
-            return self.json.print(&rows, |rows| compare(rows));
+            return self.json.print(&rows, |rows| {
+                text::compare_files(rows, &TextContext::new(screen))
+            });
         }
         let scale = match self.per {
             None => 1.0,
@@ -160,10 +157,10 @@ impl Args {
         ];
         let of = self.of.compared();
         let (before, after) = (of.of_trace(before), of.of_trace(after));
-        self.print(&before, &after, scale, names)
+        self.print(&before, &after, scale, names, screen)
     }
 
-    fn windows(&self, profile: &Profile) -> anyhow::Result<()> {
+    fn windows(&self, profile: &Profile, screen: Screen) -> anyhow::Result<()> {
         let [before, after] = &self.windows[..] else {
             anyhow::bail!("two parts are needed to compare; give --window twice");
         };
@@ -182,7 +179,7 @@ impl Args {
             })
         };
         let names = [before.text().to_owned(), after.text().to_owned()];
-        self.print(&side(&before)?, &side(&after)?, 1.0, names)
+        self.print(&side(&before)?, &side(&after)?, 1.0, names, screen)
     }
 
     fn print(
@@ -191,6 +188,7 @@ impl Args {
         after: &Scope<'_>,
         scale: f64,
         [before_name, after_name]: [String; 2],
+        screen: Screen,
     ) -> anyhow::Result<()> {
         let options = DiffOptions {
             view: self.look.view(self.by)?,
@@ -208,130 +206,11 @@ impl Args {
         let report = NamedDiff {
             before_name,
             after_name,
+            of: self.of.compared(),
             diff,
         };
-        self.json.print(&report, |report| self.text(report))
+        self.json.print(&report, |report| {
+            text::diff(report, &TextContext::new(screen))
+        })
     }
-
-    fn text(&self, report: &NamedDiff) -> String {
-        let mut page = Page::default();
-        let diff = &report.diff;
-        let what = match self.of {
-            Of::Allocated => "Allocated",
-            Of::Peak => "Alive at the peak",
-            Of::End => "Alive at the end",
-        };
-        page.title(what);
-        page.row(
-            "before",
-            format_args!(
-                "{}   {FAINT}{}{FAINT:#}",
-                estimated_bytes(diff.total.before.bytes),
-                report.before_name
-            ),
-        );
-        page.row(
-            "after",
-            format_args!(
-                "{}   {FAINT}{}{FAINT:#}",
-                estimated_bytes(diff.total.after.bytes),
-                report.after_name
-            ),
-        );
-        let percent = diff
-            .total
-            .percent
-            .map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
-        let real = if diff.total.is_real {
-            "real"
-        } else {
-            "not more than chance"
-        };
-        page.row(
-            "change",
-            format_args!("{}{percent}, {real}", estimated_change(diff.total.bytes)),
-        );
-        if (diff.scale - 1.0).abs() > 1e-9 {
-            page.note(&format!(
-                "What is after is scaled by {:.4} to be comparable.",
-                diff.scale
-            ));
-        }
-        page.title(&format!(
-            "Changes by {}, after minus before",
-            diff.by.name()
-        ));
-        if diff.rows.is_empty() {
-            page.note("There are none.");
-            return page.finish();
-        }
-        let mut table = Table::new(
-            &[
-                ("change", Align::Right),
-                ("%", Align::Right),
-                ("before", Align::Right),
-                ("after", Align::Right),
-                ("blocks", Align::Right),
-                ("", Align::Left),
-                (diff.by.name(), Align::Left),
-            ],
-            6,
-        )
-        .droppable(&[4, 2, 3]);
-        for row in &diff.rows {
-            let change = &row.change;
-            let style = match change.is_real {
-                false => FAINT,
-                true if change.bytes.value > 0.0 => BAD,
-                true => GOOD,
-            };
-            let plain = if change.is_real { Style::new() } else { FAINT };
-            table.row(vec![
-                (estimated_change(change.bytes), style),
-                (
-                    change
-                        .percent
-                        .map_or_else(|| "new".to_owned(), |percent| format!("{percent:+.1}")),
-                    plain,
-                ),
-                (bytes(change.before.bytes.value), plain),
-                (bytes(change.after.bytes.value), plain),
-                (signed_count_short(change.blocks.value), plain),
-                (if change.is_real { "●" } else { "○" }.to_owned(), style),
-                (label(&row.label), plain),
-            ]);
-        }
-        page.block(&table.finish());
-        if diff.hidden_rows > 0 {
-            page.note(&format!(
-                "{} more rows; --rows shows them.",
-                count(diff.hidden_rows as u64)
-            ));
-        }
-        page.note(&match diff.real_changes {
-            0 => "○ may be chance: no change is known to be real.".to_owned(),
-            n => format!(
-                "● real, ○ may be chance. {} called real; on average one in twenty is not.",
-                count(n as u64)
-            ),
-        });
-        page.finish()
-    }
-}
-
-/// As `prof_spacetime compare` prints it.
-fn compare(rows: &[FileChange]) -> String {
-    let mut out = format!(
-        "{:<40} {:>14} {:>14} {:>14}\n",
-        "File", "Words", "Allocations", "Blocks"
-    );
-    for row in rows {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            out,
-            "{:<40} {:>+14.0} {:>+14.0} {:>+14.0}",
-            row.file, row.words.value, row.allocations.value, row.blocks.value
-        );
-    }
-    out
 }

@@ -85,7 +85,7 @@ impl Args {
             Format::Parquet if to_stdout => {
                 anyhow::bail!("Parquet is written to two files; give one name: -o heap.parquet")
             }
-            Format::Pprof if to_stdout => refuse_terminal("a compressed profile", "heap.pb.gz")?,
+            Format::Pprof if to_stdout => refuse_terminal("heap.pb.gz")?,
             _ => {}
         }
         // The view is of functions here; what it hides is what counts.

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use heapline_export::{self as export, Leaf, SvgOptions};
 use heapline_profile::Scope;
+use heapline_text::sanitize;
+use heapline_text::units::{estimated_bytes, program_name, seconds};
 
 use crate::output::{Force, write_file};
 use crate::question::{By, Look, Question};
-use crate::units::{estimated_bytes, seconds};
 
 /// Write a flame graph: folded stacks, or a picture
 #[derive(Debug, clap::Args)]
@@ -98,7 +99,7 @@ pub(super) fn svg(
     let profile = scope.profile();
     let program = &profile.info().executable_name;
     let options = SvgOptions {
-        title: program.rsplit('/').next().unwrap_or_default().to_owned(),
+        title: sanitize(program_name(program)).into_owned(),
         subtitle: Some(format!(
             "{} in {}",
             estimated_bytes(scope.total().bytes.estimate()),

@@ -1,6 +1,5 @@
 //! The commands, one file each.
 
-mod alloc_stats;
 mod check;
 mod completions;
 mod cut;
@@ -78,26 +77,26 @@ enum Command {
 impl Cli {
     /// Runs the command; the exit code is 1 if a check failed.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        crate::draw::use_ascii(self.ascii);
+        let screen = crate::screen::detect(self.ascii);
         match self.command {
-            Command::Record(args) => return args.run(),
+            Command::Record(args) => return args.run(screen),
             Command::View(args) => args.run(),
             Command::Report(args) => args.run(),
-            Command::Summary(args) => args.run(),
-            Command::Hotspots(args) => args.run(),
-            Command::Tree(args) => args.run(),
+            Command::Summary(args) => args.run(screen),
+            Command::Hotspots(args) => args.run(screen),
+            Command::Tree(args) => args.run(screen),
             Command::Flame(args) => args.run(),
-            Command::Series(args) => args.run(),
-            Command::Stats(args) => args.run(),
-            Command::Heatmap(args) => args.run(),
-            Command::Leaks(args) => args.run(),
-            Command::Diff(args) => args.run(),
-            Command::Check(args) => return args.run(),
+            Command::Series(args) => args.run(screen),
+            Command::Stats(args) => args.run(screen),
+            Command::Heatmap(args) => args.run(screen),
+            Command::Leaks(args) => args.run(screen),
+            Command::Diff(args) => args.run(screen),
+            Command::Check(args) => return args.run(screen),
             Command::Export(args) => args.run(),
-            Command::Info(args) => args.run(),
+            Command::Info(args) => args.run(screen),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),
-            Command::Demo(args) => args.run(),
+            Command::Demo(args) => args.run(screen),
             Command::Completions(args) => args.run(),
             Command::Man(args) => args.run(),
         }?;

@@ -1,15 +1,13 @@
 //! `heapline series`.
 
-use std::fmt::Write;
-
 use anyhow::Context;
 use clap::ValueEnum;
 use heapline_profile::query::TimePoint;
 use heapline_profile::reports::{self, Measure, Series, SeriesOptions};
+use heapline_text::units::label;
+use heapline_text::{self as text, Screen};
 
-use crate::draw::{Align, FAINT, Page, Table, area, chart_points, sparkline};
 use crate::question::{By, Json, Look, Question, pattern};
-use crate::units::{bytes, count_short, label, seconds};
 
 /// Show memory over time
 ///
@@ -98,31 +96,10 @@ impl MeasureName {
             Self::PromotionRate => Measure::PromotionRate,
         }
     }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::LiveBytes => "Live bytes",
-            Self::LiveBlocks => "Live blocks",
-            Self::LiveWords => "Live words",
-            Self::AllocatedWords => "Words allocated since the start",
-            Self::AllocatedBytes => "Bytes allocated since the start",
-            Self::AllocationRate => "Bytes allocated per second",
-            Self::PromotedBytes => "Bytes promoted since the start",
-            Self::PromotionRate => "Bytes promoted per second",
-        }
-    }
-
-    fn format(self, value: f64) -> String {
-        match self {
-            Self::LiveBlocks | Self::LiveWords | Self::AllocatedWords => count_short(value),
-            Self::AllocationRate | Self::PromotionRate => format!("{}/s", bytes(value)),
-            _ => bytes(value),
-        }
-    }
 }
 
 impl Args {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         let groups = match self.by {
             Some(by) => Some((self.look.view(by)?, self.top)),
             None if !self.callers_of.is_empty() => Some((self.look.view(By::Function)?, self.top)),
@@ -134,7 +111,7 @@ impl Args {
         let points = match self.points {
             Some(points) => points as usize,
             None if self.json.json || self.csv => 100,
-            None => chart_points(),
+            None => text::chart_points(screen),
         };
         let window = self.window()?;
         let callers_of = self
@@ -155,9 +132,10 @@ impl Args {
             },
         );
         if self.csv {
-            return crate::output::to_stdout(csv(&report).as_bytes());
+            return crate::output::to_stdout(&csv(&report)?);
         }
-        self.json.print(&report, |report| self.text(report))
+        self.question
+            .print(self.json, screen, &report, text::series)
     }
 
     fn window(&self) -> anyhow::Result<Option<(TimePoint, TimePoint)>> {
@@ -175,112 +153,20 @@ impl Args {
             time(&self.to, "to", TimePoint::End)?,
         )))
     }
-
-    /// When the first interval begins.
-    fn start(&self, report: &Series) -> f64 {
-        match report.times[..] {
-            [first, second, ..] if self.from.is_some() => (2.0 * first - second).max(0.0),
-            _ => 0.0,
-        }
-    }
-
-    fn text(&self, report: &Series) -> String {
-        const HEIGHT: usize = 12;
-        let mut page = Page::default();
-        page.title(self.measure.title());
-        if report.subject.sampled_blocks == 0 {
-            page.note("No block was sampled, or none that the query selects.");
-            return page.finish();
-        }
-        // A screen has room for so many points; each shows the highest of those that it stands for.
-        let fold = report.times.len().div_ceil(chart_points());
-        let high = folded(&report.total.high, fold);
-        let start = self.start(report);
-        let end = report.times.last().copied().unwrap_or(0.0);
-        page.block(&area(&high, (start, end), HEIGHT, |value| {
-            self.measure.format(value)
-        }));
-        let highest = largest(&report.total.high);
-        let last = report.total.values.last().copied().unwrap_or(0.0);
-        let at = report.total.high.iter().position(|&value| value >= highest);
-        let time = |point: Option<usize>| seconds(point.map_or(start, |point| report.times[point]));
-        page.line(format_args!(
-            "highest {} between {} and {}, at the end {}",
-            self.measure.format(highest),
-            time(at.and_then(|point| point.checked_sub(1))),
-            time(at),
-            self.measure.format(last)
-        ));
-        if report.groups.is_empty() {
-            page.next(&[(
-                self.question.command("series", " --by function"),
-                "the same, split by who allocates",
-            )]);
-            return page.finish();
-        }
-        page.gap();
-        page.block(&self.groups(report));
-        page.finish()
-    }
-
-    fn groups(&self, report: &Series) -> String {
-        let mut table = Table::new(
-            &[
-                ("highest", Align::Right),
-                ("at end", Align::Right),
-                ("over time", Align::Left),
-                ("", Align::Left),
-            ],
-            3,
-        );
-        for group in &report.groups {
-            let style = if group.is_other {
-                FAINT
-            } else {
-                anstyle::Style::new()
-            };
-            let curve = folded(&group.line.high, report.times.len().div_ceil(32));
-            let last = group.line.values.last().copied().unwrap_or(0.0);
-            table.row(vec![
-                (self.measure.format(largest(&group.line.high)), style),
-                (self.measure.format(last), style),
-                (sparkline(&curve), style),
-                (label(&group.label), style),
-            ]);
-        }
-        table.finish()
-    }
 }
 
-fn largest(values: &[f64]) -> f64 {
-    values.iter().copied().fold(0.0, f64::max)
-}
-
-/// The largest of each so many values.
-fn folded(values: &[f64], n: usize) -> Vec<f64> {
-    values.chunks(n.max(1)).map(largest).collect()
-}
-
-fn csv(report: &Series) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let mut out = String::from("seconds,total,low,high");
-    for group in &report.groups {
-        out.push(',');
-        out.push_str(&quoted(&label(&group.label)));
-    }
-    out.push('\n');
+/// The values as CSV: the total, and a column per group.
+fn csv(report: &Series) -> anyhow::Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let titles = ["seconds", "total", "low", "high"].map(str::to_owned);
+    let names = report.groups.iter().map(|group| label(&group.label));
+    writer.write_record(titles.into_iter().chain(names))?;
+    let total = &report.total;
     for (i, time) in report.times.iter().enumerate() {
-        let total = &report.total;
-        // Writing to a string does not fail.
-        let _ = write!(
-            out,
-            "{time},{},{},{}",
-            total.values[i], total.low[i], total.high[i]
-        );
-        for group in &report.groups {
-            let _ = write!(out, ",{}", group.line.values[i]);
-        }
-        out.push('\n');
+        let totals = [*time, total.values[i], total.low[i], total.high[i]];
+        let groups = report.groups.iter().map(|group| group.line.values[i]);
+        let values = totals.into_iter().chain(groups);
+        writer.write_record(values.map(|value| value.to_string()))?;
     }
-    out
+    Ok(writer.into_inner()?)
 }

@@ -1,12 +1,10 @@
 //! `heapline tree`.
 
-use anstyle::Style;
 use anyhow::Context;
-use heapline_profile::reports::{self, Direction, NodeKind, Tree, TreeNode, TreeOptions};
+use heapline_profile::reports::{self, Direction, TreeOptions};
+use heapline_text::{self as text, Screen};
 
-use crate::draw::{Align, FAINT, Page, Table, bar};
-use crate::question::{By, Json, Look, Question, pattern};
-use crate::units::{bytes, estimated_bytes, label, share};
+use crate::question::{By, Json, Look, Question, pattern, share};
 
 /// Show who calls what allocates, as a tree
 ///
@@ -83,7 +81,7 @@ impl TreeBy {
 }
 
 impl Args {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         let options = TreeOptions {
             view: self.look.view(self.by.by())?,
             direction: if self.bottom_up {
@@ -108,140 +106,6 @@ impl Args {
         let profile = self.question.load()?;
         let scope = self.question.scope(&profile)?;
         let report = reports::tree(&scope, &options);
-        self.json.print(&report, |report| self.text(report))
+        self.question.print(self.json, screen, &report, text::tree)
     }
-
-    fn text(&self, report: &Tree) -> String {
-        let mut page = Page::default();
-        let total = report.total.bytes.value;
-        match report.focus_total {
-            None => {
-                let direction = match report.direction {
-                    Direction::TopDown => "from the program's entry down",
-                    Direction::BottomUp => "from allocations up to their callers",
-                };
-                page.title(&format!(
-                    "{} {direction}",
-                    estimated_bytes(report.total.bytes)
-                ));
-                let with_own = report.direction == Direction::TopDown;
-                nodes(&mut page, &report.nodes, total, with_own);
-            }
-            Some(inside) => {
-                page.title(&format!(
-                    "{} inside {}, {} of all",
-                    estimated_bytes(inside.bytes),
-                    report.focus.join(" calling "),
-                    crate::units::percent(inside.bytes.value, total)
-                ));
-                if inside.samples == 0 {
-                    page.note("No stack has that; `heapline hotspots` lists functions.");
-                    return page.finish();
-                }
-                page.title("Called by");
-                nodes(&mut page, &report.callers, inside.bytes.value, false);
-                page.title("Calls");
-                if let Some(own) = report.focus_own.filter(|own| own.samples > 0) {
-                    page.note(&format!(
-                        "{} is its own, {}.",
-                        bytes(own.bytes.value),
-                        crate::units::percent(own.bytes.value, inside.bytes.value)
-                    ));
-                }
-                nodes(&mut page, &report.nodes, inside.bytes.value, true);
-            }
-        }
-        page.note(&format!(
-            "Below {} is put together as \"other\"; --min changes that.",
-            crate::units::percent(self.min, 1.0)
-        ));
-        page.finish()
-    }
-}
-
-/// Draws a tree. What is a node's own is of interest from the entry down only: the other way it is
-/// what the program itself calls.
-fn nodes(page: &mut Page, nodes: &[TreeNode], total: f64, with_own: bool) {
-    if nodes.is_empty() {
-        return page.note("Nothing.");
-    }
-    let mut table = Table::new(
-        &[
-            ("total", Align::Right),
-            ("%", Align::Right),
-            ("own", Align::Right),
-            ("", Align::Left),
-            ("", Align::Left),
-        ],
-        4,
-    );
-    let branches = branches(nodes);
-    for (node, branch) in nodes.iter().zip(branches) {
-        let style = match node.kind {
-            NodeKind::Other => FAINT,
-            _ => Style::new(),
-        };
-        let own = node.own.bytes.value;
-        let own = if with_own && own > 0.0 && node.kind == NodeKind::Call {
-            bytes(own)
-        } else {
-            String::new()
-        };
-        let share = node.total.bytes.value / total;
-        table.row(vec![
-            (bytes(node.total.bytes.value), style),
-            (
-                crate::units::percent(share, 1.0)
-                    .trim_end_matches(" %")
-                    .to_owned(),
-                style,
-            ),
-            (own, style),
-            (bar(share, 6), style),
-            (format!("{branch}{}", label(&node.label)), style),
-        ]);
-    }
-    page.block(&table.finish());
-}
-
-/// The lines that join nodes to their parents. Chains, where a node is its parent's only child, do
-/// not move to the right: stacks are deeper than terminals are wide.
-fn branches(nodes: &[TreeNode]) -> Vec<String> {
-    let mut siblings = vec![0_usize; nodes.len()];
-    let mut roots = 0;
-    for node in nodes {
-        match node.parent {
-            Some(parent) => siblings[parent] += 1,
-            None => roots += 1,
-        }
-    }
-    let mut seen = vec![0_usize; nodes.len()];
-    let mut seen_roots = 0;
-    let mut below: Vec<String> = Vec::with_capacity(nodes.len());
-    let mut lines = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let (prefix, count, number) = match node.parent {
-            Some(parent) => {
-                seen[parent] += 1;
-                (below[parent].clone(), siblings[parent], seen[parent])
-            }
-            None => {
-                seen_roots += 1;
-                (String::new(), roots, seen_roots)
-            }
-        };
-        let is_root = node.parent.is_none();
-        let (line, next) = if count == 1 {
-            (prefix.clone(), prefix)
-        } else if is_root {
-            (prefix.clone(), format!("{prefix} "))
-        } else if number == count {
-            (format!("{prefix}└ "), format!("{prefix}  "))
-        } else {
-            (format!("{prefix}├ "), format!("{prefix}│ "))
-        };
-        lines.push(line);
-        below.push(next);
-    }
-    lines
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use heapline_server::{Server, Subjects, missing_page};
+use heapline_text::sanitize;
 
 use crate::error::warn;
 use crate::input::Input;
@@ -85,7 +86,8 @@ impl Serving {
 }
 
 fn announce(subjects: &Subjects, url: &str) -> anyhow::Result<()> {
-    let text = format!("{} is at {url}\nCtrl-C ends it.\n", subjects.trace.name());
+    let name = subjects.trace.name();
+    let text = format!("{} is at {url}\nCtrl-C ends it.\n", sanitize(name));
     // In one piece: whoever waits for the address may not stay for more.
     to_stdout(text.as_bytes())
 }

@@ -219,6 +219,19 @@ fn plain_comment(line: &str) -> usize {
     }
 }
 
+/// The verdicts on all budgets of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Whether the trace passes.
+    pub passed: bool,
+    /// How many flaws were found in the trace.
+    pub flaws: u64,
+    /// Allocations that are known to be missing from a damaged trace.
+    pub lost_allocations: u64,
+    /// One per budget.
+    pub verdicts: Vec<Verdict>,
+}
+
 /// Whether a budget was kept, and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {

@@ -123,6 +123,8 @@ pub struct NamedDiff {
     pub before_name: String,
     /// The file or the window after.
     pub after_name: String,
+    /// What is compared.
+    pub of: Compared,
     /// The comparison.
     #[serde(flatten)]
     pub diff: Diff,

@@ -17,7 +17,7 @@ mod tree;
 
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
-pub use check::{Budget, Evidence, Outcome, Verdict, check_against};
+pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
 pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
     compare_files, diff, scale,

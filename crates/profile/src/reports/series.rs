@@ -84,6 +84,8 @@ pub struct Series {
     pub subject: Subject,
     /// What is measured.
     pub measure: Measure,
+    /// Seconds from the start of the run to the first interval; 0 without a window.
+    pub from: f64,
     /// Seconds since the start, of each point.
     pub times: Vec<f64>,
     /// All blocks in scope.
@@ -172,6 +174,7 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
     Series {
         subject: Subject::new(scope),
         measure: options.measure,
+        from: points.start(),
         times,
         total,
         error,
@@ -222,6 +225,14 @@ impl Points {
         Self {
             ends,
             is_window: true,
+        }
+    }
+
+    /// Seconds before the first interval that is shown.
+    fn start(&self) -> f64 {
+        match self.ends.first() {
+            Some(&first) if self.is_window => first as f64 / 1e6,
+            _ => 0.0,
         }
     }
 

@@ -238,6 +238,7 @@ fn statistics_and_leaks_add_up() {
             StatsOptions {
                 segments: 1,
                 bins: 1,
+                ..StatsOptions::default()
             },
         ] {
             let report = stats(scope, &options);

@@ -25,10 +25,17 @@ const BLOCKS: u64 = 170_000;
 /// Records the `n`th block of a lane, and its death.
 fn step(recorder: &Recorder, lane: usize, n: u64) {
     let stack = [n % CODES, n % 13, n % 5].map(TaggedCode::new);
-    let fast = recorder
-        .lane(lane)
-        .and_then(|lane| lane.try_alloc(Reading::now(), BLOCK, &stack));
-    let id = fast.unwrap_or_else(|| recorder.alloc(lane, BLOCK, &stack, name).unwrap());
+    let fast =
+        recorder
+            .lane(lane)
+            .map(|lane| match lane.try_alloc(Reading::now(), BLOCK, &stack) {
+                Ok(id) => Some(id),
+                Err(pending) => {
+                    pending.and_then(|pending| recorder.finish(pending, BLOCK, &stack, name))
+                }
+            });
+    let id = fast.flatten();
+    let id = id.unwrap_or_else(|| recorder.alloc(lane, BLOCK, &stack, name).unwrap());
     if n % 1000 == 999 {
         // An id of another lane makes a packet begin.
         promote(recorder, lane, id + 10_000_000);

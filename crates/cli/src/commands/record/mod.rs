@@ -16,6 +16,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use heapline_profile::query::Size;
+use heapline_text::Screen;
 
 use crate::output::Force;
 use program::Kind;
@@ -118,7 +119,7 @@ enum Memprof {
 }
 
 impl Args {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
         if self.print_agent {
             let path = library::path()?;
             crate::output::to_stdout(format!("{}\n", path.display()).as_bytes())?;
@@ -147,7 +148,7 @@ impl Args {
             rate: self.rate,
             took,
         };
-        recorded.say(self.quiet, self.summary)?;
+        recorded.say(self.quiet, self.summary.then_some(screen))?;
         Ok(ended.exit_code())
     }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::Context;
 use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View, reports};
 use heapline_recorder::tail::{self, Ending, Note, Outcome};
+use heapline_text::units::{bytes, count, estimated_bytes, seconds};
+use heapline_text::{self as text, Screen};
 use heapline_trace::{Options, Reader};
 
 use super::program::Kind;
 use super::rate::Rate;
-use crate::commands::summary;
 use crate::error::{note, warn};
-use crate::question::quoted_path;
-use crate::units::{bytes, count, estimated_bytes, seconds};
+use crate::question::{command_line, quoted_path};
 
 /// A recording that has ended.
 pub(super) struct Recorded {
@@ -29,7 +29,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    pub(super) fn say(&self, quiet: bool, with_summary: bool) -> anyhow::Result<()> {
+    pub(super) fn say(&self, quiet: bool, summary: Option<Screen>) -> anyhow::Result<()> {
         let outcome = finish(&self.trace)?;
         for other in &self.others {
             let outcome = tail::finish_if_ended(other)
@@ -55,13 +55,13 @@ impl Recorded {
         warn_of_tail(&self.trace, Some(&outcome));
         self.warn_of(&outcome);
         if !quiet {
-            self.describe(&outcome, with_summary)?;
+            self.describe(&outcome, summary)?;
         }
         self.say_others(quiet);
         Ok(())
     }
 
-    fn describe(&self, outcome: &Outcome, with_summary: bool) -> anyhow::Result<()> {
+    fn describe(&self, outcome: &Outcome, summary: Option<Screen>) -> anyhow::Result<()> {
         let name = self.trace.display().to_string();
         let mut reader = Reader::open(&self.trace, Options::new())
             .with_context(|| format!("cannot read {name}"))?;
@@ -86,11 +86,14 @@ impl Recorded {
             seconds(took),
             100.0 * nanos / took.max(f64::MIN_POSITIVE),
         ));
-        if with_summary {
-            let text = summary::text(&report, &|command, arguments| {
-                format!("heapline {command} {}{arguments}", quoted_path(&self.trace))
-            });
-            return crate::output::to_stdout_styled(&text);
+        if let Some(screen) = summary {
+            let suggest =
+                |report: &str, arguments: &[&str]| command_line(report, &self.trace, "", arguments);
+            let context = text::Context {
+                screen,
+                suggest: Some(&suggest),
+            };
+            return crate::output::to_stdout_styled(&text::summary(&report, &context));
         }
         note(&format!(
             "next: heapline summary {}",

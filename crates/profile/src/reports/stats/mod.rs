@@ -21,6 +21,8 @@ pub struct StatsOptions {
     pub segments: usize,
     /// Bars of the linear histograms.
     pub bins: usize,
+    /// Whether texts show the linear histograms instead of the logarithmic ones.
+    pub linear: bool,
 }
 
 impl Default for StatsOptions {
@@ -28,6 +30,7 @@ impl Default for StatsOptions {
         Self {
             segments: 10,
             bins: 20,
+            linear: false,
         }
     }
 }
@@ -37,6 +40,8 @@ impl Default for StatsOptions {
 pub struct Stats {
     /// What it is about.
     pub subject: Subject,
+    /// Whether the linear histograms were asked for; the report has both kinds.
+    pub linear: bool,
     /// All blocks.
     pub total: Figures,
     /// How large blocks are.
@@ -103,6 +108,7 @@ pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
     );
     Stats {
         subject: Subject::new(scope),
+        linear: options.linear,
         total: Figures::of_total(scope, &scope.total()),
         sizes: sizes(scope, &counts),
         lifetimes,

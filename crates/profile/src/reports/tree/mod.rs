@@ -73,6 +73,8 @@ pub struct Tree {
     pub by: GroupBy,
     /// Which way it grows; with a focus, top-down is what the focus calls.
     pub direction: Direction,
+    /// Nodes below this share of the total are merged into [`NodeKind::Other`].
+    pub threshold: f64,
     /// All blocks in scope.
     pub total: Figures,
     /// The functions in focus, as they were asked for.
@@ -171,6 +173,7 @@ fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &[T]) ->
         subject: Subject::new(scope),
         by: view.by,
         direction: options.direction,
+        threshold: options.threshold,
         total: Figures::of_total(scope, &total),
         focus: options
             .focus

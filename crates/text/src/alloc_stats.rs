@@ -1,56 +1,60 @@
-//! What ocaml-alloc-stats prints, as text.
+//! `stats --compat alloc-stats`: the numbers of ocaml-alloc-stats.
 
 use heapline_profile::reports::{AllocStats, EqualBins, Spread};
 
-use crate::draw::Page;
+use crate::page::Page;
+use crate::screen::Context;
+use crate::styled::{Line, Text};
 
-/// All numbers of its two notebooks, with all their digits.
-pub(super) fn text(report: &AllocStats) -> String {
-    let mut page = Page::default();
+/// Renders all numbers of its two notebooks, with all their digits.
+#[must_use]
+pub fn alloc_stats(report: &AllocStats, context: &Context<'_>) -> Text {
+    let mut page = Page::new(context.screen);
     let sizes = &report.sizes;
     page.title("Sizes of major blocks, in words (main.ipynb)");
-    page.line(format_args!("Read {} events", sizes.events));
+    page.line(&Line::plain(&format!("Read {} events", sizes.events)));
     let counts: Vec<String> = sizes
         .counts
         .iter()
         .map(|(size, count)| format!("{size}:{count}"))
         .collect();
-    page.row("sizes", format_args!("{}", counts.join(" ")));
+    row(&mut page, "sizes", &counts.join(" "));
     bins(&mut page, "0 <= sz < 32", &sizes.small);
     bins(&mut page, "32 <= sz < 256", &sizes.medium);
     bins(&mut page, "256 <= sz < 10000", &sizes.large);
     bins(&mut page, "sz > 10000", &sizes.huge);
-    page.row("% large", format_args!("{}", or_none(sizes.large_percent)));
+    row(&mut page, "% large", &or_none(sizes.large_percent));
     spreads(&mut page, "all", &[sizes.all]);
     spreads(&mut page, "halves", &sizes.halves);
     spreads(&mut page, "tenths", &sizes.tenths);
     spreads(&mut page, "trimmed", &sizes.trimmed_halves);
     spreads(&mut page, "trimmed, large", &sizes.trimmed_large_halves);
-    page.row(
+    row(
+        &mut page,
         "large per tenth",
-        format_args!("{}", joined(&sizes.large_per_tenth)),
+        &joined(&sizes.large_per_tenth),
     );
 
     let lifetimes = &report.lifetimes;
     page.title("Lifetimes of major blocks (lifetimes.ipynb)");
-    page.line(format_args!("Read {} events", lifetimes.events));
-    page.row("survivors", format_args!("{}", lifetimes.survivors));
-    page.row(
-        "longest, events",
-        format_args!("{}", or_none(lifetimes.ticks_max)),
-    );
+    page.line(&Line::plain(&format!("Read {} events", lifetimes.events)));
+    row(&mut page, "survivors", &lifetimes.survivors.to_string());
+    row(&mut page, "longest, events", &or_none(lifetimes.ticks_max));
     bins(&mut page, "events, 0 - 32", &lifetimes.ticks);
-    page.row(
-        "longest, µs",
-        format_args!("{}", or_none(lifetimes.time_max)),
-    );
+    row(&mut page, "longest, µs", &or_none(lifetimes.time_max));
     bins(&mut page, "µs", &lifetimes.time);
     page.gap();
-    page.note("As that program computes them: sampled blocks count once, whatever they stand for;");
-    page.note("what dies on the minor heap does not count, the rest only from its promotion on;");
-    page.note("promotions and collections have the time of the last allocation before them.");
-    page.note("Without --compat the numbers are right.");
+    page.note(
+        "As ocaml-alloc-stats computes them: every sampled block counts once, whatever its weight; \
+         blocks that die on the minor heap are left out, others count from their promotion on; \
+         promotions and collections have the time of the last allocation before them. Without \
+         --compat, these biases are corrected.",
+    );
     page.finish()
+}
+
+fn row(page: &mut Page, label: &str, value: &str) {
+    page.row(label, &Line::plain(value));
 }
 
 fn or_none<T: ToString>(value: Option<T>) -> String {
@@ -63,14 +67,15 @@ fn joined<T: ToString>(values: &[T]) -> String {
 }
 
 fn bins(page: &mut Page, name: &str, bins: &EqualBins) {
-    page.row(name, format_args!("{}", joined(&bins.counts)));
+    row(page, name, &joined(&bins.counts));
 }
 
 fn spreads(page: &mut Page, name: &str, spreads: &[Spread]) {
     for (i, spread) in spreads.iter().enumerate() {
-        page.row(
+        row(
+            page,
             if i == 0 { name } else { "" },
-            format_args!(
+            &format!(
                 "count {}, mean {}, variance {}, sd {}, max {}",
                 spread.count,
                 or_none(spread.mean),

@@ -1,11 +1,14 @@
-//! Amounts as people read them.
+//! Numbers with units: bytes, counts, shares, times.
 
-use heapline_profile::{Estimate, Label, query};
+use heapline_profile::{Estimate, Label};
+
+use crate::sanitize::sanitize;
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /// An amount of memory, such as `12.3 MiB`.
-pub(crate) fn bytes(amount: f64) -> String {
+#[must_use]
+pub fn bytes(amount: f64) -> String {
     let (scale, unit) = scale(amount);
     format!("{} {unit}", significant(amount / scale))
 }
@@ -13,7 +16,8 @@ pub(crate) fn bytes(amount: f64) -> String {
 /// An amount of memory and its error in the same unit, such as `12.34 ± 0.41 MiB`.
 ///
 /// Where nothing was seen, all that is known is how much may have been missed: `< 23.4 KiB`.
-pub(crate) fn estimated_bytes(estimate: Estimate) -> String {
+#[must_use]
+pub fn estimated_bytes(estimate: Estimate) -> String {
     if estimate.value == 0.0 && estimate.error > 0.0 {
         return format!("< {}", bytes(estimate.error));
     }
@@ -25,7 +29,8 @@ pub(crate) fn estimated_bytes(estimate: Estimate) -> String {
 }
 
 /// A number of things and its error, such as `12,300 ± 400`.
-pub(crate) fn estimated_count(estimate: Estimate) -> String {
+#[must_use]
+pub fn estimated_count(estimate: Estimate) -> String {
     if estimate.error == 0.0 {
         grouped(estimate.value)
     } else {
@@ -34,7 +39,8 @@ pub(crate) fn estimated_count(estimate: Estimate) -> String {
 }
 
 /// The same in short, such as `12.3 k ± 0.4 k`.
-pub(crate) fn estimated_count_short(estimate: Estimate) -> String {
+#[must_use]
+pub fn estimated_count_short(estimate: Estimate) -> String {
     if estimate.error == 0.0 {
         count_short(estimate.value)
     } else {
@@ -47,7 +53,8 @@ pub(crate) fn estimated_count_short(estimate: Estimate) -> String {
 }
 
 /// A number of things in short, such as `12.3 k`.
-pub(crate) fn count_short(n: f64) -> String {
+#[must_use]
+pub fn count_short(n: f64) -> String {
     const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
     let mut scale = 1.0;
     let mut unit = 0;
@@ -62,7 +69,8 @@ pub(crate) fn count_short(n: f64) -> String {
 }
 
 /// The same with its sign.
-pub(crate) fn signed_count_short(n: f64) -> String {
+#[must_use]
+pub fn signed_count_short(n: f64) -> String {
     if n > 0.0 {
         format!("+{}", count_short(n))
     } else {
@@ -71,60 +79,76 @@ pub(crate) fn signed_count_short(n: f64) -> String {
 }
 
 /// A change of memory with its sign and error, such as `+1.2 ± 0.3 MiB`.
-pub(crate) fn estimated_change(estimate: Estimate) -> String {
+#[must_use]
+pub fn estimated_change(estimate: Estimate) -> String {
     let (scale, unit) = scale(estimate.value.abs().max(estimate.error));
     let amount = with_error(estimate.value / scale, estimate.error / scale);
     let sign = if estimate.value > 0.0 { "+" } else { "" };
     format!("{sign}{amount} {unit}")
 }
 
-/// What a group is called, and where it is.
-pub(crate) fn label(label: &Label) -> String {
+/// The name of a group and its place in the source, [sanitized](sanitize).
+#[must_use]
+pub fn label(label: &Label) -> String {
     match &label.place {
-        Some(place) => printable(&format!("{} ({place})", label.name)),
-        None => printable(&label.name),
+        Some(place) => sanitize(&format!("{} ({place})", label.name)).into_owned(),
+        None => sanitize(&label.name).into_owned(),
     }
 }
 
-/// Text of a trace without what would control the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+/// The last part of a program's path.
+#[must_use]
+pub fn program_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
-/// How long half of something lasts: longer than the whole run, if that is not known.
-pub(crate) fn duration_or_longer(known: Option<f64>, run: f64) -> String {
+/// A median lifetime; if it is not known, more than the whole run.
+#[must_use]
+pub fn duration_or_longer(known: Option<f64>, run: f64) -> String {
     match known {
         Some(known) => seconds(known),
         None => format!("> {}", seconds(run)),
     }
 }
 
-/// Reads a share such as `1%` or `0.01`.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
-    query::share(text).ok_or_else(|| "a share is from 0% to 100%".to_owned())
-}
-
 /// A whole number with its digits in groups: `7,353,975`.
-pub(crate) fn count(n: u64) -> String {
+#[must_use]
+pub fn count(n: u64) -> String {
     group(&n.to_string())
 }
 
 /// A share, such as `12.3 %`.
-pub(crate) fn percent(part: f64, whole: f64) -> String {
+#[must_use]
+pub fn percent(part: f64, whole: f64) -> String {
+    match percent_number(part, whole) {
+        none if none == "-" => none,
+        number => format!("{number} %"),
+    }
+}
+
+/// A share without its sign, for columns that have it in their title.
+#[must_use]
+pub fn percent_number(part: f64, whole: f64) -> String {
     let share = 100.0 * part / whole;
     if 0.0 < share && share < 0.05 {
-        "< 0.1 %".to_owned()
+        "< 0.1".to_owned()
     } else if whole > 0.0 {
-        format!("{share:.1} %")
+        format!("{share:.1}")
     } else {
         "-".to_owned()
     }
 }
 
+/// A number of things with their name, such as `1 row` or `1,200 rows`.
+#[must_use]
+pub fn plural(n: u64, thing: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {thing}{s}", count(n))
+}
+
 /// A time, such as `41.6 ms` or `2 min 3 s`.
-pub(crate) fn seconds(seconds: f64) -> String {
+#[must_use]
+pub fn seconds(seconds: f64) -> String {
     if seconds < 1e-3 {
         format!("{} µs", significant(seconds * 1e6))
     } else if seconds < 1.0 {
@@ -146,7 +170,8 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// A rate as the user would write it: `0.001`, `1e-5`.
-pub(crate) fn rate(rate: f64) -> String {
+#[must_use]
+pub fn rate(rate: f64) -> String {
     if rate >= 1e-3 {
         format!("{rate}")
     } else {
@@ -252,15 +277,6 @@ mod tests {
         assert_eq!(seconds(1.5), "1.50 s");
         assert_eq!(seconds(123.4), "2 min 3 s");
         assert_eq!(seconds(7321.0), "2 h 2 min");
-    }
-
-    #[test]
-    fn names_do_not_control_the_terminal() {
-        let hostile = Label {
-            name: "\u{1b}[2Jf\n".to_owned(),
-            ..Label::default()
-        };
-        assert_eq!(label(&hostile), "\u{fffd}[2Jf\u{fffd}");
     }
 
     #[test]

@@ -1,0 +1,34 @@
+//! The screen that reports are drawn for.
+
+use std::env;
+use std::io::{self, IsTerminal};
+
+use heapline_text::Screen;
+
+/// The screen behind standard output. Only ASCII is used on request, or if the locale is known to have
+/// nothing else.
+pub(crate) fn detect(ascii: bool) -> Screen {
+    Screen::new(width(), ascii || !has_unicode())
+}
+
+fn has_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| env::var(name).ok())
+        .find(|value| !value.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+fn width() -> usize {
+    let variable = || env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = || {
+        let (width, _) = terminal_size::terminal_size()?;
+        io::stdout().is_terminal().then_some(usize::from(width.0))
+    };
+    variable()
+        .or_else(terminal)
+        .unwrap_or(Screen::DEFAULT_WIDTH)
+}

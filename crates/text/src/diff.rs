@@ -1,0 +1,119 @@
+//! `diff`: changes between two traces or two windows.
+
+use heapline_profile::reports::{Compared, Diff, NamedDiff};
+
+use crate::page::Page;
+use crate::screen::Context;
+use crate::styled::{Line, Style, Text};
+use crate::table::{Align, Table};
+use crate::units::{bytes, estimated_bytes, estimated_change, label, plural, signed_count_short};
+
+/// Renders a comparison.
+#[must_use]
+pub fn diff(report: &NamedDiff, context: &Context<'_>) -> Text {
+    let mut page = Page::new(context.screen);
+    let diff = &report.diff;
+    page.title(match report.of {
+        Compared::Allocated => "Allocated",
+        Compared::Peak => "Live at peak",
+        Compared::End => "Live at end",
+    });
+    totals(&mut page, report);
+    page.title(&format!(
+        "Changes by {}, after minus before",
+        diff.by.name()
+    ));
+    if diff.rows.is_empty() {
+        page.note("None.");
+        return page.finish();
+    }
+    page.table(&table(diff, context));
+    if diff.hidden_rows > 0 {
+        page.note(&format!(
+            "{} (see --rows).",
+            plural(diff.hidden_rows as u64, "more row")
+        ));
+    }
+    page.note(&match diff.real_changes {
+        0 => "○ within the sampling error. No change is significant.".to_owned(),
+        n => format!(
+            "● significant, ○ within the sampling error. {}; false discovery rate 5 %.",
+            plural(n as u64, "significant change")
+        ),
+    });
+    page.finish()
+}
+
+fn totals(page: &mut Page, report: &NamedDiff) {
+    let diff = &report.diff;
+    for (label, figures, name) in [
+        ("before", &diff.total.before, &report.before_name),
+        ("after", &diff.total.after, &report.after_name),
+    ] {
+        let value = Line::plain(&format!("{}   ", estimated_bytes(figures.bytes)));
+        page.row(label, &value.with(name, Style::Faint));
+    }
+    let percent = diff
+        .total
+        .percent
+        .map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
+    let significance = if diff.total.is_real {
+        "significant"
+    } else {
+        "within the sampling error"
+    };
+    let change = estimated_change(diff.total.bytes);
+    page.row(
+        "change",
+        &Line::plain(&format!("{change}{percent}, {significance}")),
+    );
+    if (diff.scale - 1.0).abs() > 1e-9 {
+        page.note(&format!(
+            "Amounts after are scaled by {:.4} (see --per).",
+            diff.scale
+        ));
+    }
+}
+
+fn table(diff: &Diff, context: &Context<'_>) -> Table {
+    let mut table = Table::new(
+        context.screen,
+        &[
+            ("change", Align::Right),
+            ("%", Align::Right),
+            ("before", Align::Right),
+            ("after", Align::Right),
+            ("blocks", Align::Right),
+            ("", Align::Left),
+            (diff.by.name(), Align::Left),
+        ],
+        6,
+    )
+    .droppable(&[4, 2, 3]);
+    for row in &diff.rows {
+        let change = &row.change;
+        let style = match change.is_real {
+            false => Style::Faint,
+            true if change.bytes.value > 0.0 => Style::Bad,
+            true => Style::Good,
+        };
+        let plain = if change.is_real {
+            Style::Plain
+        } else {
+            Style::Faint
+        };
+        let percent = change
+            .percent
+            .map_or_else(|| "new".to_owned(), |percent| format!("{percent:+.1}"));
+        table.row(vec![
+            (estimated_change(change.bytes), style),
+            (percent, plain),
+            (bytes(change.before.bytes.value), plain),
+            (bytes(change.after.bytes.value), plain),
+            (signed_count_short(change.blocks.value), plain),
+            (if change.is_real { "●" } else { "○" }.to_owned(), style),
+            (label(&row.label), plain),
+        ]);
+    }
+    table
+}

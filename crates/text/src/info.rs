@@ -1,0 +1,312 @@
+//! `info`: the contents and the condition of a trace.
+
+use heapline_profile::{Estimate, GcParams, Overview};
+use heapline_trace::Damage;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::page::Page;
+use crate::screen::Context;
+use crate::styled::{Line, Style, Text};
+use crate::table::{Align, Table};
+use crate::units::{
+    bytes, count, estimated_bytes, estimated_count, percent, plural, program_name, rate, seconds,
+};
+
+/// The file that a trace was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceFile<'a> {
+    /// Its path, or what else to call it.
+    pub name: &'a str,
+    /// Its size in bytes, compressed as it may be, if it is known.
+    pub size: Option<u64>,
+}
+
+/// Renders an overview of a trace.
+#[must_use]
+pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> Text {
+    let mut page = Page::new(context.screen);
+    page.title(program_name(&overview.trace.executable_name));
+    source(&mut page, overview, file);
+    page.title("Memory");
+    page.table(&memory(overview, context));
+    page.note(if overview.is_exact {
+        "Every block was recorded, so the figures are exact. Sizes include headers."
+    } else {
+        "Estimated from the samples; sizes include headers. ± is the 95 % interval."
+    });
+    page.title("Block sizes, in words");
+    page.table(&sizes(overview, context));
+    page.title("Garbage collector");
+    gc_params(&mut page, &overview.gc_params);
+    page.title("Damage");
+    damage(&mut page, &overview.damage);
+    page.finish()
+}
+
+fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
+    let trace = &overview.trace;
+    let mut row = |label: &str, value: String| page.row(label, &Line::plain(&value));
+    row(
+        "Program",
+        format!(
+            "{} (pid {}) on {}",
+            trace.executable_name, trace.pid, trace.host_name
+        ),
+    );
+    if let Some(context) = &trace.context {
+        row("Context", context.clone());
+    }
+    row(
+        "Recorded",
+        format!(
+            "{}, for {}",
+            date(trace.start_time),
+            seconds(overview.duration)
+        ),
+    );
+    row(
+        "Trace",
+        format!(
+            "{}, {}: memtrace format {}, {}-bit, {}",
+            file.name,
+            bytes(file.size.unwrap_or(overview.trace_bytes) as f64),
+            overview.format_version,
+            trace.word_size,
+            plural(overview.packets, "packet")
+        ),
+    );
+    row("Domains", domains(&overview.domains));
+    row("Sampling", sampling(overview));
+    let events = &overview.events;
+    row(
+        "Events",
+        format!(
+            "{} allocations ({} minor, {} major, {} external), {} promotions, {} collections",
+            count(events.allocations()),
+            count(events.minor),
+            count(events.major),
+            count(events.external),
+            count(events.promotions),
+            count(events.collections)
+        ),
+    );
+    if events.unmatched > 0 {
+        row(
+            "",
+            format!(
+                "{} of them about blocks that are not in the trace",
+                count(events.unmatched)
+            ),
+        );
+    }
+    row("Samples", count(overview.samples.total));
+}
+
+fn memory(overview: &Overview, context: &Context<'_>) -> Table {
+    let amounts = &overview.bytes;
+    let per_second = |estimate: Estimate| {
+        if overview.duration > 0.0 {
+            format!("{}/s", bytes(estimate.per(overview.duration).value))
+        } else {
+            String::new()
+        }
+    };
+    let blocks = format!("in {} blocks", estimated_count(overview.blocks_allocated));
+    let promoted = match overview.promoted_percent {
+        Some(share) => format!("{share:.1} % of minor heap allocations"),
+        None => String::new(),
+    };
+    let mut table = labelled(context);
+    for (label, estimate, note) in [
+        ("Allocated", amounts.allocated, blocks),
+        ("  minor heap", amounts.minor, String::new()),
+        ("  major heap", amounts.major, String::new()),
+        ("  external", amounts.external, String::new()),
+        ("Promoted", amounts.promoted, promoted),
+        ("Collected", amounts.collected, String::new()),
+        ("Live at end", amounts.live_at_end, String::new()),
+    ] {
+        let rate = match label {
+            "Live at end" => String::new(),
+            _ => per_second(estimate),
+        };
+        table.row(vec![
+            (label.to_owned(), Style::Label),
+            (estimated_bytes(estimate), Style::Plain),
+            (rate, Style::Plain),
+            (note, Style::Plain),
+        ]);
+    }
+    table
+}
+
+fn sizes(overview: &Overview, context: &Context<'_>) -> Table {
+    let total = overview.bytes.allocated.value;
+    let total_blocks = overview.blocks_allocated.value;
+    let mut table = labelled(context);
+    let mut lower = 0;
+    for class in &overview.size_classes {
+        let label = match class.max_words {
+            Some(max) => format!("{lower} - {max}"),
+            None => format!("{lower} or more"),
+        };
+        lower = class.max_words.map_or(lower, |max| max + 1);
+        table.row(vec![
+            (label, Style::Label),
+            (
+                format!("{} of bytes", percent(class.bytes.value, total)),
+                Style::Plain,
+            ),
+            (
+                format!("{} of blocks", percent(class.blocks.value, total_blocks)),
+                Style::Plain,
+            ),
+            (
+                format!("{} sampled", count(class.sampled_blocks)),
+                Style::Faint,
+            ),
+        ]);
+    }
+    let largest = overview
+        .largest_words
+        .saturating_mul(overview.trace.word_bytes());
+    table.row(vec![
+        ("largest".to_owned(), Style::Label),
+        (bytes(largest as f64), Style::Plain),
+        (String::new(), Style::Plain),
+        (String::new(), Style::Plain),
+    ]);
+    table
+}
+
+/// A table of labels, two columns of figures, and notes that give way on narrow screens.
+fn labelled(context: &Context<'_>) -> Table {
+    Table::new(
+        context.screen,
+        &[
+            ("", Align::Left),
+            ("", Align::Right),
+            ("", Align::Right),
+            ("", Align::Left),
+        ],
+        0,
+    )
+    .droppable(&[3, 2])
+}
+
+fn gc_params(page: &mut Page, params: &GcParams) {
+    /// Shown even if they have their defaults.
+    const IMPORTANT: [&str; 5] = ["s", "o", "a", "i", "M"];
+    if params.iter().next().is_none() {
+        return page.note("The settings were not recorded.");
+    }
+    let mut hidden = 0;
+    for param in params.iter() {
+        if param.is_default && !IMPORTANT.contains(&&*param.key) {
+            hidden += 1;
+            continue;
+        }
+        let mark = if param.is_default {
+            ""
+        } else {
+            " (not the default)"
+        };
+        page.row(
+            &format!("{}={}", param.key, param.value),
+            &Line::plain(&param.meaning).with(mark, Style::Faint),
+        );
+    }
+    if hidden > 0 {
+        let verb = if hidden == 1 { "is" } else { "are" };
+        let default = if hidden == 1 {
+            "its default"
+        } else {
+            "their defaults"
+        };
+        page.note(&format!(
+            "{} {verb} at {default} (see --json).",
+            plural(hidden, "more setting")
+        ));
+    }
+}
+
+fn damage(page: &mut Page, damage: &Damage) {
+    const SHOWN: usize = 10;
+    if damage.is_empty() {
+        return page.note("None found.");
+    }
+    for flaw in damage.flaws().iter().take(SHOWN) {
+        let line = Line::plain("  ").with("!", Style::Bad);
+        page.wrapped(&line.with(&format!(" {flaw}"), Style::Plain), 4);
+    }
+    let hidden = damage.count.saturating_sub(SHOWN as u64);
+    if hidden > 0 {
+        page.note(&format!(
+            "... and {} more (--json lists the first 1,000)",
+            count(hidden)
+        ));
+    }
+    let losses = [
+        (damage.lost_bytes, "byte", "lost"),
+        (damage.lost_allocations, "allocation", "known to be lost"),
+        (damage.uncertain_stacks, "stack", "possibly wrong in part"),
+        (
+            damage.uncertain_names,
+            "location",
+            "with a possibly wrong name",
+        ),
+    ];
+    let losses: Vec<String> = losses
+        .iter()
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, thing, what)| format!("{} {what}", plural(*n, thing)))
+        .collect();
+    if !losses.is_empty() {
+        page.note(&format!("In total: {}.", losses.join(", ")));
+    }
+}
+
+fn sampling(overview: &Overview) -> String {
+    if overview.is_exact {
+        return "rate 1: every allocation was recorded".to_owned();
+    }
+    format!(
+        "rate {}: one sample per {} allocated, on average",
+        rate(overview.trace.sample_rate),
+        bytes(overview.bytes_per_sample)
+    )
+}
+
+fn domains(domains: &[u16]) -> String {
+    const SHOWN: usize = 12;
+    if domains.is_empty() {
+        return "none recorded events".to_owned();
+    }
+    let mut ids: Vec<String> = domains
+        .iter()
+        .take(SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    if domains.len() > SHOWN {
+        ids.push("...".to_owned());
+    }
+    let id = if domains.len() == 1 { "id" } else { "ids" };
+    format!("{} ({id} {})", domains.len(), ids.join(", "))
+}
+
+fn date(microseconds: u64) -> String {
+    if microseconds == 0 {
+        return "at an unknown time".to_owned();
+    }
+    let time = i64::try_from(microseconds)
+        .ok()
+        .and_then(|us| Timestamp::from_microsecond(us).ok());
+    match time {
+        Some(time) => time
+            .to_zoned(TimeZone::UTC)
+            .strftime("%Y-%m-%d %H:%M:%S UTC")
+            .to_string(),
+        None => format!("{microseconds} µs after 1970-01-01"),
+    }
+}

@@ -1,0 +1,119 @@
+//! `leaks`: groups whose old memory grows.
+
+use heapline_profile::reports::{Leak, Leaks};
+use heapline_profile::{Estimate, GrowthShape};
+
+use crate::chart::sparkline;
+use crate::page::Page;
+use crate::screen::Context;
+use crate::styled::{Line, Style, Text};
+use crate::table::{Align, Table};
+use crate::units::{bytes, estimated_bytes, estimated_change, label, percent, plural, seconds};
+
+/// Renders the groups that grow.
+#[must_use]
+pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
+    let mut page = Page::new(context.screen);
+    let by = report.by.name();
+    page.title(&format!(
+        "{} live at the end is older than {}, {} than half-way through the run",
+        estimated_bytes(report.retained.bytes),
+        seconds(report.min_age),
+        more_or_less(report.growth)
+    ));
+    page.note(&format!(
+        "Growth: memory older than {} ({} of the run) at the end, minus half-way through. Rows grow \
+         by more than the sampling error.",
+        seconds(report.min_age),
+        percent(report.tail, 1.0)
+    ));
+    page.gap();
+    if report.rows.is_empty() {
+        page.line(&Line::plain("No significant growth."));
+    } else {
+        page.table(&table(report, context));
+    }
+    if report.hidden_rows > 0 {
+        page.note(&format!(
+            "{} (see --rows).",
+            plural(report.hidden_rows as u64, "more row")
+        ));
+    }
+    if report.steady_groups > 0 {
+        let more = if report.rows.is_empty() { "" } else { "more " };
+        let (hold, show) = match report.steady_groups {
+            1 => ("holds", "shows"),
+            _ => ("hold", "show"),
+        };
+        page.note(&format!(
+            "{} {hold} {} but {show} no significant growth.",
+            plural(report.steady_groups as u64, &format!("{more}{by}")),
+            bytes(report.steady.bytes.value)
+        ));
+    }
+    let first = report.rows.first();
+    if let Some(query) = first.and_then(|row| report.by.condition(&row.label)) {
+        page.next(
+            context,
+            &[(
+                "tree",
+                &["--live", "end", "--bottom-up", "--where", &query],
+                "callers of the first row",
+            )],
+        );
+    }
+    page.finish()
+}
+
+fn table(report: &Leaks, context: &Context<'_>) -> Table {
+    let mut table = Table::new(
+        context.screen,
+        &[
+            ("growth", Align::Right),
+            ("per second", Align::Right),
+            ("held at end", Align::Right),
+            ("shape", Align::Left),
+            ("live over time", Align::Left),
+            (report.by.name(), Align::Left),
+        ],
+        5,
+    )
+    .droppable(&[1, 4, 2]);
+    for row in &report.rows {
+        let (shape, style) = shape(row.shape);
+        table.row(vec![
+            (estimated_change(row.growth), style),
+            (format!("{}/s", bytes(row.growth_per_second)), Style::Plain),
+            (bytes(row.retained.bytes.value), Style::Plain),
+            (shape.to_owned(), style),
+            (sparkline(&live(row)), Style::Plain),
+            (label(&row.label), Style::Plain),
+        ]);
+    }
+    table
+}
+
+/// Live bytes at about 24 points of time.
+fn live(row: &Leak) -> Vec<f64> {
+    row.live
+        .chunks(row.live.len().div_ceil(24).max(1))
+        .filter_map(|chunk| chunk.last().copied())
+        .collect()
+}
+
+fn more_or_less(growth: Estimate) -> String {
+    let word = if growth.value < 0.0 { "less" } else { "more" };
+    let amount = estimated_change(growth);
+    format!("{} {word}", amount.trim_start_matches(['+', '-']))
+}
+
+fn shape(shape: GrowthShape) -> (&'static str, Style) {
+    match shape {
+        GrowthShape::Linear => ("linear", Style::Bad),
+        GrowthShape::Bounded => ("bounded", Style::Plain),
+        GrowthShape::Burst => ("burst", Style::Warning),
+        GrowthShape::Periodic => ("periodic", Style::Plain),
+        GrowthShape::Irregular => ("irregular", Style::Warning),
+        GrowthShape::Unclear => ("unclear", Style::Faint),
+    }
+}

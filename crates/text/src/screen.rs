@@ -1,0 +1,109 @@
+//! Where a report is shown.
+
+use std::borrow::Cow;
+
+/// The size and abilities of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    width: usize,
+    ascii: bool,
+}
+
+impl Screen {
+    /// The width where the output is not a terminal.
+    pub const DEFAULT_WIDTH: usize = 100;
+
+    /// A screen of `width` columns, at least 40 and at most 400. `ascii` limits the output to ASCII.
+    #[must_use]
+    pub fn new(width: usize, ascii: bool) -> Self {
+        Self {
+            width: width.clamp(40, 400),
+            ascii,
+        }
+    }
+
+    /// Its columns.
+    #[must_use]
+    pub fn width(self) -> usize {
+        self.width
+    }
+
+    /// Replaces characters that the screen cannot show; `?` for those without a lookalike.
+    #[must_use]
+    pub fn displayable(self, text: &str) -> Cow<'_, str> {
+        if !self.ascii || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '±' => out.push_str("+-"),
+                'µ' => out.push('u'),
+                '…' => out.push('~'),
+                '▁' => out.push('_'),
+                '▂' => out.push('.'),
+                '▃' | '─' => out.push('-'),
+                '▄' => out.push('='),
+                '▅' | '└' | '├' => out.push('+'),
+                '▆' | '●' => out.push('*'),
+                '▇' => out.push('%'),
+                '█' | '▉' | '▊' | '▋' | '▌' => out.push('#'),
+                '▍' | '▎' | '▏' => out.push(' '),
+                '│' | '┤' => out.push('|'),
+                '○' => out.push('o'),
+                c if c.is_ascii() => out.push(c),
+                _ => out.push('?'),
+            }
+        }
+        Cow::Owned(out)
+    }
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_WIDTH, false)
+    }
+}
+
+/// Writes the command line of a report on the same trace with the same filter: the report's name and
+/// more arguments, one shell word each. The function quotes them.
+pub type Suggest<'a> = &'a dyn Fn(&str, &[&str]) -> String;
+
+/// What a report needs besides its data.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Where it is shown.
+    pub screen: Screen,
+    /// Writes the commands of the "Next" section; without it there is no such section.
+    pub suggest: Option<Suggest<'a>>,
+}
+
+impl Context<'_> {
+    /// A context without suggestions.
+    #[must_use]
+    pub fn new(screen: Screen) -> Self {
+        Self {
+            screen,
+            suggest: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_screens_get_lookalikes() {
+        let ascii = Screen::new(80, true);
+        assert_eq!(ascii.displayable("1 ± 2 µs │█ ●"), "1 +- 2 us |# *");
+        assert_eq!(ascii.displayable("漢é"), "??");
+        assert_eq!(Screen::new(80, false).displayable("漢é ±"), "漢é ±");
+    }
+
+    #[test]
+    fn widths_are_limited() {
+        assert_eq!(Screen::new(0, false).width(), 40);
+        assert_eq!(Screen::new(usize::MAX, false).width(), 400);
+    }
+}

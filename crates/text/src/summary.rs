@@ -1,0 +1,154 @@
+//! `summary`: totals, the peak, and ranked lists.
+
+use heapline_profile::Estimate;
+use heapline_profile::reports::{Ranking, RankingKind, Summary};
+
+use crate::chart::bar;
+use crate::page::Page;
+use crate::screen::Context;
+use crate::styled::{Style, Text};
+use crate::table::{Align, Table};
+use crate::units::{
+    bytes, count, estimated_bytes, estimated_count, estimated_count_short, label, program_name,
+    seconds,
+};
+
+/// Renders a summary.
+#[must_use]
+pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
+    let mut page = Page::new(context.screen);
+    page.title(program_name(&report.subject.program));
+    page.table(&totals(report, context));
+    page.note(&precision(report));
+    for list in &report.lists {
+        ranking(&mut page, list, report, context);
+    }
+    if report.subject.sampled_blocks > 0 {
+        page.next(
+            context,
+            &[
+                ("hotspots", &[], "full table, with lifetimes and growth"),
+                (
+                    "tree",
+                    &["--live", "peak", "--bottom-up"],
+                    "callers of what is live at the peak",
+                ),
+                ("leaks", &[], "memory that grows and is never freed"),
+            ],
+        );
+    }
+    page.finish()
+}
+
+fn totals(report: &Summary, context: &Context<'_>) -> Table {
+    let per_second = |rate: Option<Estimate>| {
+        rate.map_or_else(String::new, |rate| format!("{}/s", bytes(rate.value)))
+    };
+    let at = |time: f64| format!("at {}", seconds(time));
+    let rows = [
+        (
+            "Allocated",
+            &report.allocated,
+            per_second(report.allocation_rate),
+        ),
+        (
+            "Promoted",
+            &report.promoted,
+            per_second(report.promotion_rate),
+        ),
+        ("Collected", &report.collected, String::new()),
+        ("Live at peak", &report.live_at_peak, at(report.peak_time)),
+        (
+            "Live at end",
+            &report.live_at_end,
+            at(report.subject.duration),
+        ),
+    ];
+    let mut table = Table::new(
+        context.screen,
+        &[
+            ("", Align::Left),
+            ("", Align::Right),
+            ("", Align::Right),
+            ("", Align::Left),
+        ],
+        0,
+    )
+    .droppable(&[3, 2]);
+    for (name, figures, note) in rows {
+        table.row(vec![
+            (name.to_owned(), Style::Label),
+            (estimated_bytes(figures.bytes), Style::Plain),
+            (
+                format!("{} blocks", estimated_count(figures.blocks)),
+                Style::Plain,
+            ),
+            (note, Style::Faint),
+        ]);
+    }
+    table
+}
+
+/// How precise the figures are.
+fn precision(report: &Summary) -> String {
+    let subject = &report.subject;
+    if subject.is_exact {
+        return "Every block was recorded, so the figures are exact. Sizes include headers."
+            .to_owned();
+    }
+    format!(
+        "Estimated from {} sampled blocks, one sample per {} on average; ± is the 95 % interval.",
+        count(subject.sampled_blocks as u64),
+        bytes(subject.bytes_per_sample)
+    )
+}
+
+fn ranking(page: &mut Page, list: &Ranking, report: &Summary, context: &Context<'_>) {
+    let by = report.by.name();
+    page.title(&match list.kind {
+        RankingKind::LiveAtPeak => format!("Live at peak, by {by}"),
+        RankingKind::LiveAtEnd => format!("Live at end, by {by}"),
+        RankingKind::Allocated => format!("Bytes allocated, by {by}"),
+        RankingKind::Blocks => format!("Blocks allocated, by {by}"),
+        RankingKind::ShortLived => format!(
+            "Short-lived (dead within {}, 1 % of the run), by {by}: {} in total",
+            seconds(report.short),
+            bytes(list.total.bytes.value)
+        ),
+    });
+    if list.rows.is_empty() {
+        return page.note("None.");
+    }
+    let in_blocks = list.kind == RankingKind::Blocks;
+    let mut table = Table::new(
+        context.screen,
+        &[
+            ("", Align::Right),
+            ("", Align::Right),
+            ("", Align::Left),
+            ("", Align::Left),
+        ],
+        3,
+    );
+    for row in &list.rows {
+        let (amount, is_noise) = if in_blocks {
+            let blocks = row.figures.blocks;
+            (estimated_count_short(blocks), blocks.is_noise())
+        } else {
+            let bytes = row.figures.bytes;
+            (estimated_bytes(bytes), bytes.is_noise())
+        };
+        let style = if is_noise && !report.subject.is_exact {
+            Style::Faint
+        } else {
+            Style::Plain
+        };
+        table.row(vec![
+            (amount, style),
+            (format!("{:.1} %", row.percent), style),
+            (bar(row.percent / 100.0, 8), style),
+            (label(&row.label), style),
+        ]);
+    }
+    page.table(&table);
+}
