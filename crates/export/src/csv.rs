@@ -25,13 +25,13 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
                 out.number(time);
             }
         }
-        for number in [block.length, block.samples] {
+        for number in [block.size, block.samples] {
             out.put(b",");
             out.number(number);
         }
         out.put(b",");
-        out.put(block.source.name().as_bytes());
-        for number in [u64::from(block.domain), u64::from(block.stack)] {
+        out.put(block.space.name().as_bytes());
+        for number in [u64::from(block.lane), u64::from(block.stack)] {
             out.put(b",");
             out.number(number);
         }

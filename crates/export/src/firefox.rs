@@ -37,17 +37,17 @@ struct Group {
 /// and live memory as a curve.
 pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Result<()> {
     let source = scope.profile();
-    let info = source.info();
-    let start = info.start_time as f64 / 1000.0;
+    let header = source.header();
+    let start = header.start_time as f64 / 1000.0;
     let mut profile = Profile::new(
-        program(info),
+        program(header),
         ReferenceTimestamp::from_millis_since_unix_epoch(start),
         SamplingInterval::from_millis(1),
     );
     // There is nothing that it could look up.
     profile.set_symbolicated(true);
-    let pid = u32::try_from(info.pid).unwrap_or(u32::MAX);
-    let process = profile.add_process(program(info), pid, timestamp(0));
+    let pid = u32::try_from(header.pid).unwrap_or(u32::MAX);
+    let process = profile.add_process(program(header), pid, timestamp(0));
     let thread = profile.add_thread(process, pid, timestamp(0), true);
     let end = timestamp(source.micros(source.end()));
     profile.set_process_end_time(process, end);
@@ -238,9 +238,9 @@ fn timestamp(micros: u64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use heapline_profile::{Estimator, LoadOptions, Query};
+    use heapline_profile::{Estimator, StoreOptions, Query};
     use heapline_testkit::generate::Program;
-    use heapline_trace::{Options, Reader};
+    use heapline_formats::{Options, Reader};
 
     use super::*;
 
@@ -253,8 +253,9 @@ mod tests {
             ..Program::default()
         };
         let trace = program.trace();
-        let mut reader = Reader::new(&trace[..], Options::new()).unwrap();
-        let profile = heapline_profile::Profile::load(&mut reader, LoadOptions::default()).unwrap();
+        let bytes = io::Cursor::new(trace.clone());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+        let profile = heapline_profile::Profile::load(&mut reader, StoreOptions::default()).unwrap();
         let scope = Scope::new(&profile, &Query::default(), Estimator::default());
         let mut last = usize::MAX;
         for most in [5000, 1000, 200, 1] {

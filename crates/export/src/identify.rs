@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use heapline_profile::Overview;
+use heapline_profile::reports::Overview;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 pub fn identify(overview: &Overview, path: &str, file_size: u64) -> String {
     let trace = &overview.trace;
     let samples = &overview.samples;
-    let bytes_per_word = f64::from(trace.word_size / 8);
+    let bytes_per_word = (trace.word_size / 8) as f64;
     let bytes = |samples: u64| samples as f64 / trace.sample_rate * bytes_per_word;
     let minor = bytes(samples.minor);
     let direct = bytes(samples.direct);
@@ -24,7 +24,7 @@ pub fn identify(overview: &Overview, path: &str, file_size: u64) -> String {
     let duration = samples.last_event_time as f64 * 1e-6;
     let largest = overview
         .largest_words
-        .saturating_mul(u64::from(trace.word_size))
+        .saturating_mul(trace.word_size)
         / 8;
 
     let mut text = String::new();
@@ -48,7 +48,7 @@ pub fn identify(overview: &Overview, path: &str, file_size: u64) -> String {
     ));
     line(format_args!(
         "   with OCaml GC params {}",
-        trace.ocaml_runtime_params
+        trace.ocaml_runtime_params.as_deref().unwrap_or_default()
     ));
     if let Some(context) = &trace.context {
         line(format_args!("   with context: {context}"));

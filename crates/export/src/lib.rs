@@ -4,6 +4,7 @@
 //!
 //! - [`dump`]: the events of a trace as text: as memtrace's `dump_trace` and ocaml-alloc-stats
 //!   print them, byte for byte, as CSV, or as lines of JSON.
+//! - [`cut`]: smaller traces out of larger ones.
 //! - [`identify()`]: the summary that memtrace's `identify` prints, byte for byte.
 //!
 //! Of a profile, that is of a [`Scope`](heapline_profile::Scope):
@@ -21,6 +22,7 @@
 
 mod collapsed;
 mod csv;
+pub mod cut;
 pub mod dump;
 mod firefox;
 mod fold;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use heapline_model::Header;
 use heapline_profile::{FrameInfo, Symbols};
-use heapline_trace::TraceInfo;
 
 /// What stands for a name that is not known, and for a stack without frames.
 pub(crate) const UNKNOWN: &str = "(unknown)";
@@ -18,8 +18,8 @@ pub(crate) fn or_unknown(name: &str) -> &str {
 }
 
 /// The program that was traced, without its folders.
-pub(crate) fn program(info: &TraceInfo) -> &str {
-    let name = &info.executable_name;
+pub(crate) fn program(header: &Header) -> &str {
+    let name = &header.program;
     or_unknown(name.rsplit_once('/').map_or(name, |(_, name)| name))
 }
 

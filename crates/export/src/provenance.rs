@@ -1,5 +1,6 @@
 //! Where numbers come from.
 
+use heapline_model::Scheme;
 use heapline_profile::{Estimator, Scope};
 
 /// The name of the program that makes the files.
@@ -15,17 +16,22 @@ pub(crate) fn estimator(scope: &Scope<'_>) -> &'static str {
 
 /// What a reader of a file needs to know of the trace.
 pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
-    let info = scope.profile().info();
+    let profile = scope.profile();
+    let header = profile.header();
+    let rate = match header.scheme {
+        Scheme::PerUnit { rate, .. } => rate,
+        Scheme::Exact | Scheme::Given => 1.0,
+    };
     let mut facts = vec![
-        ("heapline.executable_name", info.executable_name.clone()),
-        ("heapline.host_name", info.host_name.clone()),
-        ("heapline.pid", info.pid.to_string()),
-        ("heapline.start_time_us", info.start_time.to_string()),
-        ("heapline.sample_rate", info.sample_rate.to_string()),
-        ("heapline.word_size", info.word_size.to_string()),
+        ("heapline.executable_name", header.program.clone()),
+        ("heapline.host_name", header.host.clone()),
+        ("heapline.pid", header.pid.to_string()),
+        ("heapline.start_time_us", header.start_time.to_string()),
+        ("heapline.sample_rate", rate.to_string()),
+        ("heapline.word_size", (header.word_bytes * 8).to_string()),
         ("heapline.estimator", estimator(scope).to_owned()),
     ];
-    if let Some(context) = &info.context {
+    if let Some(context) = &header.context {
         facts.push(("heapline.context", context.clone()));
     }
     facts

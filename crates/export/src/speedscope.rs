@@ -45,7 +45,7 @@ pub fn speedscope(
     let file = File {
         schema: "https://www.speedscope.app/file-format-schema.json",
         exporter: PROGRAM,
-        name: program(profile.info()),
+        name: program(profile.header()),
         active_profile_index: 0,
         shared: Shared {
             frames: Frames {

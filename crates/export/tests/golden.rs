@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use heapline_export::dump::{Format, dump};
 use heapline_export::identify;
-use heapline_profile::Overview;
+use heapline_profile::reports::{Overview, info};
+use heapline_profile::{Profile, StoreOptions};
 use heapline_testkit::fixtures;
 use heapline_trace::{Options, Reader};
 
@@ -19,6 +20,15 @@ fn folders_with(output: &str) -> Vec<PathBuf> {
         .filter(|folder| folder.join(output).exists())
         .map(Path::to_owned)
         .collect()
+}
+
+fn overview(trace: &Path) -> Overview {
+    let options = heapline_formats::Options {
+        stacks: false,
+        ..heapline_formats::Options::default()
+    };
+    let mut reader = heapline_formats::Reader::open(trace, options).unwrap();
+    info(&Profile::load(&mut reader, StoreOptions::default()).unwrap())
 }
 
 fn gunzip(path: &Path) -> Vec<u8> {
@@ -85,8 +95,7 @@ fn summaries_are_those_of_memtrace() {
             .strip_prefix("Trace file ")
             .and_then(|rest| rest.split(" (").next())
             .unwrap();
-        let mut reader = Reader::open(&trace, Options::new().stacks(false)).unwrap();
-        let overview = Overview::read(&mut reader).unwrap();
+        let overview = overview(&trace);
         let found = identify(&overview, path, trace.metadata().unwrap().len());
         assert_eq!(found, expected, "{}", folder.display());
     }
@@ -130,8 +139,7 @@ fn dumps_are_those_of_ocaml_alloc_stats() {
 #[test]
 fn an_empty_trace_has_the_reference_program_s_oddities() {
     let trace = fixtures::folder().join("odd/empty.ctf");
-    let mut reader = Reader::open(&trace, Options::new().stacks(false)).unwrap();
-    let overview = Overview::read(&mut reader).unwrap();
+    let overview = overview(&trace);
     let text = identify(&overview, "empty.ctf", 168);
     assert!(
         text.contains("Minor: -nan TB/s allocations, -nan% promoted"),

@@ -130,11 +130,11 @@ fn labels_tell_domains_heaps_and_sizes_apart() {
     }
     let mut expected: BTreeMap<(String, String, i64), f64> = BTreeMap::new();
     scope.for_each_block(|block| {
-        let words = block.length + u64::from(block.source.name() != "external");
+        let words = block.size / 8 + u64::from(block.space.name() != "external");
         let class = i64::try_from((words * 8).next_power_of_two()).unwrap();
         let key = (
-            block.domain.to_string(),
-            block.source.name().to_owned(),
+            block.lane.to_string(),
+            block.space.name().to_owned(),
             class,
         );
         *expected.entry(key).or_default() += block.amount.bytes.value;
@@ -181,7 +181,7 @@ fn readers_learn_what_the_numbers_are() {
     assert_eq!(written.period, 8000);
     assert_eq!(
         written.time_nanos / 1000,
-        i64::try_from(profile.info().start_time).unwrap()
+        i64::try_from(profile.header().start_time).unwrap()
     );
     let duration = written.duration_nanos as f64 / 1e9;
     assert!((duration - profile.duration()).abs() < 1e-9);
@@ -189,7 +189,7 @@ fn readers_learn_what_the_numbers_are() {
     assert!(text(written.comment[0]).contains("(count)"));
     assert_eq!(
         text(written.mapping[0].filename),
-        profile.info().executable_name
+        profile.header().program
     );
 }
 

@@ -6,9 +6,10 @@ use std::io::sink;
 
 use heapline_export::pprof::pprof;
 use heapline_export::{Leaf, SvgOptions, collapsed, csv, firefox, parquet, speedscope, svg};
-use heapline_profile::{Estimator, LoadOptions, Profile, Query, Scope};
+use heapline_profile::{Estimator, StoreOptions, Profile, Query, Scope};
 use heapline_testkit::{generate, peak_memory};
-use heapline_trace::{Block, Frame, Options, Reader, Source, Writer};
+use heapline_formats::{Options, Reader};
+use heapline_trace::{Block, Frame, Source, Writer};
 
 #[test]
 fn deep_stacks_of_long_names_are_written_as_they_are_made() {
@@ -36,12 +37,12 @@ fn deep_stacks_of_long_names_are_written_as_they_are_made() {
             .unwrap();
     }
     let bytes = writer.finish().unwrap();
-    let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
-    let options = LoadOptions {
-        keep_recursion: true,
-    };
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    let options = StoreOptions { recursion: true };
     let profile = Profile::load(&mut reader, options).unwrap();
-    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    let profile = profile.with_recursion();
+    let scope = Scope::new(profile, &Query::default(), Estimator::default());
     let mut deepest = 0;
     scope.for_each_block(|block| deepest = deepest.max(profile.stack(block.stack).len()));
     assert_eq!(deepest, stack.len() + 4);

@@ -41,10 +41,10 @@ fn row(block: &SampledBlock) -> String {
         block.allocated,
         perhaps(block.promoted),
         perhaps(block.collected),
-        block.length,
+        block.size,
         block.samples,
-        block.source.name(),
-        block.domain,
+        block.space.name(),
+        block.lane,
         block.stack,
         block.amount.bytes.value,
         block.amount.blocks.value
@@ -118,7 +118,7 @@ fn csv_has_the_same_rows_and_their_stacks() {
         let mut lines = text.lines();
         assert_eq!(
             lines.next().unwrap(),
-            "allocated_us,promoted_us,collected_us,size_words,samples,source,domain,stack_id,\
+            "allocated_us,promoted_us,collected_us,size_bytes,samples,source,domain,stack_id,\
              estimated_bytes,estimated_blocks,stack"
         );
         let mut expected = Vec::new();
@@ -202,7 +202,7 @@ fn tables_say_where_they_come_from() {
         ("heapline.sample_rate", "0.001"),
         ("heapline.word_size", "64"),
         ("heapline.estimator", "horvitz_thompson"),
-        ("heapline.executable_name", &profile.info().executable_name),
+        ("heapline.executable_name", &profile.header().program),
     ] {
         let fact = (fact.0.to_owned(), fact.1.to_owned());
         assert!(facts.contains(&fact), "{fact:?} is not in {facts:?}");

@@ -22,7 +22,7 @@ pub(crate) fn by_caller(profile: &Profile, view: &View, functions: &[Pattern]) -
         .collect();
     let nobody = u32::try_from(groups.len()).unwrap_or(NONE);
     let of_context = (0..)
-        .take(profile.contexts.len())
+        .take(profile.contexts().len())
         .map(|context| {
             let mut stack = Stack::new(profile, &groups, context);
             for is_meant in &is_meant {
@@ -65,7 +65,7 @@ impl<'a> Stack<'a> {
             // What is left of a stack that was cut are callers; of whom is not known.
             node: match site {
                 NONE => ROOT,
-                _ => profile.contexts[context as usize].node,
+                _ => profile.contexts()[context as usize].node,
             },
             last: NONE,
         }
@@ -80,8 +80,8 @@ impl Iterator for Stack<'_> {
             let frame = if self.site != NONE {
                 std::mem::replace(&mut self.site, NONE)
             } else if self.node != ROOT {
-                let frame = self.profile.tree.frame[self.node as usize];
-                self.node = self.profile.tree.parent[self.node as usize];
+                let frame = self.profile.tree().frame[self.node as usize];
+                self.node = self.profile.tree().parent[self.node as usize];
                 frame
             } else {
                 return None;

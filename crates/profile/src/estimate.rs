@@ -8,7 +8,7 @@
 
 use std::ops::{Add, AddAssign, Sub};
 
-use heapline_trace::Source;
+use heapline_model::{Scheme, Space};
 use serde::{Deserialize, Serialize};
 
 /// Two standard errors, near enough: 95 % of a normal distribution.
@@ -26,27 +26,36 @@ pub enum Estimator {
     Count,
 }
 
-/// How a trace was sampled.
+/// How a program was sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    rate: f64,
+    scheme: Scheme,
     word_bytes: f64,
 }
 
 impl Sampling {
-    /// Sampling at a rate per word, of words with so many bytes.
+    /// A scheme, for a program whose words have so many bytes.
     #[must_use]
-    pub fn new(rate: f64, word_bytes: u64) -> Self {
+    pub fn new(scheme: Scheme, word_bytes: u64) -> Self {
         Self {
-            rate,
+            scheme,
             word_bytes: word_bytes as f64,
+        }
+    }
+
+    /// The probability that a unit was hit, and its bytes.
+    fn rate(&self) -> (f64, f64) {
+        match self.scheme {
+            Scheme::PerUnit { rate, unit_bytes } => (rate.min(1.0), unit_bytes as f64),
+            Scheme::Exact | Scheme::Given => (1.0, self.word_bytes),
         }
     }
 
     /// The mean number of bytes from one sample to the next.
     #[must_use]
     pub fn bytes_per_sample(&self) -> f64 {
-        self.word_bytes / self.rate
+        let (rate, unit_bytes) = self.rate();
+        unit_bytes / rate
     }
 
     /// Bytes of a word.
@@ -55,21 +64,23 @@ impl Sampling {
         self.word_bytes
     }
 
-    /// Whether every block was recorded, so that there is nothing to estimate.
+    /// Whether there is nothing to estimate: every block was recorded, or the source gives the
+    /// amounts itself.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.rate >= 1.0
+        self.rate().0 >= 1.0
     }
 
     /// What is known where no block was seen: with 95 % probability not more was allocated than
     /// the upper bound.
     #[must_use]
     pub fn none_seen(&self) -> Estimate {
+        let (rate, unit_bytes) = self.rate();
         let high = if self.is_exact() {
             0.0
         } else {
-            // None of so many words is sampled with a probability of 5 %.
-            self.word_bytes * 0.05_f64.ln() / (-self.rate).ln_1p()
+            // None of so many units is sampled with a probability of 5 %.
+            unit_bytes * 0.05_f64.ln() / (-rate).ln_1p()
         };
         Estimate {
             value: 0.0,
@@ -79,48 +90,47 @@ impl Sampling {
         }
     }
 
-    /// What a sampled block of `length` words, hit `samples` times, stands for.
+    /// What a sampled block of `size` bytes without its header, hit `samples` times, stands for.
     ///
     /// ```
+    /// use heapline_model::{Scheme, Space};
     /// use heapline_profile::{Estimator, Sampling};
-    /// use heapline_trace::Source;
     ///
-    /// let sampling = Sampling::new(1e-4, 8);
-    /// let blocks = |length, source| {
-    ///     sampling.amount(Estimator::HorvitzThompson, length, source, 1).blocks.value
+    /// let sampling = Sampling::new(Scheme::PerUnit { rate: 1e-4, unit_bytes: 8 }, 8);
+    /// let blocks = |size, space| {
+    ///     sampling.amount(Estimator::HorvitzThompson, size, space, 1).blocks.value
     /// };
     /// // A small block is one of many.
-    /// assert!(blocks(3, Source::Minor) > 2000.0);
+    /// assert!(blocks(24, Space::Minor) > 2000.0);
     /// // A huge one stands for itself.
-    /// assert!(blocks(1_000_000, Source::Major) < 1.0001);
+    /// assert!(blocks(8_000_000, Space::Major) < 1.0001);
     /// ```
     #[must_use]
-    pub fn amount(
-        &self,
-        estimator: Estimator,
-        length: u64,
-        source: Source,
-        samples: u64,
-    ) -> Amount {
-        let header = u64::from(source != Source::External);
-        let words = length.saturating_add(header).max(1) as f64;
-        let (bytes, blocks) = match estimator {
-            Estimator::HorvitzThompson => {
+    pub fn amount(&self, estimator: Estimator, size: u64, space: Space, samples: u64) -> Amount {
+        let (rate, unit_bytes) = self.rate();
+        // A block has a unit at least, or nobody could see it.
+        let header = space.header_words() as f64 * self.word_bytes / unit_bytes;
+        let units = ((size as f64 / unit_bytes).ceil() + header).max(1.0);
+        let (bytes, blocks) = match (self.scheme, estimator) {
+            (Scheme::Given, _) => {
+                let sum = |unit: f64| Sum::of_hits(unit, samples as f64, 1.0);
+                (sum(units * unit_bytes), sum(1.0))
+            }
+            (_, Estimator::HorvitzThompson) => {
                 // 1 - (1 - r)^S without losing the digits of a small r.
                 let seen = if self.is_exact() {
                     1.0
                 } else {
-                    -(words * (-self.rate).ln_1p()).exp_m1()
+                    -(units * (-rate).ln_1p()).exp_m1()
                 };
                 // One hit or none, with probability `seen`.
                 let sum = |unit: f64| Sum::of_hits(unit / seen, 1.0, seen);
-                (sum(words * self.word_bytes), sum(1.0))
+                (sum(units * unit_bytes), sum(1.0))
             }
-            Estimator::Count => {
-                // Each word is hit or not, with probability `rate`.
-                let rate = self.rate.min(1.0);
+            (_, Estimator::Count) => {
+                // Each unit is hit or not, with probability `rate`.
                 let sum = |unit: f64| Sum::of_hits(unit, samples as f64, rate);
-                (sum(self.word_bytes / rate), sum(1.0 / (rate * words)))
+                (sum(unit_bytes / rate), sum(1.0 / (rate * units)))
             }
         };
         Amount {
@@ -141,11 +151,11 @@ impl Sampling {
         }
     }
 
-    /// The same in blocks. A block has a word at least.
+    /// The same in blocks. A block has a unit at least.
     #[must_use]
     pub fn blocks(&self, amount: &Amount) -> Estimate {
         if amount.sampled == 0 {
-            self.none_seen().per(self.word_bytes)
+            self.none_seen().per(self.rate().1)
         } else {
             amount.blocks.estimate()
         }
@@ -406,13 +416,40 @@ impl Estimate {
 mod tests {
     use super::*;
 
+    fn per_word(rate: f64) -> Sampling {
+        let unit_bytes = 8;
+        Sampling::new(Scheme::PerUnit { rate, unit_bytes }, unit_bytes)
+    }
+
+    /// Programs that count in bytes: no size is rounded up to a word.
+    #[test]
+    fn bytes_are_not_rounded_up_to_words() {
+        let scheme = Scheme::PerUnit {
+            rate: 1e-3,
+            unit_bytes: 1,
+        };
+        let sampling = Sampling::new(scheme, 1);
+        let amount = sampling.amount(Estimator::HorvitzThompson, 1, Space::Native, 1);
+        assert!((amount.blocks.value - 1000.0).abs() < 1e-6, "{amount:?}");
+        assert!((amount.bytes.value - 1000.0).abs() < 1e-6, "{amount:?}");
+    }
+
+    /// A source that gives the amounts itself has no errors that we know of.
+    #[test]
+    fn given_amounts_are_taken_as_they_are() {
+        let sampling = Sampling::new(Scheme::Given, 1);
+        let amount = sampling.amount(Estimator::HorvitzThompson, 24, Space::Native, 5);
+        assert_eq!(amount.bytes.estimate(), Estimate::exact(120.0));
+        assert_eq!(amount.blocks.estimate(), Estimate::exact(5.0));
+    }
+
     const BOTH: [Estimator; 2] = [Estimator::HorvitzThompson, Estimator::Count];
 
     #[test]
     fn rate_one_is_exact() {
         for estimator in BOTH {
             // At rate 1 each word is hit, the header too.
-            let amount = Sampling::new(1.0, 8).amount(estimator, 9, Source::Minor, 10);
+            let amount = per_word(1.0).amount(estimator, 72, Space::Minor, 10);
             assert_eq!(amount.bytes.estimate(), Estimate::exact(80.0));
             assert_eq!(amount.blocks.estimate(), Estimate::exact(1.0));
         }
@@ -420,10 +457,10 @@ mod tests {
 
     #[test]
     fn external_blocks_have_no_header() {
-        let sampling = Sampling::new(1.0, 8);
-        let bytes = |length| {
+        let sampling = per_word(1.0);
+        let bytes = |length: u64| {
             sampling
-                .amount(Estimator::HorvitzThompson, length, Source::External, 1)
+                .amount(Estimator::HorvitzThompson, 8 * length, Space::External, 1)
                 .bytes
                 .value
         };
@@ -433,15 +470,15 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_not_nothing_there() {
-        let high = Sampling::new(1e-3, 8).none_seen().high;
+        let high = per_word(1e-3).none_seen().high;
         assert!((high / (3.0 * 8.0 / 1e-3) - 1.0).abs() < 0.01, "{high}");
-        assert_eq!(Sampling::new(1.0, 8).none_seen().high, 0.0);
+        assert_eq!(per_word(1.0).none_seen().high, 0.0);
     }
 
     #[test]
     fn tiny_rates_keep_their_digits() {
         let amount =
-            Sampling::new(1e-12, 8).amount(Estimator::HorvitzThompson, 3, Source::Minor, 1);
+            per_word(1e-12).amount(Estimator::HorvitzThompson, 24, Space::Minor, 1);
         assert!(
             (amount.blocks.value / (1e12 / 4.0) - 1.0).abs() < 1e-9,
             "{amount:?}"
@@ -450,7 +487,7 @@ mod tests {
 
     #[test]
     fn few_samples_have_the_interval_of_a_poisson_count() {
-        let one = Sampling::new(1e-6, 8).amount(Estimator::Count, 1, Source::Minor, 1);
+        let one = per_word(1e-6).amount(Estimator::Count, 8, Space::Minor, 1);
         let ten = one.times(10).bytes.estimate().per(8e6);
         // The mid-P interval of a count of 10 is 5.09 to 17.83.
         assert!((ten.low - 5.09).abs() < 0.05, "{ten:?}");
@@ -461,10 +498,10 @@ mod tests {
 
     #[test]
     fn blocks_that_cannot_be_missed_are_certain() {
-        let sampling = Sampling::new(1e-3, 8);
-        let block = |words| {
+        let sampling = per_word(1e-3);
+        let block = |words: u64| {
             sampling
-                .amount(Estimator::HorvitzThompson, words, Source::External, 1)
+                .amount(Estimator::HorvitzThompson, 8 * words, Space::External, 1)
                 .bytes
                 .estimate()
                 .per(8.0 * words as f64)
@@ -477,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_single_sample_is_no_change() {
-        let one = Sampling::new(1e-6, 8).amount(Estimator::Count, 1, Source::Minor, 1);
+        let one = per_word(1e-6).amount(Estimator::Count, 8, Space::Minor, 1);
         let none = Sum::default();
         let change = |n| one.times(n).bytes.change(none, none).estimate_of_change();
         assert!(change(1).low < 0.0);
@@ -487,7 +524,7 @@ mod tests {
 
     #[test]
     fn parts_that_are_all_leave_nothing() {
-        let one = Sampling::new(1e-3, 8).amount(Estimator::HorvitzThompson, 7, Source::Minor, 1);
+        let one = per_word(1e-3).amount(Estimator::HorvitzThompson, 56, Space::Minor, 1);
         let whole = one.times(3) + one.times(4);
         assert_eq!(whole - one.times(7), Amount::default());
     }

@@ -7,7 +7,7 @@ use crate::estimate::Amount;
 use crate::query::Pattern;
 use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
-use crate::store::{NEVER, NONE, Profile, ROOT, is_anonymous};
+use crate::store::{NONE, Profile, ROOT, is_anonymous};
 
 /// What blocks are put together by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ impl Label {
     }
 
     fn of_function(profile: &Profile, function: u32) -> Self {
-        let function = &profile.symbols.functions()[function as usize];
+        let function = &profile.symbols().functions()[function as usize];
         Self {
             name: function.name.clone(),
             raw_name: (function.raw != function.name).then(|| function.raw.clone()),
@@ -119,8 +119,8 @@ impl Label {
 
     fn of_frame(profile: &Profile, frame: u32) -> Self {
         Self {
-            place: Some(profile.symbols.place(frame)),
-            ..Self::of_function(profile, profile.symbols.frames()[frame as usize].function)
+            place: Some(profile.symbols().place(frame)),
+            ..Self::of_function(profile, profile.symbols().frames()[frame as usize].function)
         }
     }
 }
@@ -145,10 +145,10 @@ impl Groups {
     pub(crate) fn new(profile: &Profile, view: &View) -> Self {
         match view.by {
             GroupBy::Domain => Self::by_kind(profile, view.by, |profile, kind| {
-                Label::named(format!("domain {}", profile.kinds[kind].domain))
+                Label::named(format!("domain {}", profile.kinds()[kind].lane))
             }),
             GroupBy::Size => Self::by_kind(profile, view.by, |profile, kind| {
-                size_class(profile.kinds[kind].length)
+                size_class(profile.kinds()[kind].size, profile.header().word_bytes)
             }),
             GroupBy::Age => Self {
                 by: view.by,
@@ -164,10 +164,10 @@ impl Groups {
 
     fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Profile, usize) -> Label) -> Self {
         let mut table = Table::default();
-        let of_kind: Vec<u32> = (0..profile.kinds.len())
+        let of_kind: Vec<u32> = (0..profile.kinds().len())
             .map(|kind| table.number(label(profile, kind)))
             .collect();
-        let classes = profile.classes.iter();
+        let classes = profile.classes().iter();
         Self {
             by,
             labels: table.labels,
@@ -179,7 +179,7 @@ impl Groups {
     }
 
     fn by_frame(profile: &Profile, view: &View) -> Self {
-        let symbols = &profile.symbols;
+        let symbols = profile.symbols();
         let hidden = hidden_functions(profile, &view.hidden);
         let mut table = Table::default();
         let of_frame: Vec<u32> = (0..)
@@ -208,10 +208,10 @@ impl Groups {
             .collect();
         let unknown = table.number(Label::named("(unknown)"));
         let of_context: Vec<u32> = (0..)
-            .take(profile.contexts.len())
+            .take(profile.contexts().len())
             .map(|context| match view.by {
                 GroupBy::Address if is_visible_site(profile, context, &of_frame) => {
-                    let site = profile.contexts[context as usize].site;
+                    let site = profile.contexts()[context as usize].site;
                     table.number(address_label(profile, site))
                 }
                 _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
@@ -246,7 +246,7 @@ impl Groups {
 
     /// Puts modules and files into the labels, those of the first frame of each group.
     pub(crate) fn locate(&mut self, profile: &Profile) {
-        let symbols = &profile.symbols;
+        let symbols = profile.symbols();
         let has_module = self.by != GroupBy::File;
         let has_file = self.by != GroupBy::Module;
         for (frame, &group) in symbols.frames().iter().zip(&self.of_frame) {
@@ -268,7 +268,7 @@ impl Groups {
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
         match self.by {
             GroupBy::Age => age_class(profile, stay),
-            _ => self.of_class[profile.blocks.class[stay.block] as usize],
+            _ => self.of_class[stay.class as usize],
         }
     }
 
@@ -309,7 +309,7 @@ impl Groups {
         scope.for_each(|stay| {
             let sums = &mut sums[self.of(scope.profile(), stay) as usize];
             for (sum, mark) in sums.iter_mut().zip(marks(stay)) {
-                *sum += scope.weight(stay.block).times(mark.into());
+                *sum += scope.weight(&stay).times(mark.into());
             }
         });
         sums
@@ -322,7 +322,7 @@ impl Groups {
         counts: &[[u32; N]],
     ) -> Vec<[Amount; N]> {
         let mut sums = vec![[Amount::default(); N]; self.len()];
-        let classes = scope.profile().classes.iter().zip(&self.of_class);
+        let classes = scope.profile().classes().iter().zip(&self.of_class);
         for ((class, &group), counts) in classes.zip(counts) {
             let Some(sums) = sums.get_mut(group as usize) else {
                 // No block in scope is of a class without a group.
@@ -345,7 +345,7 @@ impl Groups {
             return None;
         }
         let profile = scope.profile();
-        let tree = &profile.tree;
+        let tree = profile.tree();
         let mut sums = vec![Amount::default(); self.len()];
         // The last stack that each group was met in: it counts once in each.
         let mut last = vec![NONE; self.len()];
@@ -360,7 +360,7 @@ impl Groups {
                 }
             };
             meet(self.of_context[stack as usize]);
-            let mut node = profile.contexts[stack as usize].node;
+            let mut node = profile.contexts()[stack as usize].node;
             while node != ROOT {
                 meet(self.of_frame[tree.frame[node as usize] as usize]);
                 node = tree.parent[node as usize];
@@ -405,19 +405,19 @@ impl Groups {
         }
         let bit_of = |group: u32| bits.get(group as usize).copied().unwrap_or(0);
         let of_frame: Vec<u64> = self.of_frame.iter().map(|&group| bit_of(group)).collect();
-        let tree = &profile.tree;
+        let tree = profile.tree();
         let mut of_node = vec![0_u64; tree.len()];
         for node in tree.nodes() {
             let caller = of_node[tree.parent[node] as usize];
             of_node[node] = caller | of_frame[tree.frame[node] as usize];
         }
-        let of_context = profile.contexts.iter().zip(&self.of_context);
+        let of_context = profile.contexts().iter().zip(&self.of_context);
         let of_context: Vec<u64> = of_context
             .map(|(context, &group)| of_node[context.node as usize] | bit_of(group))
             .collect();
 
         let mut sums = vec![Amount::default(); groups.len()];
-        for (class, &n) in profile.classes.iter().zip(counts) {
+        for (class, &n) in profile.classes().iter().zip(counts) {
             let mut rest = of_context[class.context as usize];
             if n == 0 || rest == 0 {
                 continue;
@@ -449,7 +449,7 @@ impl Numbering<'_> {
     /// The number for a block.
     #[inline]
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
-        self.of_class(profile.blocks.class[stay.block] as usize)
+        self.of_class(stay.class as usize)
             .unwrap_or_else(|| self.of_group[self.groups.of(profile, stay) as usize])
     }
 
@@ -462,7 +462,7 @@ impl Numbering<'_> {
 
 /// The group of each class, from those of contexts.
 fn of_classes(profile: &Profile, of_context: &[u32]) -> Vec<u32> {
-    let classes = profile.classes.iter();
+    let classes = profile.classes().iter();
     classes
         .map(|class| of_context[class.context as usize])
         .collect()
@@ -502,43 +502,48 @@ fn innermost_visible(profile: &Profile, context: u32, of_frame: &[u32]) -> Optio
     if site != NONE && of_frame[site as usize] != NONE {
         return Some(of_frame[site as usize]);
     }
-    let mut node = profile.contexts[context as usize].node;
+    let mut node = profile.contexts()[context as usize].node;
     // A stack that was cut does not have the allocation itself; what is left is its callers.
     if site == NONE {
         return None;
     }
     while node != ROOT {
-        let group = of_frame[profile.tree.frame[node as usize] as usize];
+        let group = of_frame[profile.tree().frame[node as usize] as usize];
         if group != NONE {
             return Some(group);
         }
-        node = profile.tree.parent[node as usize];
+        node = profile.tree().parent[node as usize];
     }
     None
 }
 
 fn address_label(profile: &Profile, location: u32) -> Label {
-    let frame = profile.symbols.innermost(location);
+    let frame = profile.symbols().innermost(location);
     let label = Label::of_frame(profile, frame);
     Label {
         place: Some(format!(
             "{} at {:#x}",
             label.place.unwrap_or_default(),
-            profile.symbols.code(location)
+            profile.symbols().address(location)
         )),
         ..label
     }
 }
 
-fn size_class(words: u64) -> Label {
-    Label::named(match words {
-        0 => "0 words".to_owned(),
-        1 => "1 word".to_owned(),
+/// The sizes around one, in the unit of the program: words of OCaml, or bytes.
+fn size_class(size: u64, word_bytes: u64) -> Label {
+    let (size, unit) = match word_bytes {
+        0 | 1 => (size, "byte"),
+        _ => (size / word_bytes, "word"),
+    };
+    Label::named(match size {
+        0 => format!("0 {unit}s"),
+        1 => format!("1 {unit}"),
         _ => {
-            let low = 1_u64 << words.ilog2();
+            let low = 1_u64 << size.ilog2();
             match low.checked_mul(2) {
-                Some(next) => format!("{low} - {} words", next - 1),
-                None => format!("{low} words or more"),
+                Some(next) => format!("{low} - {} {unit}s", next - 1),
+                None => format!("{low} {unit}s or more"),
             }
         }
     })
@@ -569,11 +574,10 @@ fn age_label(class: usize) -> Label {
 }
 
 fn age_class(profile: &Profile, stay: Stay) -> u32 {
-    if stay.end == NEVER {
+    if !stay.ends() {
         return number(AGES.len() + 1);
     }
-    let clock = &profile.clock;
-    let age = clock.get(stay.end as usize) - clock.get(stay.start as usize);
+    let age = profile.time(stay.end) - profile.time(stay.start);
     number(AGES.partition_point(|&(limit, _)| limit <= age))
 }
 

@@ -1,11 +1,11 @@
 //! What is looked at: a profile, some of its blocks, and how they are counted.
 
-use heapline_trace::Source;
+use heapline_model::Space;
 
 use crate::estimate::{Amount, Estimator};
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
-use crate::store::{Moment, NEVER, NONE, Profile, ROOT};
+use crate::store::{Moment, NEVER, NONE, Peak, Profile, ROOT};
 use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
@@ -45,14 +45,14 @@ pub struct SampledBlock {
     pub from: u64,
     /// When that part ends, if it does.
     pub until: Option<u64>,
-    /// Words, without the header.
-    pub length: u64,
-    /// How many of its words, header included, were sampled.
+    /// Bytes, without the header.
+    pub size: u64,
+    /// How often the sampler hit it.
     pub samples: u64,
-    /// The heap that it was allocated on.
-    pub source: Source,
-    /// The domain that allocated it.
-    pub domain: u16,
+    /// Where it was allocated.
+    pub space: Space,
+    /// The lane (domain or thread) that allocated it.
+    pub lane: u16,
     /// Its stack: see [`Profile::stack`].
     pub stack: u32,
     /// What it stands for.
@@ -72,6 +72,17 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// The same blocks, whose stacks have every frame of recursive calls if `yes`: by default a
+    /// function is in a stack once, where it was first called. The store must have kept them, see
+    /// [`StoreOptions`](crate::StoreOptions).
+    #[must_use]
+    pub fn keep_recursion(mut self, yes: bool) -> Self {
+        if yes {
+            self.profile = self.profile.with_recursion();
+        }
+        self
+    }
+
     /// The same blocks with some functions left out of their stacks.
     #[must_use]
     pub fn hiding(mut self, patterns: &[Pattern]) -> Self {
@@ -88,7 +99,7 @@ impl<'a> Scope<'a> {
     pub fn stack(&self, stack: u32) -> Vec<u32> {
         let mut frames = self.profile.stack(stack);
         if !self.hidden.is_empty() {
-            let all = self.profile.symbols.frames();
+            let all = self.profile.symbols().frames();
             frames.retain(|&frame| !self.hidden[all[frame as usize].function as usize]);
         }
         frames
@@ -121,17 +132,18 @@ impl<'a> Scope<'a> {
     /// When most of them was alive.
     #[must_use]
     pub fn peak(&self) -> Moment {
-        let mut changes = Changes::new(self.profile.clock.len());
+        let mut changes = Changes::new(self.profile);
         self.for_each(|stay| {
-            changes.add(self.profile.kind_of(stay.block), stay.start, stay.end);
+            let kind = self.profile.classes()[stay.class as usize].kind;
+            changes.add(kind, stay.start, stay.end);
         });
         changes.peak(&self.weights)
     }
 
     /// Those of them that are alive at a moment.
     #[must_use]
-    pub fn live_at(&self, Moment(moment): Moment) -> Self {
-        self.filter(|stay| stay.start < moment && stay.end >= moment)
+    pub fn live_at(&self, moment: Moment) -> Self {
+        self.filter(|stay| stay.is_live_at(moment))
     }
 
     /// Those of them that are alive at the peak of the whole program.
@@ -143,12 +155,12 @@ impl<'a> Scope<'a> {
     /// Those of them that are alive at the end.
     #[must_use]
     pub fn at_end(&self) -> Self {
-        self.filter(|stay| stay.end == NEVER)
+        self.filter(|stay| !stay.ends())
     }
 
     /// Those of them that were promoted.
     pub(crate) fn promoted(&self) -> Self {
-        self.filter(|stay| self.profile.blocks.promotion[stay.block] != NEVER)
+        self.filter(|stay| stay.is_promoted())
     }
 
     /// Those of them that were allocated from a moment on and before another one.
@@ -175,8 +187,8 @@ impl<'a> Scope<'a> {
     /// [`Profile::stack`].
     #[must_use]
     pub fn by_stack(&self) -> Vec<Amount> {
-        let mut sums = vec![Amount::default(); self.profile.contexts.len()];
-        for (class, n) in self.profile.classes.iter().zip(self.counts()) {
+        let mut sums = vec![Amount::default(); self.profile.contexts().len()];
+        for (class, n) in self.profile.classes().iter().zip(self.counts()) {
             if n > 0 {
                 let weight = self.weights[class.kind as usize];
                 sums[class.context as usize] += weight.times(n.into());
@@ -203,9 +215,9 @@ impl<'a> Scope<'a> {
     ) -> Vec<[u32; N]> {
         let profile = self.profile;
         self.fold(
-            || vec![[0; N]; profile.classes.len()],
+            || vec![[0; N]; profile.classes().len()],
             |counts, stay| {
-                let counts = &mut counts[profile.blocks.class[stay.block] as usize];
+                let counts = &mut counts[stay.class as usize];
                 for (count, mark) in counts.iter_mut().zip(marks(stay)) {
                     *count += u32::from(mark);
                 }
@@ -223,7 +235,7 @@ impl<'a> Scope<'a> {
     /// What so many blocks of each class stand for.
     fn sum(&self, counts: &[u32]) -> Amount {
         let mut by_kind = vec![0_u64; self.weights.len()];
-        for (class, &n) in self.profile.classes.iter().zip(counts) {
+        for (class, &n) in self.profile.classes().iter().zip(counts) {
             by_kind[class.kind as usize] += u64::from(n);
         }
         let amounts = self.weights.iter().zip(by_kind);
@@ -236,25 +248,22 @@ impl<'a> Scope<'a> {
     /// The blocks one by one, in the order of the trace.
     pub fn for_each_block(&self, mut f: impl FnMut(&SampledBlock)) {
         let profile = self.profile;
-        let blocks = &profile.blocks;
-        let time = |event: u32| profile.clock.get(event as usize);
-        let perhaps = |event: u32| (event != NEVER).then(|| time(event));
+        let perhaps = |event: u64| (event != NEVER).then(|| profile.time(event));
         self.for_each(|stay| {
-            let i = stay.block;
-            let class = profile.classes[blocks.class[i] as usize];
-            let kind = profile.kinds[class.kind as usize];
+            let class = profile.classes()[stay.class as usize];
+            let kind = profile.kinds()[class.kind as usize];
             f(&SampledBlock {
-                allocated: time(blocks.birth[i]),
-                promoted: perhaps(blocks.promotion[i]),
-                collected: perhaps(blocks.death[i]),
-                from: time(stay.start),
+                allocated: profile.time(stay.birth),
+                promoted: perhaps(stay.promotion),
+                collected: perhaps(stay.death),
+                from: profile.time(stay.start),
                 until: perhaps(stay.end),
-                length: kind.length,
+                size: kind.size,
                 samples: kind.samples,
-                source: kind.source,
-                domain: kind.domain,
+                space: kind.space,
+                lane: kind.lane,
                 stack: class.context,
-                amount: self.weight(i),
+                amount: self.weight(&stay),
             });
         });
     }
@@ -281,21 +290,19 @@ impl<'a> Scope<'a> {
 
     /// What a block stands for.
     #[inline]
-    pub(crate) fn weight(&self, block: usize) -> Amount {
-        self.weights[self.profile.kind_of(block) as usize]
+    pub(crate) fn weight(&self, stay: &Stay) -> Amount {
+        self.weights[self.profile.classes()[stay.class as usize].kind as usize]
     }
 
     #[inline]
-    pub(crate) fn bytes(&self, block: usize) -> f64 {
-        self.weights[self.profile.kind_of(block) as usize]
-            .bytes
-            .value
+    pub(crate) fn bytes(&self, stay: &Stay) -> f64 {
+        self.weight(stay).bytes.value
     }
 }
 
 /// Which functions match one of the patterns.
 pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
-    let functions = profile.symbols.functions().iter();
+    let functions = profile.symbols().functions().iter();
     functions
         .map(|function| {
             patterns
@@ -306,32 +313,42 @@ pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<b
 }
 
 impl Profile {
+    /// When most was alive: the first of the moments with the largest sum of bytes.
+    #[must_use]
+    pub fn peak(&self, estimator: Estimator) -> Peak {
+        self.peak_or(estimator, || {
+            Scope::new(self, &Query::default(), estimator).peak()
+        })
+    }
+
     /// How many different stacks blocks were allocated with.
     #[must_use]
     pub fn stack_count(&self) -> usize {
-        self.contexts.len()
+        self.contexts().len()
     }
 
     /// The frames of a stack by number, innermost first; see [`Symbols`](crate::Symbols). The
-    /// first one is where the allocation is. Recursion is collapsed, unless the trace was loaded
-    /// with it: each function is there once, where it was first called, apart from the first one.
+    /// first one is where the allocation is. Recursion is collapsed, unless this is a profile
+    /// [with recursion](Self::with_recursion): each function is there once, where it was first
+    /// called, apart from the first one.
     #[must_use]
     pub fn stack(&self, stack: u32) -> Vec<u32> {
-        let context = self.contexts[stack as usize];
+        let context = self.contexts()[stack as usize];
         let site = self.site_frame(stack);
+        let tree = self.tree();
         let mut frames = Vec::new();
         let mut node = context.node;
         if site != NONE {
             frames.push(site);
             // The allocation is in the innermost function, be it in another line of it.
-            let function = |frame: u32| self.symbols.frames()[frame as usize].function;
-            if node != ROOT && function(self.tree.frame[node as usize]) == function(site) {
-                node = self.tree.parent[node as usize];
+            let function = |frame: u32| self.symbols().frames()[frame as usize].function;
+            if node != ROOT && function(tree.frame[node as usize]) == function(site) {
+                node = tree.parent[node as usize];
             }
         }
         while node != ROOT {
-            frames.push(self.tree.frame[node as usize]);
-            node = self.tree.parent[node as usize];
+            frames.push(tree.frame[node as usize]);
+            node = tree.parent[node as usize];
         }
         frames
     }

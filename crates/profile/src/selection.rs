@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use crate::store::{NEVER, Profile};
+use crate::store::{Lives, Moment, NEVER, Profile, SEGMENT};
 
 /// A set of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,27 @@ impl Bits {
                 let first = word * 64;
                 (first..len.min(first + 64))
                     .fold(0, |bits, i| bits | u64::from(is_in(i)) << (i - first))
+            })
+            .collect();
+        Self { words, len }
+    }
+
+    /// The blocks that a condition on their lives and classes holds for, found on all cores.
+    pub(crate) fn of_blocks(
+        profile: &Profile,
+        is_in: impl Fn(&Lives, &[u32], usize) -> bool + Sync,
+    ) -> Self {
+        let len = profile.len();
+        let words = (0..len.div_ceil(64))
+            .into_par_iter()
+            .with_min_len(1024)
+            .map(|word| {
+                let first = word * 64;
+                let segment = &profile.segments()[first / SEGMENT];
+                let (lives, class) = (&*segment.lives, &segment.class[..]);
+                (first..len.min(first + 64)).fold(0, |bits, i| {
+                    bits | u64::from(is_in(lives, class, i % SEGMENT)) << (i - first)
+                })
             })
             .collect();
         Self { words, len }
@@ -84,9 +105,34 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) block: usize,
-    pub(crate) start: u32,
+    pub(crate) class: u32,
+    pub(crate) start: u64,
     /// [`NEVER`] if it outlives the trace.
-    pub(crate) end: u32,
+    pub(crate) end: u64,
+    /// When the block was allocated, promoted and freed, whatever part of that counts; [`NEVER`] if
+    /// that did not happen.
+    pub(crate) birth: u64,
+    pub(crate) promotion: u64,
+    pub(crate) death: u64,
+}
+
+impl Stay {
+    #[inline]
+    pub(crate) fn is_promoted(&self) -> bool {
+        self.promotion != NEVER
+    }
+
+    /// Whether it ends before the trace does.
+    #[inline]
+    pub(crate) fn ends(&self) -> bool {
+        self.end != NEVER
+    }
+
+    /// Whether it is alive at a moment.
+    #[inline]
+    pub(crate) fn is_live_at(&self, Moment(moment): Moment) -> bool {
+        self.start < moment && self.end >= moment
+    }
 }
 
 impl Selection {
@@ -190,29 +236,47 @@ impl Selection {
     // call of `f`, and no iterators.
     #[inline]
     fn for_each_in(&self, words: Range<usize>, profile: &Profile, mut f: impl FnMut(Stay)) {
-        let blocks = &profile.blocks;
-        let (birth, promotion, death) = (&blocks.birth, &blocks.promotion, &blocks.death);
-        for index in words {
-            let first = self.first.words[index];
-            let second = self.second.as_ref().map(|second| second.words[index]);
-            let mut rest = first | second.unwrap_or(0);
-            while rest != 0 {
-                let bit = rest.trailing_zeros();
-                rest &= rest - 1;
-                let block = index * 64 + bit as usize;
-                let (mut start, mut end) = (birth[block], death[block]);
-                if let Some(second) = second
-                    && promotion[block] != NEVER
-                {
-                    if first >> bit & 1 == 0 {
-                        start = promotion[block];
+        const WORDS: usize = SEGMENT / 64;
+        let mut next = words.start;
+        while next < words.end {
+            let number = next / WORDS;
+            let segment = &profile.segments()[number];
+            let (lives, class) = (&*segment.lives, &segment.class[..]);
+            let end = words.end.min((number + 1) * WORDS);
+            for index in next..end {
+                let first = self.first.words[index];
+                let second = self.second.as_ref().map(|second| second.words[index]);
+                let mut rest = first | second.unwrap_or(0);
+                while rest != 0 {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    let block = index * 64 + bit as usize;
+                    let i = block % SEGMENT;
+                    let (birth, promotion, death) =
+                        (lives.birth(i), lives.promotion(i), lives.death(i));
+                    let (mut start, mut end) = (birth, death);
+                    if let Some(second) = second
+                        && promotion != NEVER
+                    {
+                        if first >> bit & 1 == 0 {
+                            start = promotion;
+                        }
+                        if second >> bit & 1 == 0 {
+                            end = promotion;
+                        }
                     }
-                    if second >> bit & 1 == 0 {
-                        end = promotion[block];
-                    }
+                    f(Stay {
+                        block,
+                        class: class[i],
+                        start,
+                        end,
+                        birth,
+                        promotion,
+                        death,
+                    });
                 }
-                f(Stay { block, start, end });
             }
+            next = end;
         }
     }
 }

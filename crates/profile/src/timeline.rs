@@ -6,7 +6,7 @@ use crate::store::{Moment, Profile};
 #[derive(Debug)]
 pub(crate) struct Timeline {
     /// The moment at the end of each part; the last one is the end of the run.
-    ends: Vec<u32>,
+    ends: Vec<u64>,
     /// The part of the first of each 4096 events, where a search begins.
     first: Vec<u32>,
 }
@@ -18,14 +18,14 @@ impl Timeline {
     pub(crate) fn new(profile: &Profile, parts: usize) -> Self {
         let parts = parts.max(1);
         let end = profile.micros(profile.end());
-        let ends: Vec<u32> = (1..=parts)
+        let ends: Vec<u64> = (1..=parts)
             .map(|part| profile.after(time(end, part, parts)).0)
             .collect();
         Self::of_moments(ends, profile)
     }
 
     /// Parts that end at some moments, in order. Events after the last one are part of the last.
-    pub(crate) fn of_moments(ends: Vec<u32>, profile: &Profile) -> Self {
+    pub(crate) fn of_moments(ends: Vec<u64>, profile: &Profile) -> Self {
         let Moment(events) = profile.end();
         let first = (0..=events >> Self::SHIFT)
             .map(|i| {
@@ -38,8 +38,9 @@ impl Timeline {
 
     /// The part that an event is in.
     #[inline]
-    pub(crate) fn slot(&self, event: u32) -> usize {
-        let mut part = self.first[(event >> Self::SHIFT) as usize] as usize;
+    pub(crate) fn slot(&self, event: u64) -> usize {
+        let place = usize::try_from(event >> Self::SHIFT).unwrap_or(usize::MAX);
+        let mut part = self.first[place] as usize;
         while part + 1 < self.ends.len() && self.ends[part] <= event {
             part += 1;
         }

@@ -1,6 +1,7 @@
 //! The run in the order of its events.
 
 use crate::estimate::{Amount, Estimator};
+use crate::selection::Selection;
 use crate::store::{Moment, NEVER, Profile};
 
 /// When blocks of some sorts come and go. Events that are not about the beginning or end of one are
@@ -8,17 +9,17 @@ use crate::store::{Moment, NEVER, Profile};
 pub(crate) struct Changes(Vec<Change>);
 
 impl Changes {
-    /// Nothing happens in so many events.
-    pub(crate) fn new(events: usize) -> Self {
-        Self(vec![Change(NOTHING); events])
+    /// Nothing happens in all events.
+    pub(crate) fn new(profile: &Profile) -> Self {
+        Self(vec![Change(NOTHING); index(profile.events())])
     }
 
     /// A block of a sort is there from an event to before another one, or [`NEVER`].
     #[inline]
-    pub(crate) fn add(&mut self, sort: u32, start: u32, end: u32) {
-        self.0[start as usize] = Change::new(sort, 1.0);
+    pub(crate) fn add(&mut self, sort: u32, start: u64, end: u64) {
+        self.0[index(start)] = Change::new(sort, 1.0);
         if end != NEVER {
-            self.0[end as usize] = Change::new(sort, -1.0);
+            self.0[index(end)] = Change::new(sort, -1.0);
         }
     }
 
@@ -30,8 +31,8 @@ impl Changes {
         Moment(from): Moment,
         Moment(to): Moment,
     ) -> impl Iterator<Item = (u32, f64)> {
-        let end = (to as usize).min(self.0.len());
-        let events = self.0[(from as usize).min(end)..end].iter();
+        let end = index(to).min(self.0.len());
+        let events = self.0[index(from).min(end)..end].iter();
         events.filter_map(|change| change.get())
     }
 
@@ -76,15 +77,33 @@ impl Change {
 }
 
 /// Bytes allocated before each event.
-pub(crate) fn allocated(profile: &Profile, estimator: Estimator) -> Vec<f64> {
-    let weights = profile.weights(estimator);
-    let mut sums = vec![0.0; profile.clock.len()];
-    for (block, &birth) in profile.blocks.birth.iter().enumerate() {
-        sums[birth as usize] = weights[profile.kind_of(block) as usize].bytes.value;
+pub(crate) struct Allocated(Vec<f64>);
+
+impl Allocated {
+    pub(crate) fn new(profile: &Profile, estimator: Estimator) -> Self {
+        let weights = profile.weights(estimator);
+        let mut sums = vec![0.0; index(profile.events())];
+        Selection::all(profile).for_each(profile, |stay| {
+            let kind = profile.classes()[stay.class as usize].kind;
+            sums[index(stay.birth)] = weights[kind as usize].bytes.value;
+        });
+        let mut total = 0.0;
+        for sum in &mut sums {
+            total += std::mem::replace(sum, total);
+        }
+        Self(sums)
     }
-    let mut total = 0.0;
-    for sum in &mut sums {
-        total += std::mem::replace(sum, total);
+
+    /// Bytes allocated from an event to another one, or to the last one.
+    #[inline]
+    pub(crate) fn between(&self, start: u64, end: u64) -> f64 {
+        let last = self.0.len().saturating_sub(1);
+        self.0[index(end).min(last)] - self.0[index(start)]
     }
-    sums
+}
+
+/// The number of an event as an index.
+#[inline]
+fn index(event: u64) -> usize {
+    usize::try_from(event).unwrap_or(usize::MAX)
 }

@@ -6,14 +6,16 @@
 use std::collections::{BTreeMap, HashMap};
 
 use heapline_profile::reports::{AllocStats, EqualBins, Spread, alloc_stats};
-use heapline_profile::{LoadOptions, Profile};
+use heapline_profile::{StoreOptions, Profile};
 use heapline_testkit::generate::{self, Program};
 use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures};
-use heapline_trace::{Block, Options, Reader, Source, Writer};
+use heapline_formats::{Options, Reader};
+use heapline_trace::{Block, Source, Writer};
 
 fn ours(trace: &[u8]) -> AllocStats {
-    let mut reader = Reader::new(trace, Options::new()).unwrap();
-    alloc_stats(&Profile::load(&mut reader, LoadOptions::default()).unwrap())
+    let bytes = std::io::Cursor::new(trace.to_vec());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    alloc_stats(&Profile::load(&mut reader, StoreOptions::default()).unwrap())
 }
 
 /// A line of the notebooks' filtered dump.
@@ -27,7 +29,7 @@ fn filtered(trace: &[u8]) -> Vec<Line> {
     let mut time = 0;
     let mut in_minor = HashMap::new();
     let mut lines = Vec::new();
-    for event in OwnedTrace::read(trace, Options::new()).unwrap().events {
+    for event in OwnedTrace::read(trace, heapline_trace::Options::new()).unwrap().events {
         match event {
             OwnedEvent::Alloc {
                 time: now,

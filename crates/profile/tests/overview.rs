@@ -2,12 +2,19 @@
 
 #![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
-use heapline_profile::{Estimate, Overview};
+use heapline_profile::reports::{self, Overview};
+use heapline_profile::{Estimate, Profile, StoreOptions};
 use heapline_testkit::fixtures;
-use heapline_trace::{Block, Options, Reader, Source, TraceInfo, Writer};
+use heapline_formats::{Options, Reader};
+use heapline_trace::{Block, Source, TraceInfo, Writer};
 
 fn overview(bytes: &[u8]) -> Overview {
-    Overview::read(&mut Reader::new(bytes, Options::new().stacks(false)).unwrap()).unwrap()
+    let options = Options {
+        stacks: false,
+        ..Options::default()
+    };
+    let mut reader = Reader::new(std::io::Cursor::new(bytes.to_vec()), options).unwrap();
+    reports::info(&Profile::load(&mut reader, StoreOptions::default()).unwrap())
 }
 
 fn info(rate: f64) -> TraceInfo {

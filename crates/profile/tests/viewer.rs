@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, hotspots, series};
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, StoreOptions, Profile, Query, Scope, View};
 use heapline_testkit::fixtures;
-use heapline_trace::{Options, Reader};
+use heapline_formats::{Options, Reader};
 
 /// The viewer's filters, and the queries that mean the same.
 const FILTERS: [(&str, &str); 5] = [
@@ -40,8 +40,8 @@ struct Golden {
 }
 
 fn load(folder: &Path) -> Profile {
-    let mut reader = Reader::open(folder.join("trace.ctf"), Options::new()).unwrap();
-    Profile::load(&mut reader, LoadOptions::default()).unwrap()
+    let mut reader = Reader::open(folder.join("trace.ctf"), Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }
 
 fn text(path: &Path) -> Option<String> {
@@ -241,8 +241,8 @@ fn numbers_are_those_of_the_viewer() {
 #[test]
 fn live_at_the_peak_is_right_where_the_peak_is_at_the_end() {
     let path = fixtures::folder().join("odd/peakend.ctf");
-    let mut reader = Reader::open(path, Options::new()).unwrap();
-    let profile = Profile::load(&mut reader, LoadOptions::default()).unwrap();
+    let mut reader = Reader::open(path, Options::default()).unwrap();
+    let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
     let bytes = |query: &str| {
         let query = Query::parse(query).unwrap();
         Scope::new(&profile, &query, Estimator::Count)
@@ -258,8 +258,8 @@ fn live_at_the_peak_is_right_where_the_peak_is_at_the_end() {
 #[test]
 fn what_is_alive_at_the_peak_is_the_peak() {
     for path in fixtures::traces() {
-        let mut reader = Reader::open(&path, Options::new()).unwrap();
-        let profile = Profile::load(&mut reader, LoadOptions::default()).unwrap();
+        let mut reader = Reader::open(&path, Options::default()).unwrap();
+        let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
         for estimator in [Estimator::HorvitzThompson, Estimator::Count] {
             let all = Scope::new(&profile, &Query::default(), estimator);
             let options = SeriesOptions {

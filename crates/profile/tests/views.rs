@@ -7,8 +7,8 @@ use heapline_profile::reports::{
     Direction, HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy,
     TreeOptions, heatmap, hotspots, names, series, tree,
 };
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View};
-use heapline_trace::{Options, Reader};
+use heapline_profile::{Estimator, GroupBy, StoreOptions, Profile, Query, Scope, View};
+use heapline_formats::{Options, Reader};
 
 fn load() -> Profile {
     load_from("mix-ocaml53/trace.ctf")
@@ -18,8 +18,9 @@ fn load_from(trace: &str) -> Profile {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let path = fixtures.join(trace);
     let bytes = std::fs::read(path).unwrap();
-    let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
-    Profile::load(&mut reader, LoadOptions::default()).unwrap()
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }
 
 fn scope<'a>(profile: &'a Profile, query: &str) -> Scope<'a> {

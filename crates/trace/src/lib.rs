@@ -11,7 +11,6 @@
 //!   [`Decoder`] is what is inside: bytes are pushed in, events come out, no input of its own.
 //! - [`Writer`] writes a trace; an [`Encoder`] for each domain is for recorders that must not
 //!   wait for each other.
-//! - [`BlockIndex`] finds blocks by id without a hash table.
 //!
 //! # An example
 //!
@@ -95,7 +94,6 @@
 //!
 //! [memtrace]: https://github.com/janestreet/memtrace
 
-mod block_index;
 mod damage;
 mod decoder;
 mod error;
@@ -109,7 +107,6 @@ mod snapshot;
 pub mod tail;
 mod writer;
 
-pub use block_index::BlockIndex;
 pub use damage::{Damage, Flaw, FlawKind};
 pub use decoder::{Decoder, Options, PacketSummary, Step};
 pub use error::Error;
@@ -117,7 +114,7 @@ pub use event::{Alloc, Event, Mark, Source, Stack};
 pub use format::{MAX_WRITTEN_PACKET, VERSION};
 pub use info::TraceInfo;
 pub use location::{Frame, LocationId, Locations};
-pub use reader::{ByteSource, Reader, open_decompressed};
+pub use reader::{ByteSource, Reader, decompressed, open_decompressed};
 pub use snapshot::{Snapshot, SnapshotReader, TailProblem, open};
 pub use writer::{
     Block, Detached, Encoder, FrameSink, OMITTED_FRAMES, PacketMemory, PacketSink, Pending,

@@ -169,9 +169,9 @@ pub fn open_decompressed(path: impl AsRef<Path>) -> Result<ByteSource, Error> {
     Ok(source)
 }
 
-/// Undoes compression; says whether there was any.
+/// Undoes compression by gzip or zstd; says whether there was any.
 #[cfg(feature = "compressed")]
-fn decompressed(mut source: ByteSource) -> Result<(ByteSource, bool), Error> {
+pub fn decompressed(mut source: ByteSource) -> Result<(ByteSource, bool), Error> {
     let mut head = Vec::new();
     source.by_ref().take(4).read_to_end(&mut head)?;
     let gzip = head.starts_with(b"\x1f\x8b");
@@ -192,8 +192,9 @@ fn decompressed(mut source: ByteSource) -> Result<(ByteSource, bool), Error> {
     Ok((source, gzip || zstd))
 }
 
+/// The bytes as they are.
 #[cfg(not(feature = "compressed"))]
 #[expect(clippy::unnecessary_wraps, reason = "the other one may fail")]
-fn decompressed(source: ByteSource) -> Result<(ByteSource, bool), Error> {
+pub fn decompressed(source: ByteSource) -> Result<(ByteSource, bool), Error> {
     Ok((source, false))
 }

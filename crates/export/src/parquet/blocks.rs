@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array};
 use arrow_schema::{DataType, Field, Schema};
 use heapline_profile::{SampledBlock, Scope};
-use heapline_trace::Source;
+use heapline_model::Space;
 use parquet::basic::Encoding;
 use parquet::schema::types::ColumnPath;
 
@@ -18,7 +18,7 @@ pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
     "allocated_us",
     "promoted_us",
     "collected_us",
-    "size_words",
+    "size_bytes",
     "samples",
     "source",
     "domain",
@@ -27,18 +27,16 @@ pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
     "estimated_blocks",
 ];
 
-const SOURCES: [Source; 3] = [Source::Minor, Source::Major, Source::External];
-
 /// Writes one row for each sampled block, in the order of the trace.
 ///
 /// | column | type | |
 /// | --- | --- | --- |
 /// | `allocated_us` | `INT64` | microseconds since the start of the trace |
 /// | `promoted_us`, `collected_us` | `INT64` | the same; null if it was not |
-/// | `size_words` | `INT64` | without the header |
-/// | `samples` | `INT64` | how many of its words were sampled |
-/// | `source` | `STRING` | `minor`, `major` or `external` |
-/// | `domain` | `INT32` | that allocated it |
+/// | `size_bytes` | `INT64` | without the header |
+/// | `samples` | `INT64` | how often the sampler hit it |
+/// | `source` | `STRING` | `minor`, `major`, `external` or `native` |
+/// | `domain` | `INT32` | the domain or thread that allocated it |
 /// | `stack_id` | `INT64` | see [`stacks`](super::stacks()) |
 /// | `estimated_bytes`, `estimated_blocks` | `DOUBLE` | what it stands for |
 pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
@@ -52,7 +50,7 @@ pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     }
     let mut rows = Rows {
         table: Table::new(scope, schema(), properties, out)?,
-        sources: Dictionary::new(SOURCES.iter().map(|source| source.name()))?,
+        sources: Dictionary::new(Space::ALL.iter().map(|space| space.name()))?,
         waiting: Vec::with_capacity(ROWS_IN_BATCH),
     };
     let mut result = Ok(());
@@ -109,15 +107,15 @@ impl<W: Write + Send> Rows<W> {
             Arc::new(Float64Array::from_iter_values(rows.iter().map(get)))
         };
         let sources = rows.iter().map(|block| {
-            let place = SOURCES.iter().position(|source| *source == block.source);
+            let place = Space::ALL.iter().position(|space| *space == block.space);
             place.and_then(|place| i32::try_from(place).ok())
         });
-        let domains = rows.iter().map(|block| i32::from(block.domain));
+        let domains = rows.iter().map(|block| i32::from(block.lane));
         let columns = vec![
             whole(|block| block.allocated),
             perhaps(|block| block.promoted),
             perhaps(|block| block.collected),
-            whole(|block| block.length),
+            whole(|block| block.size),
             whole(|block| block.samples),
             self.sources.column(sources.collect())?,
             Arc::new(Int32Array::from_iter_values(domains)),

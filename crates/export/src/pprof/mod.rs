@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 
 use hashbrown::HashMap;
 use heapline_profile::{Moment, Profile, SampledBlock, Scope};
-use heapline_trace::Source;
+use heapline_model::Space;
 
 use self::pieces::{Sink, Strings};
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};
@@ -54,7 +54,7 @@ pub fn pprof(scope: &Scope<'_>, live: Moment, out: &mut impl Write) -> io::Resul
 
 fn header(scope: &Scope<'_>, strings: &mut Strings) -> proto::Profile {
     let profile = scope.profile();
-    let info = profile.info();
+    let header = profile.header();
     let mut value_type = |(name, unit)| proto::ValueType {
         r#type: strings.number(name),
         unit: strings.number(unit),
@@ -65,11 +65,11 @@ fn header(scope: &Scope<'_>, strings: &mut Strings) -> proto::Profile {
         period: signed(profile.sampling().bytes_per_sample()).max(1),
         default_sample_type: strings.number("inuse_space"),
         comment: vec![strings.number(&provenance::sentence(scope))],
-        time_nanos: saturated(info.start_time.saturating_mul(1000)),
+        time_nanos: saturated(header.start_time.saturating_mul(1000)),
         duration_nanos: saturated(profile.micros(profile.end()).saturating_mul(1000)),
         mapping: vec![proto::Mapping {
             id: PROGRAM,
-            filename: strings.number(&info.executable_name),
+            filename: strings.number(&header.program),
             has_functions: true,
             has_filenames: true,
             has_line_numbers: true,
@@ -88,7 +88,7 @@ fn samples(
 ) -> io::Result<Used> {
     let profile = scope.profile();
     let mut sums: HashMap<Key, [f64; 4]> = HashMap::new();
-    let word = profile.info().word_bytes();
+    let word = profile.header().word_bytes;
     let mut add = |block: &SampledBlock, column: usize| {
         let sums = sums.entry(key(block, word)).or_default();
         sums[column] += block.amount.blocks.value;
@@ -102,8 +102,7 @@ fn samples(
     let bytes = strings.number("bytes");
     let heap = strings.number("heap");
     let domain = strings.number("domain");
-    let heaps = [Source::Minor, Source::Major, Source::External]
-        .map(|source| strings.number(source.name()));
+    let heaps = Space::ALL.map(|space| strings.number(space.name()));
     let mut used = Used {
         frames: vec![false; profile.symbols().frames().len()],
         unknown: false,
@@ -157,20 +156,17 @@ struct Used {
 }
 
 fn key(block: &SampledBlock, word: u64) -> Key {
-    let header = u64::from(block.source != Source::External);
-    let bytes = block
-        .length
-        .saturating_add(header)
-        .saturating_mul(word)
-        .max(1);
+    let header = block.space.header_words() * word;
+    let bytes = block.size.saturating_add(header).max(1);
     Key {
         stack: block.stack,
-        heap: match block.source {
-            Source::Minor => 0,
-            Source::Major => 1,
-            Source::External => 2,
+        heap: match block.space {
+            Space::Minor => 0,
+            Space::Major => 1,
+            Space::External => 2,
+            Space::Native => 3,
         },
-        domain: block.domain,
+        domain: block.lane,
         class: u64::BITS - (bytes - 1).leading_zeros(),
     }
 }

@@ -2,9 +2,10 @@
 
 #![allow(dead_code, reason = "every test uses some of it")]
 
-use heapline_profile::{Estimator, LoadOptions, Profile, Query, Scope};
+use heapline_profile::{Estimator, StoreOptions, Profile, Query, Scope};
 use heapline_testkit::{fixtures, generate};
-use heapline_trace::{Block, Frame, Options, Reader, Source, Writer};
+use heapline_formats::{Options, Reader};
+use heapline_trace::{Block, Frame, Source, Writer};
 
 /// Traces that every format is tried on: real ones, several domains, no names, deep stacks, no
 /// events at all, damage.
@@ -27,8 +28,9 @@ pub(crate) fn load(trace: &str) -> Profile {
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Profile {
-    let mut reader = Reader::new(bytes, Options::new()).unwrap();
-    Profile::load(&mut reader, LoadOptions::default()).unwrap()
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }
 
 pub(crate) fn whole(profile: &Profile) -> Scope<'_> {

@@ -85,6 +85,7 @@ pub(crate) enum Heap {
     Minor,
     Major,
     External,
+    Native,
 }
 
 /// What of a frame is looked at.

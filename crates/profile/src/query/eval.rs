@@ -1,6 +1,6 @@
 //! A query as scans over columns: each clause gives a set of blocks, and sets are joined.
 
-use heapline_trace::Source;
+use heapline_model::Space;
 
 use super::amount::{Lifetime, TimePoint};
 use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
 
     fn clause(&self, clause: &Clause) -> Bits {
         let profile = self.profile();
-        let kinds = &profile.kinds;
+        let kinds = profile.kinds();
         match clause {
             Clause::LiveAt(time) => {
                 let Moment(moment) = self.times.after(time);
@@ -136,32 +136,32 @@ impl<'a> Scan<'a> {
             Clause::Promoted(when) => {
                 let (from, to) = self.events(when);
                 let inverted = matches!(when, When::At(Comparison::NotEqual, _));
-                let promotion = &profile.blocks.promotion;
-                Bits::from_fn(profile.len(), |block| {
-                    let event = promotion[block];
+                Bits::of_blocks(profile, |lives, _, block| {
+                    let event = lives.promotion(block);
                     event != NEVER && (from <= event && event < to) != inverted
                 })
                 .and(&self.exists())
             }
             Clause::Size(test) => {
-                let word_bytes = profile.sampling.word_bytes();
+                let word_bytes = profile.sampling().word_bytes();
                 let test = test.map(|size| size.bytes(word_bytes));
-                self.kinds(|kind| test.holds(&(kinds[kind].length as f64 * word_bytes)))
+                self.kinds(|kind| test.holds(&(kinds[kind].size as f64)))
             }
             Clause::Samples(test) => self.kinds(|kind| test.holds(&kinds[kind].samples)),
-            Clause::Domain(test) => self.kinds(|kind| test.holds(&kinds[kind].domain.into())),
+            Clause::Domain(test) => self.kinds(|kind| test.holds(&kinds[kind].lane.into())),
             Clause::Lifetime(test) => self.lifetime(*test),
             Clause::Heap(heap) => self.heap(*heap),
             Clause::Inside(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
-                let mut nodes = vec![false; profile.tree.len()];
-                for node in profile.tree.nodes() {
-                    let parent = profile.tree.parent[node] as usize;
-                    nodes[node] = nodes[parent] || frames[profile.tree.frame[node] as usize];
+                let tree = profile.tree();
+                let mut nodes = vec![false; tree.len()];
+                for node in tree.nodes() {
+                    let parent = tree.parent[node] as usize;
+                    nodes[node] = nodes[parent] || frames[tree.frame[node] as usize];
                 }
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    nodes[profile.contexts[context as usize].node as usize]
+                    nodes[profile.contexts()[context as usize].node as usize]
                         || (site != NONE && frames[site as usize])
                 })
             }
@@ -174,42 +174,46 @@ impl<'a> Scan<'a> {
             }
             Clause::Line(test) => self.contexts(|context| {
                 let site = profile.site_frame(context);
-                site != NONE && test.holds(&profile.symbols.frames()[site as usize].line.into())
+                site != NONE && test.holds(&profile.symbols().frames()[site as usize].line.into())
             }),
         }
     }
 
     /// Stays of which a condition on their first and last event holds.
-    fn stays(&self, holds: impl Fn(u32, u32) -> bool + Sync) -> Bits {
-        let blocks = &self.profile().blocks;
-        let (birth, promotion, death) = (&blocks.birth, &blocks.promotion, &blocks.death);
-        let len = birth.len();
+    fn stays(&self, holds: impl Fn(u64, u64) -> bool + Sync) -> Bits {
+        let profile = self.profile();
         match self.stays {
-            Stays::Whole => Bits::from_fn(len, |i| holds(birth[i], death[i])),
-            Stays::First => Bits::from_fn(len, |i| holds(birth[i], promotion[i].min(death[i]))),
-            Stays::Second => Bits::from_fn(len, |i| {
-                promotion[i] != NEVER && holds(promotion[i], death[i])
+            Stays::Whole => Bits::of_blocks(profile, |lives, _, i| {
+                holds(lives.birth(i), lives.death(i))
+            }),
+            Stays::First => Bits::of_blocks(profile, |lives, _, i| {
+                holds(lives.birth(i), lives.promotion(i).min(lives.death(i)))
+            }),
+            Stays::Second => Bits::of_blocks(profile, |lives, _, i| {
+                let promotion = lives.promotion(i);
+                promotion != NEVER && holds(promotion, lives.death(i))
             }),
         }
     }
 
     fn kinds(&self, holds: impl Fn(usize) -> bool) -> Bits {
-        let table: Vec<bool> = (0..self.profile().kinds.len()).map(holds).collect();
+        let table: Vec<bool> = (0..self.profile().kinds().len()).map(holds).collect();
         self.classes(|class| table[class.kind as usize])
     }
 
     fn contexts(&self, holds: impl Fn(u32) -> bool) -> Bits {
         let table: Vec<bool> = (0..)
-            .take(self.profile().contexts.len())
+            .take(self.profile().contexts().len())
             .map(holds)
             .collect();
         self.classes(|class| table[class.context as usize])
     }
 
     fn classes(&self, holds: impl Fn(&Class) -> bool) -> Bits {
-        let table: Vec<bool> = self.profile().classes.iter().map(holds).collect();
-        let column = &self.profile().blocks.class;
-        let set = Bits::from_fn(column.len(), |block| table[column[block] as usize]);
+        let table: Vec<bool> = self.profile().classes().iter().map(holds).collect();
+        let set = Bits::of_blocks(self.profile(), |_, class, block| {
+            table[class[block] as usize]
+        });
         self.existing(set)
     }
 
@@ -225,27 +229,24 @@ impl<'a> Scan<'a> {
             (Stays::Second, Heap::Major) => self.exists(),
             (Stays::Second, _) => Bits::from_fn(self.profile().len(), |_| false),
             (_, heap) => {
-                let source = match heap {
-                    Heap::Minor => Source::Minor,
-                    Heap::Major => Source::Major,
-                    Heap::External => Source::External,
+                let space = match heap {
+                    Heap::Minor => Space::Minor,
+                    Heap::Major => Space::Major,
+                    Heap::External => Space::External,
+                    Heap::Native => Space::Native,
                 };
-                self.kinds(|kind| self.profile().kinds[kind].source == source)
+                self.kinds(|kind| self.profile().kinds()[kind].space == space)
             }
         }
     }
 
     fn lifetime(&self, test: Test<Lifetime>) -> Bits {
         let profile = self.profile();
-        let clock = &profile.clock;
-        let last = clock.len().saturating_sub(1);
-        // Blocks that are alive at the end have lived at least so long.
-        let end_of = |end: u32| (end as usize).min(last);
         let first = match test {
             Test::Is(_, lifetime) => Some(lifetime),
             Test::In(low, high) => low.or(high),
         };
-        let word_bytes = profile.sampling.word_bytes();
+        let word_bytes = profile.sampling().word_bytes();
         let bytes = |lifetime| match lifetime {
             Lifetime::Bytes(bytes) => bytes,
             Lifetime::Words(words) => words * word_bytes,
@@ -258,22 +259,19 @@ impl<'a> Scan<'a> {
                     Lifetime::Micros(micros) => micros,
                     _ => u64::MAX,
                 });
-                self.stays(|start, end| {
-                    test.holds(&(clock.get(end_of(end)) - clock.get(start as usize)))
-                })
+                // Blocks that are alive at the end have lived at least so long.
+                self.stays(|start, end| test.holds(&(profile.time(end) - profile.time(start))))
             }
             Some(_) => {
                 let test = test.map(bytes);
-                let allocated = crate::walk::allocated(profile, self.times.estimator);
-                self.stays(|start, end| {
-                    test.holds(&(allocated[end_of(end)] - allocated[start as usize]))
-                })
+                let allocated = crate::walk::Allocated::new(profile, self.times.estimator);
+                self.stays(|start, end| test.holds(&allocated.between(start, end)))
             }
         }
     }
 
     fn matching_frames(&self, part: Part, pattern: &Pattern) -> Vec<bool> {
-        let symbols = &self.profile().symbols;
+        let symbols = self.profile().symbols();
         let table: Vec<bool> = match part {
             Part::Function => symbols
                 .functions()
@@ -302,7 +300,7 @@ impl<'a> Scan<'a> {
             .collect()
     }
 
-    fn moments(&self, span: &Span) -> (u32, u32) {
+    fn moments(&self, span: &Span) -> (u64, u64) {
         (
             self.times.before(&span.from).0,
             self.times.before(&span.to).0,
@@ -310,7 +308,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The first event of a time, and the first one after it.
-    fn events(&self, when: &When) -> (u32, u32) {
+    fn events(&self, when: &When) -> (u64, u64) {
         match when {
             When::Ever => (0, NEVER),
             When::In(span) => self.moments(span),

@@ -185,6 +185,7 @@ impl Parser {
                 "minor" => Some(Heap::Minor),
                 "major" => Some(Heap::Major),
                 "external" => Some(Heap::External),
+                "native" => Some(Heap::Native),
                 _ => None,
             },
             _ => None,

@@ -54,7 +54,7 @@ fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> 
 }
 
 fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
-    let symbols = &profile.symbols;
+    let symbols = profile.symbols();
     match part {
         Part::Function => symbols
             .functions()

@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use heapline_trace::Source;
+use heapline_model::Space;
 use serde::Serialize;
 
+use crate::selection::Selection;
 use crate::store::{NEVER, Profile};
 
 /// What its two notebooks print and draw.
@@ -112,26 +113,28 @@ pub fn alloc_stats(profile: &Profile) -> AllocStats {
 
 /// Blocks that were on the major heap: when they got there, when they left, and their size.
 struct MajorBlocks {
-    blocks: Vec<(u32, u32, u64)>,
+    blocks: Vec<(u64, u64, u64)>,
     /// The events of allocations, on any heap.
-    births: Vec<u32>,
+    births: Vec<u64>,
 }
 
 impl MajorBlocks {
     fn new(profile: &Profile) -> Self {
-        let columns = &profile.blocks;
-        let mut blocks: Vec<(u32, u32, u64)> = (0..profile.len())
-            .filter_map(|block| {
-                let kind = profile.kinds[profile.kind_of(block) as usize];
-                let start = match kind.source {
-                    Source::Minor => columns.promotion[block],
-                    _ => columns.birth[block],
-                };
-                (start != NEVER).then_some((start, columns.death[block], kind.length))
-            })
-            .collect();
+        let mut blocks = Vec::new();
+        let mut births = Vec::with_capacity(profile.len());
+        Selection::all(profile).for_each(profile, |stay| {
+            births.push(stay.birth);
+            let kind = profile.classes()[stay.class as usize].kind;
+            let kind = &profile.kinds()[kind as usize];
+            let start = match kind.space {
+                Space::Minor => stay.promotion,
+                _ => stay.birth,
+            };
+            if start != NEVER {
+                blocks.push((start, stay.death, profile.words(kind)));
+            }
+        });
         blocks.sort_unstable();
-        let mut births = columns.birth.clone();
         births.sort_unstable();
         Self { blocks, births }
     }
@@ -141,10 +144,10 @@ impl MajorBlocks {
     }
 
     /// The time of the last allocation up to an event.
-    fn stale_time(&self, profile: &Profile, event: u32) -> u64 {
+    fn stale_time(&self, profile: &Profile, event: u64) -> u64 {
         match self.births.partition_point(|&birth| birth <= event) {
             0 => 0,
-            n => profile.clock.get(self.births[n - 1] as usize),
+            n => profile.time(self.births[n - 1]),
         }
     }
 }
@@ -184,14 +187,14 @@ fn sizes(sizes: &[u64]) -> AllocSizes {
 }
 
 fn lifetimes(profile: &Profile, major: &MajorBlocks) -> AllocLifetimes {
-    let mut events: Vec<u32> = major
+    let mut events: Vec<u64> = major
         .blocks
         .iter()
         .flat_map(|&(start, end, _)| [start, end])
         .filter(|&event| event != NEVER)
         .collect();
     events.sort_unstable();
-    let tick = |event: u32| events.partition_point(|&other| other < event) as u64;
+    let tick = |event: u64| events.partition_point(|&other| other < event) as u64;
     let latest = events
         .last()
         .map_or(0, |&event| major.stale_time(profile, event));

@@ -165,11 +165,11 @@ impl Budget {
         };
         let total = scope.total();
         let value = if self.in_blocks {
-            profile.sampling.blocks(&total)
+            profile.sampling().blocks(&total)
         } else {
-            profile.sampling.bytes(&total)
+            profile.sampling().bytes(&total)
         };
-        let limit = self.limit(profile.sampling.word_bytes());
+        let limit = self.limit(profile.sampling().word_bytes());
         let outcome = outcome(self.comparison, value, limit);
         Verdict {
             budget: self.text.clone(),

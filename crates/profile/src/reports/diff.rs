@@ -266,7 +266,7 @@ fn fourth_moments(scope: &Scope<'_>, groups: &Groups) -> Vec<f64> {
     let profile = scope.profile();
     let mut sums = vec![0.0; groups.len()];
     scope.for_each(|stay| {
-        let kind = profile.kind_of(stay.block) as usize;
+        let kind = profile.classes()[stay.class as usize].kind as usize;
         sums[groups.of(profile, stay) as usize] += by_kind[kind];
     });
     sums
@@ -402,7 +402,7 @@ pub fn compare_files(before: &Scope<'_>, after: &Scope<'_>) -> Vec<FileChange> {
             }
         }
     }
-    let word_bytes = after.profile().sampling.word_bytes();
+    let word_bytes = after.profile().sampling().word_bytes();
     let none = Sum::default();
     let mut rows: Vec<FileChange> = files
         .into_iter()

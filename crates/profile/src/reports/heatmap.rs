@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::Subject;
 use crate::scope::Scope;
-use crate::store::NEVER;
 use crate::timeline;
 
 /// How the map is made.
@@ -47,7 +46,6 @@ pub struct Heatmap {
 #[must_use]
 pub fn heatmap(scope: &Scope<'_>, options: &HeatmapOptions) -> Heatmap {
     let profile = scope.profile();
-    let clock = &profile.clock;
     let parts = options.times.clamp(1, 10_000);
     let end = profile.micros(profile.end());
     let mut times: Vec<u64> = (0..parts)
@@ -61,14 +59,14 @@ pub fn heatmap(scope: &Scope<'_>, options: &HeatmapOptions) -> Heatmap {
     let mut alive_bytes = vec![0.0; parts];
     let mut alive_blocks = vec![0.0; parts];
     scope.for_each(|stay| {
-        let weight = scope.weight(stay.block);
-        let birth = clock.get(stay.start as usize);
+        let weight = scope.weight(&stay);
+        let birth = profile.time(stay.start);
         let part = times[1..parts].partition_point(|&bound| bound <= birth);
-        if stay.end == NEVER {
+        if !stay.ends() {
             alive_bytes[part] += weight.bytes.value;
             alive_blocks[part] += weight.blocks.value;
         } else {
-            let age = clock.get(stay.end as usize) - birth;
+            let age = profile.time(stay.end) - birth;
             let row = ages[1..ages.len() - 1].partition_point(|&bound| bound <= age);
             bytes[part][row] += weight.bytes.value;
             blocks[part][row] += weight.blocks.value;

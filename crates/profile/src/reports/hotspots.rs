@@ -1,6 +1,6 @@
 //! Where memory is allocated: a flat table.
 
-use heapline_trace::Source;
+use heapline_model::Space;
 use serde::{Deserialize, Serialize};
 
 use super::{Figures, Subject, largest};
@@ -9,7 +9,7 @@ use crate::groups::{GroupBy, Groups, Label, View};
 use crate::histogram::Survival;
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::{Moment, NEVER, NONE};
+use crate::store::{Moment, NONE};
 use crate::timeline::Timeline;
 
 /// What the rows are ordered by.
@@ -261,26 +261,26 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
 }
 
 fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
-    !scope.profile().sampling.is_exact() && bytes.is_noise()
+    !scope.profile().sampling().is_exact() && bytes.is_noise()
 }
 
 /// The sums of each group, and how many blocks of each class were allocated; the latter are left
 /// out if groups are not made of classes.
-fn sums(scope: &Scope<'_>, groups: &Groups, Moment(peak): Moment) -> (Vec<Sums>, Vec<u32>) {
+fn sums(scope: &Scope<'_>, groups: &Groups, peak: Moment) -> (Vec<Sums>, Vec<u32>) {
     let profile = scope.profile();
     let is_minor: Vec<bool> = profile
-        .classes
+        .classes()
         .iter()
-        .map(|class| profile.kinds[class.kind as usize].source == Source::Minor)
+        .map(|class| profile.kinds()[class.kind as usize].space == Space::Minor)
         .collect();
     let marks = |stay: Stay| {
-        let is_minor = is_minor[profile.blocks.class[stay.block] as usize];
+        let is_minor = is_minor[stay.class as usize];
         [
             true,
-            stay.start < peak && stay.end >= peak,
-            stay.end == NEVER,
+            stay.is_live_at(peak),
+            !stay.ends(),
             is_minor,
-            is_minor && profile.blocks.promotion[stay.block] != NEVER,
+            is_minor && stay.is_promoted(),
         ]
     };
     let (sums, counts) = if groups.are_of_classes() {
@@ -318,8 +318,6 @@ fn details(
     }
     let row_of = groups.renumbered(&row_of);
     let timeline = Timeline::new(profile, points);
-    let clock = &profile.clock;
-    let last = clock.len().saturating_sub(1);
     let mut rows = scope.fold(
         || vec![(Survival::default(), vec![0.0; points]); shown.len()],
         |rows, stay| {
@@ -328,10 +326,9 @@ fn details(
                 return;
             }
             let (survival, growth) = &mut rows[row as usize];
-            let weight = scope.weight(stay.block);
-            let died = stay.end != NEVER;
-            let end = clock.get((stay.end as usize).min(last));
-            let age = end - clock.get(stay.start as usize);
+            let weight = scope.weight(&stay);
+            let died = stay.ends();
+            let age = profile.time(stay.end) - profile.time(stay.start);
             survival.add(age, died, weight.blocks.value);
             growth[timeline.slot(stay.start)] += weight.bytes.value;
             if died {

@@ -7,7 +7,7 @@ use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
-use crate::store::{NEVER, NONE};
+use crate::store::NONE;
 use crate::timeline::Timeline;
 
 /// How leaks are looked for.
@@ -121,7 +121,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let by_group: Vec<Sums> = groups
         .sums_of(scope, |stay| {
             let then = stay.start < old_at_half.0 && stay.end >= half.0;
-            let now = stay.start < old_at_end.0 && stay.end == NEVER;
+            let now = stay.start < old_at_end.0 && !stay.ends();
             [now, now && !then, then && !now]
         })
         .into_iter()
@@ -197,9 +197,9 @@ fn curves(scope: &Scope<'_>, groups: &Groups, shown: &[usize], points: usize) ->
     scope.for_each(|stay| {
         let row = row_of.of(profile, stay) as usize;
         if let Some(curve) = curves.get_mut(row) {
-            let weight = scope.bytes(stay.block);
+            let weight = scope.bytes(&stay);
             curve[parts.slot(stay.start)] += weight;
-            if stay.end != NEVER {
+            if stay.ends() {
                 curve[parts.slot(stay.end)] -= weight;
             }
         }

@@ -8,6 +8,7 @@ mod check;
 mod diff;
 mod heatmap;
 mod hotspots;
+mod info;
 mod leaks;
 mod names;
 mod series;
@@ -24,6 +25,7 @@ pub use diff::{
 };
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
+pub use info::{Activity, EventCounts, Overview, Samples, SizeClass, TraceInfo, info};
 pub use leaks::{Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
@@ -62,8 +64,8 @@ impl Figures {
     /// The figures of a whole, where nothing seen does not mean that nothing was there.
     pub(crate) fn of_total(scope: &Scope<'_>, amount: &Amount) -> Self {
         Self {
-            bytes: scope.profile().sampling.bytes(amount),
-            blocks: scope.profile().sampling.blocks(amount),
+            bytes: scope.profile().sampling().bytes(amount),
+            blocks: scope.profile().sampling().blocks(amount),
             samples: amount.samples,
         }
     }
@@ -97,15 +99,15 @@ impl Subject {
     pub(crate) fn new(scope: &Scope<'_>) -> Self {
         let profile = scope.profile();
         Self {
-            program: profile.info.executable_name.clone(),
+            program: profile.header().program.clone(),
             duration: profile.duration(),
             estimator: scope.estimator(),
-            is_exact: profile.sampling.is_exact(),
-            word_bytes: profile.sampling.word_bytes(),
-            bytes_per_sample: profile.sampling.bytes_per_sample(),
+            is_exact: profile.sampling().is_exact(),
+            word_bytes: profile.sampling().word_bytes(),
+            bytes_per_sample: profile.sampling().bytes_per_sample(),
             sampled_blocks: scope.selection().len(),
-            lost_allocations: profile.damage.lost_allocations,
-            flaws: profile.damage.count,
+            lost_allocations: profile.damage().lost_allocations,
+            flaws: profile.damage().count,
         }
     }
 }

@@ -320,9 +320,9 @@ fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64
             let group = groups.of(profile, stay) as usize;
             is_used[group] = true;
             let row = group * POINTS;
-            let weight = scope.bytes(stay.block);
+            let weight = scope.bytes(&stay);
             changes[row + parts.slot(stay.start)] += weight;
-            if stay.end != NEVER {
+            if stay.ends() {
                 changes[row + parts.slot(stay.end)] -= weight;
             }
         },
@@ -396,7 +396,7 @@ struct Sort {
 /// they are all at hand when events are walked through.
 fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sort>, Changes) {
     let profile = scope.profile();
-    let word_bytes = profile.sampling.word_bytes();
+    let word_bytes = profile.sampling().word_bytes();
     let mut sorts = Vec::new();
     let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
     let mut number = |row: u32, kind: u32| {
@@ -432,17 +432,17 @@ fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sor
         None => Some(NONE),
     };
     let of_class: Vec<Option<u32>> = (0..)
-        .zip(&profile.classes)
+        .zip(profile.classes())
         .map(|(i, class)| Some(number(row_of_class(i)?, class.kind)))
         .collect();
-    let mut changes = Changes::new(profile.clock.len());
+    let mut changes = Changes::new(profile);
     scope.for_each(|stay| {
-        let class = profile.blocks.class[stay.block] as usize;
+        let class = stay.class as usize;
         let sort = of_class[class].unwrap_or_else(|| {
             let row = row_of
                 .as_ref()
                 .map_or(NONE, |row_of| row_of.of(profile, stay));
-            number(row, profile.classes[class].kind)
+            number(row, profile.classes()[class].kind)
         });
         changes.add(sort, stay.start, stay.end);
     });
@@ -490,7 +490,7 @@ fn cumulative(
     let mut sums = vec![vec![0.0; times.len()]; rows.labels.len() + 1];
     scope.for_each(|stay| {
         let event = if measure.is_promotion() {
-            profile.blocks.promotion[stay.block]
+            stay.promotion
         } else {
             stay.start
         };
@@ -498,7 +498,7 @@ fn cumulative(
             return;
         }
         let part = parts.slot(event);
-        let weight = scope.bytes(stay.block);
+        let weight = scope.bytes(&stay);
         sums[0][part] += weight;
         if let Some(groups) = &rows.groups {
             let row = rows.row_of_group[groups.of(profile, stay) as usize];
@@ -508,7 +508,7 @@ fn cumulative(
         }
     });
     let scale = if measure == Measure::AllocatedWords {
-        1.0 / profile.sampling.word_bytes()
+        1.0 / profile.sampling().word_bytes()
     } else {
         1.0
     };

@@ -6,7 +6,6 @@ use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::scope::Scope;
-use crate::store::{Moment, NEVER};
 
 /// A block is short-lived if it dies within this share of the run.
 const SHORT: f64 = 0.01;
@@ -90,19 +89,17 @@ pub fn summary(scope: &Scope<'_>, view: &View, rows: usize) -> Summary {
     let duration = profile.duration();
     let short = duration * SHORT;
 
-    let clock = &profile.clock;
-    let Moment(peak_event) = peak.moment;
     let sums = groups.sums_of(scope, |stay| {
-        let died = stay.end != NEVER;
+        let died = stay.ends();
         [
             true,
-            stay.start < peak_event && stay.end >= peak_event,
+            stay.is_live_at(peak.moment),
             !died,
             died && {
-                let age = clock.get(stay.end as usize) - clock.get(stay.start as usize);
+                let age = profile.time(stay.end) - profile.time(stay.start);
                 (age as f64) / 1e6 < short
             },
-            profile.blocks.promotion[stay.block] != NEVER,
+            stay.is_promoted(),
         ]
     });
     let column = |i: usize| -> Vec<Amount> { sums.iter().map(|sums| sums[i]).collect() };

@@ -24,19 +24,22 @@ pub(crate) struct ClassTable {
 }
 
 impl ClassTable {
-    /// Turns the kinds of blocks into their classes, for as many contexts as are given.
-    pub(crate) fn classify(&mut self, kinds: &mut [u32], contexts: &[u32]) {
-        for (number, &context) in kinds.iter_mut().zip(contexts) {
-            let kind = *number;
-            let index = context as usize;
-            if self.recent.len() <= index {
-                self.recent.resize(index + 1, (NONE, NONE));
-            }
-            if self.recent[index].0 != kind {
-                self.recent[index] = (kind, self.number(context, kind));
-            }
-            *number = self.recent[index].1;
+    /// The class of a block.
+    #[inline]
+    pub(crate) fn classify(&mut self, kind: u32, context: u32) -> u32 {
+        let index = context as usize;
+        if self.recent.len() <= index {
+            self.recent.resize(index + 1, (NONE, NONE));
         }
+        if self.recent[index].0 != kind {
+            self.recent[index] = (kind, self.number(context, kind));
+        }
+        self.recent[index].1
+    }
+
+    /// All classes so far.
+    pub(crate) fn classes(&self) -> &[Class] {
+        &self.classes
     }
 
     /// The kind of a class.

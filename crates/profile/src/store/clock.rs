@@ -14,7 +14,6 @@ pub(crate) struct Clock {
     words: Vec<u64>,
     /// Events of the group that is being filled.
     open: Vec<u64>,
-    len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,28 +38,38 @@ impl Group {
 }
 
 impl Clock {
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    /// How many events there are.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        (self.groups.len() * GROUP + self.open.len()) as u64
     }
 
     #[inline]
     pub(crate) fn push(&mut self, time: u64) {
         self.open.push(time);
-        self.len += 1;
         if self.open.len() == GROUP {
             self.close();
         }
     }
 
-    /// Packs what is left. Nothing can be pushed any more.
-    pub(crate) fn finish(&mut self) {
-        if let Some(&last) = self.open.last() {
-            self.open.resize(GROUP, last);
-            self.close();
-        }
-        self.open = Vec::new();
+    /// Drops the room that was made for more events.
+    pub(crate) fn shrink(&mut self) {
         self.groups.shrink_to_fit();
         self.words.shrink_to_fit();
+    }
+
+    /// Forgets all events from a number on.
+    pub(crate) fn truncate(&mut self, len: u64) {
+        let groups = index(len) / GROUP;
+        if groups < self.groups.len() {
+            let first = (groups * GROUP) as u64;
+            let open = (first..len).map(|event| self.get(event)).collect();
+            self.words.truncate(self.groups[groups].start());
+            self.groups.truncate(groups);
+            self.open = open;
+        } else {
+            self.open.truncate(index(len) % GROUP);
+        }
     }
 
     fn close(&mut self) {
@@ -99,7 +108,8 @@ impl Clock {
 
     /// The time of an event, in microseconds.
     #[inline]
-    pub(crate) fn get(&self, event: usize) -> u64 {
+    pub(crate) fn get(&self, event: u64) -> u64 {
+        let event = index(event);
         let Some(&group) = self.groups.get(event / GROUP) else {
             return self.open.get(event % GROUP).copied().unwrap_or(0);
         };
@@ -113,13 +123,17 @@ impl Clock {
     }
 
     /// How many events are before the first one for which `after` holds. Times must be in order.
-    pub(crate) fn count_before(&self, after: impl Fn(u64) -> bool) -> usize {
+    pub(crate) fn count_before(&self, after: impl Fn(u64) -> bool) -> u64 {
         let group = self.groups.partition_point(|group| !after(group.base));
         // The first such event may be in the group before.
-        let mut low = group.saturating_sub(1) * GROUP;
-        let mut high = (group * GROUP).min(self.len);
+        let mut low = (group.saturating_sub(1) * GROUP) as u64;
+        let mut high = if group < self.groups.len() {
+            (group * GROUP) as u64
+        } else {
+            self.len()
+        };
         while low < high {
-            let middle = usize::midpoint(low, high);
+            let middle = u64::midpoint(low, high);
             if after(self.get(middle)) {
                 high = middle;
             } else {
@@ -129,10 +143,24 @@ impl Clock {
         low
     }
 
+    /// How many events are before the first one that is later than a time, where times need not be
+    /// in order.
+    pub(crate) fn first_after(&self, time: u64) -> u64 {
+        (0..self.len())
+            .find(|&event| self.get(event) > time)
+            .unwrap_or(self.len())
+    }
+
     /// Bytes of memory in use.
     pub(crate) fn memory(&self) -> usize {
         size_of_val(&*self.groups) + size_of_val(&*self.words)
     }
+}
+
+/// The number of an event as an index; there are no more than memory has room for.
+#[inline]
+fn index(event: u64) -> usize {
+    usize::try_from(event).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -144,8 +172,22 @@ mod tests {
         for &time in times {
             clock.push(time);
         }
-        clock.finish();
         clock
+    }
+
+    #[test]
+    fn a_clock_can_be_set_back_to_any_event() {
+        let times: Vec<u64> = (0..300).map(|i| i * i * 977).collect();
+        for len in 0..300 {
+            let mut clock = clock(&times);
+            clock.truncate(len);
+            assert_eq!(clock.len(), len);
+            clock.push(42);
+            for event in 0..len {
+                assert_eq!(clock.get(event), times[usize::try_from(event).unwrap()]);
+            }
+            assert_eq!(clock.get(len), 42);
+        }
     }
 
     #[test]
@@ -163,7 +205,7 @@ mod tests {
         }
         times.extend([0, u64::MAX, 5]);
         let clock = clock(&times);
-        for (event, &time) in times.iter().enumerate() {
+        for (event, &time) in (0..).zip(&times) {
             assert_eq!(clock.get(event), time, "event {event}");
         }
     }
@@ -173,7 +215,7 @@ mod tests {
         let times: Vec<u64> = (0..1000).map(|i| i / 3 * 10).collect();
         let clock = clock(&times);
         for limit in 0..3400 {
-            let expected = times.partition_point(|&time| time <= limit);
+            let expected = times.partition_point(|&time| time <= limit) as u64;
             assert_eq!(clock.count_before(|time| time > limit), expected, "{limit}");
         }
         assert_eq!(Clock::default().count_before(|_| true), 0);

@@ -1,19 +1,29 @@
 //! Kinds of blocks: the few facts that a great many blocks have in common.
 
 use hashbrown::HashMap;
-use heapline_trace::Source;
+use heapline_model::Space;
+
+use crate::estimate::{Amount, Estimator, Sampling};
 
 /// What a block is, apart from when and where it was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// Words, without the header.
-    pub length: u64,
-    /// How many of its words, header included, were sampled.
+    /// Bytes, without the header.
+    pub size: u64,
+    /// How often the sampler hit it.
     pub samples: u64,
-    /// The heap that it was allocated on.
-    pub source: Source,
-    /// The domain that allocated it.
-    pub domain: u16,
+    /// Where it was allocated.
+    pub space: Space,
+    /// The lane (domain or thread) that allocated it.
+    pub lane: u16,
+}
+
+impl Kind {
+    /// What a block of this kind stands for.
+    #[must_use]
+    pub fn amount(&self, sampling: &Sampling, estimator: Estimator) -> Amount {
+        sampling.amount(estimator, self.size, self.space, self.samples)
+    }
 }
 
 /// Gives kinds their numbers.
@@ -21,31 +31,32 @@ pub struct Kind {
 pub(crate) struct KindTable {
     kinds: Vec<Kind>,
     numbers: HashMap<Kind, u32>,
-    /// Number + 1 of the short blocks of the current domain that were sampled once on the minor
-    /// heap: nearly all blocks.
+    /// Number + 1 of the small blocks of the current lane that were sampled once on the minor heap:
+    /// nearly all blocks.
     common: Vec<u32>,
-    domain: u16,
+    lane: u16,
 }
 
 impl KindTable {
-    const COMMON: usize = 256;
+    /// Bytes of small blocks, in words of 8 bytes or in bytes.
+    const COMMON: usize = 2048;
 
     /// The number of a kind; `is_new` is told of it first if it is a new one.
     #[inline]
     pub(crate) fn number(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> u32 {
-        let length = usize::try_from(kind.length).unwrap_or(usize::MAX);
-        if kind.samples != 1 || kind.source != Source::Minor || length >= Self::COMMON {
+        let size = usize::try_from(kind.size).unwrap_or(usize::MAX);
+        if kind.samples != 1 || kind.space != Space::Minor || size >= Self::COMMON {
             return self.intern(kind, is_new);
         }
-        if kind.domain != self.domain || self.common.is_empty() {
-            self.domain = kind.domain;
+        if kind.lane != self.lane || self.common.is_empty() {
+            self.lane = kind.lane;
             self.common.clear();
             self.common.resize(Self::COMMON, 0);
         }
-        if self.common[length] == 0 {
-            self.common[length] = self.intern(kind, is_new) + 1;
+        if self.common[size] == 0 {
+            self.common[size] = self.intern(kind, is_new) + 1;
         }
-        self.common[length] - 1
+        self.common[size] - 1
     }
 
     fn intern(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> u32 {
@@ -57,7 +68,8 @@ impl KindTable {
         })
     }
 
-    pub(crate) fn finish(self) -> Vec<Kind> {
-        self.kinds
+    /// All kinds so far.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
     }
 }

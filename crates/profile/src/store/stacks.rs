@@ -6,8 +6,10 @@
 //! place by the same path have the same *context*; of those there are 240,000.
 
 use hashbrown::HashMap;
-use heapline_trace::LocationId;
+use heapline_model::{Batch, EventKind, LocationId};
 
+use super::stack_log::StackLog;
+use super::symbols::{SymbolTable, Symbols};
 use super::tree_builder::{Full, Name, TreeBuilder};
 
 /// The tree's root: no frame at all.
@@ -16,7 +18,7 @@ pub(crate) const ROOT: u32 = 0;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Paths through the program, outermost caller at the root.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CallTree {
     /// The caller; smaller than the node itself, so one pass over the nodes sees callers first.
     pub(crate) parent: Vec<u32>,
@@ -44,35 +46,110 @@ pub(crate) struct Context {
 
 /// Turns the stacks of a trace into contexts, looking only at what is new in each.
 #[derive(Debug)]
-pub(crate) struct StackTable {
+struct StackTable {
     tree: TreeBuilder,
     contexts: Vec<Context>,
     numbers: HashMap<Context, u32>,
-    /// The current stack of each domain but the current one.
-    domains: HashMap<u16, Current>,
-    domain: u16,
+    /// The current stack of each lane but the current one.
+    lanes: HashMap<u16, Current>,
+    lane: u16,
     current: Current,
     shortened: u64,
 }
 
-/// A block's stack, as far as it differs from the last one of its domain.
+/// A block's stack, as far as it differs from the last one of its lane.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ShortStack<'a> {
-    pub(crate) domain: u16,
+struct ShortStack<'a> {
+    lane: u16,
     /// How many locations are those of the last stack.
-    pub(crate) shared: usize,
-    pub(crate) new: &'a [LocationId],
+    shared: usize,
+    new: &'a [LocationId],
     /// Whether its innermost frames are not known.
-    pub(crate) cut: bool,
+    truncated: bool,
 }
 
 /// What has become of the stacks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stacks {
     pub(crate) contexts: Vec<Context>,
     pub(crate) tree: CallTree,
     /// How many only have their outer part, because the tree was full.
     pub(crate) shortened: u64,
+}
+
+/// Finds the contexts of the stacks of batches, and learns names on the way.
+#[derive(Debug)]
+pub(crate) struct StackReader {
+    symbols: SymbolTable,
+    table: StackTable,
+}
+
+impl Default for StackReader {
+    fn default() -> Self {
+        Self {
+            symbols: SymbolTable::default(),
+            table: StackTable::new(true),
+        }
+    }
+}
+
+impl StackReader {
+    /// Appends the context of each birth of a batch.
+    pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<u32>) {
+        for definition in batch.definitions() {
+            if let Some(names) = self.symbols.define(&definition) {
+                self.table.name(definition.id.0, &names);
+            }
+        }
+        let mut frames = batch.frames();
+        let births = batch.events().iter();
+        let births = births.filter(|event| event.kind == EventKind::Birth);
+        for (event, birth) in births.zip(batch.births()) {
+            let (new, rest) = frames.split_at(birth.new as usize);
+            contexts.push(self.table.context(ShortStack {
+                lane: event.lane,
+                shared: birth.shared as usize,
+                new,
+                truncated: birth.truncated,
+            }));
+            frames = rest;
+        }
+    }
+
+    /// What has become of the stacks so far.
+    pub(crate) fn snapshot(&self) -> (Stacks, Symbols) {
+        (self.table.snapshot(), self.symbols.symbols().clone())
+    }
+
+    /// What has become of the stacks, now that there will be no more.
+    pub(crate) fn finish(self) -> (Stacks, Symbols) {
+        (self.table.finish(), self.symbols.finish())
+    }
+}
+
+/// The contexts of all stacks of a log, with every frame of recursive calls.
+pub(crate) fn with_recursion(log: &StackLog, symbols: &Symbols) -> (Stacks, Vec<u32>) {
+    let mut table = StackTable::new(false);
+    for (location, frames) in symbols.callable_locations() {
+        let names: Vec<Name> = frames
+            .iter()
+            .map(|&frame| Name {
+                frame,
+                function: symbols.frames()[frame as usize].function,
+            })
+            .collect();
+        table.name(location, &names);
+    }
+    let mut contexts = Vec::new();
+    log.replay(|stack| {
+        contexts.push(table.context(ShortStack {
+            lane: stack.lane,
+            shared: stack.shared,
+            new: stack.new,
+            truncated: stack.truncated,
+        }));
+    });
+    (table.finish(), contexts)
 }
 
 /// The locations of a stack, and the node that each leads to.
@@ -96,7 +173,7 @@ impl Current {
 }
 
 impl StackTable {
-    pub(crate) fn new(collapse: bool) -> Self {
+    fn new(collapse: bool) -> Self {
         let nowhere = Context {
             node: ROOT,
             site: NONE,
@@ -105,35 +182,35 @@ impl StackTable {
             tree: TreeBuilder::new(collapse),
             contexts: vec![nowhere],
             numbers: HashMap::from([(nowhere, 0)]),
-            domains: HashMap::new(),
-            domain: 0,
+            lanes: HashMap::new(),
+            lane: 0,
             current: Current::default(),
             shortened: 0,
         }
     }
 
     /// Says what the frames of a location are, before its first use.
-    pub(crate) fn name(&mut self, location: u32, frames: &[Name]) {
+    fn name(&mut self, location: u32, frames: &[Name]) {
         self.tree.name(location, frames);
     }
 
     /// The context of the next block, with its stack in short.
     #[inline]
-    pub(crate) fn context(&mut self, stack: ShortStack<'_>) -> u32 {
-        if stack.domain != self.domain {
-            self.switch_to(stack.domain);
+    fn context(&mut self, stack: ShortStack<'_>) -> u32 {
+        if stack.lane != self.lane {
+            self.switch_to(stack.lane);
         }
         let top = self.current.truncate(stack.shared);
         let (node, call) = self.push(top, stack.new);
         self.shortened += u64::from(self.current.full.is_some());
         // What was cut off is the allocation itself.
         let site = match self.current.locations.last() {
-            Some(&location) if !stack.cut => location,
+            Some(&location) if !stack.truncated && self.tree.knows(location) => location,
             _ => NONE,
         };
         let context = Context { node, site };
         match call {
-            Some(call) if !stack.cut => {
+            Some(call) if !stack.truncated => {
                 let known = self.tree.call(call).context;
                 if known != NONE {
                     return known;
@@ -147,11 +224,11 @@ impl StackTable {
     }
 
     #[cold]
-    fn switch_to(&mut self, domain: u16) {
-        let next = self.domains.remove(&domain).unwrap_or_default();
+    fn switch_to(&mut self, lane: u16) {
+        let next = self.lanes.remove(&lane).unwrap_or_default();
         let last = std::mem::replace(&mut self.current, next);
-        self.domains.insert(self.domain, last);
-        self.domain = domain;
+        self.lanes.insert(self.lane, last);
+        self.lane = lane;
     }
 
     /// Extends the current stack. Returns the node it leads to, and the innermost call if that is
@@ -160,7 +237,7 @@ impl StackTable {
     fn push(&mut self, top: u32, new: &[LocationId]) -> (u32, Option<usize>) {
         let (current, tree) = (&mut self.current, &mut self.tree);
         let start = current.nodes.len();
-        let indices = new.iter().map(|location| number(location.index()));
+        let indices = new.iter().map(|location| location.0);
         current.locations.extend(indices);
         current.nodes.resize(current.locations.len(), top);
         if current.full.is_some() {
@@ -201,10 +278,22 @@ impl StackTable {
         })
     }
 
-    pub(crate) fn finish(mut self) -> Stacks {
-        self.contexts.shrink_to_fit();
+    fn snapshot(&self) -> Stacks {
         Stacks {
-            contexts: self.contexts,
+            contexts: self.contexts.clone(),
+            tree: self.tree.call_tree(),
+            shortened: self.shortened,
+        }
+    }
+
+    fn finish(self) -> Stacks {
+        // The lookup tables are the most of it.
+        drop(self.numbers);
+        drop(self.lanes);
+        let mut contexts = self.contexts;
+        contexts.shrink_to_fit();
+        Stacks {
+            contexts,
             tree: self.tree.finish(),
             shortened: self.shortened,
         }

@@ -1,12 +1,13 @@
 //! The names in a trace: frames, functions, files and modules.
 
 use hashbrown::HashMap;
-use heapline_trace::{Frame, LocationId, Locations};
+use heapline_model::{Frame, LocationDefinition};
 
 use super::names;
+use super::tree_builder::Name;
 
 /// Everything that has a name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Symbols {
     frames: Vec<FrameInfo>,
     functions: Vec<Function>,
@@ -19,10 +20,13 @@ pub struct Symbols {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Location {
-    code: u64,
+    address: u64,
     start: u32,
-    /// 0 until the location has been met.
+    /// 0 until the location has been defined.
     len: u32,
+    /// Whether its frames are part of stacks. They are not where the program itself knows nothing of
+    /// the location: it is a frame of the runtime.
+    is_in_stacks: bool,
 }
 
 /// A place in the source.
@@ -119,14 +123,25 @@ impl Symbols {
         self.locations.len()
     }
 
-    /// The code by which the trace calls a location: an address in the traced program.
+    /// The address of a location in the program.
     #[must_use]
-    pub fn code(&self, location: u32) -> u64 {
-        self.locations[location as usize].code
+    pub fn address(&self, location: u32) -> u64 {
+        self.locations[location as usize].address
+    }
+
+    /// The locations that are part of stacks, with their frames.
+    pub(crate) fn callable_locations(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        (0..).zip(&self.locations).map(|(number, location)| {
+            let frames = match location.is_in_stacks {
+                true => self.location(number),
+                false => &[],
+            };
+            (number, frames)
+        })
     }
 }
 
-/// Fills [`Symbols`] as locations are met.
+/// Fills [`Symbols`] as locations are defined.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     symbols: Symbols,
@@ -134,62 +149,63 @@ pub(crate) struct SymbolTable {
     functions: HashMap<Vec<u8>, u32>,
     files: HashMap<Vec<u8>, u32>,
     modules: HashMap<String, u32>,
-    /// Which locations are known.
-    met: Vec<bool>,
-    /// Locations that the trace had not named when it used them.
-    unnamed: Vec<(LocationId, u32)>,
+    /// Locations that the source had not named when it used them, and the frames that stand in for
+    /// theirs.
+    unnamed: HashMap<u32, u32>,
 }
 
 impl SymbolTable {
-    /// Whether the frames of a location are known.
-    #[inline]
-    pub(crate) fn has_met(&self, id: LocationId) -> bool {
-        self.met.get(id.index()) == Some(&true)
-    }
-
-    /// Learns the frames of a location, outermost first. There are none if the program itself
-    /// knows nothing of the location: it is a frame of the runtime.
-    pub(crate) fn meet(&mut self, id: LocationId, locations: &Locations) -> &[u32] {
-        if self.met.len() <= id.index() {
-            self.met.resize(id.index() + 1, false);
+    /// Learns what is at a location. Returns its frames in stacks, outermost first; `None` if those
+    /// are known already.
+    pub(crate) fn define(&mut self, definition: &LocationDefinition<'_>) -> Option<Vec<Name>> {
+        let id = definition.id;
+        if let Some(placeholder) = self.unnamed.remove(&id.0) {
+            // Stacks have the placeholder already: it gets the name.
+            if let Some(frame) = definition.frames().last() {
+                let real = self.frame(&frame);
+                self.symbols.frames[placeholder as usize] = self.symbols.frames[real as usize];
+            }
+            return None;
         }
-        self.met[id.index()] = true;
-        self.add(id, locations);
-        if locations.is_defined(id) && locations.frames(id).len() == 0 {
-            &[]
-        } else {
-            self.symbols.location(number(id.index() + 1))
-        }
-    }
-
-    pub(crate) fn function_of(&self, frame: u32) -> u32 {
-        self.symbols.frames[frame as usize].function
-    }
-
-    fn add(&mut self, id: LocationId, locations: &Locations) {
-        let index = id.index();
-        if self.symbols.locations.len() <= index {
-            self.symbols
-                .locations
-                .resize(index + 1, Location::default());
-        }
-        let mut frames: Vec<u32> = locations
-            .frames(id)
+        let mut frames: Vec<u32> = definition
+            .frames()
             .map(|frame| self.frame(&frame))
             .collect();
+        let is_in_stacks = !frames.is_empty() || !definition.is_named;
         if frames.is_empty() {
-            let frame = self.nameless(locations.code(id));
-            if !locations.is_defined(id) {
-                self.unnamed.push((id, frame));
+            let frame = self.nameless(definition.address);
+            if !definition.is_named {
+                self.unnamed.insert(id.0, frame);
             }
             frames.push(frame);
         }
-        self.symbols.locations[index] = Location {
-            code: locations.code(id),
+        if self.symbols.locations.len() <= id.index() {
+            let len = id.index() + 1;
+            self.symbols.locations.resize(len, Location::default());
+        }
+        self.symbols.locations[id.index()] = Location {
+            address: definition.address,
             start: number(self.symbols.location_frames.len() + 1),
             len: number(frames.len() + 1),
+            is_in_stacks,
         };
-        self.symbols.location_frames.append(&mut frames);
+        self.symbols.location_frames.extend_from_slice(&frames);
+        if !is_in_stacks {
+            return Some(Vec::new());
+        }
+        let name = |frame: u32| Name {
+            frame,
+            function: self.symbols.frames[frame as usize].function,
+        };
+        Some(frames.into_iter().map(name).collect())
+    }
+
+    pub(crate) fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    pub(crate) fn finish(self) -> Symbols {
+        self.symbols
     }
 
     fn frame(&mut self, frame: &Frame<'_>) -> u32 {
@@ -251,17 +267,6 @@ impl SymbolTable {
         let function = number(self.symbols.functions.len());
         self.functions.insert(name.to_vec(), function);
         function
-    }
-
-    /// All symbols. What the trace named only after it had used it gets its name now.
-    pub(crate) fn finish(mut self, locations: &Locations) -> Symbols {
-        for (id, placeholder) in std::mem::take(&mut self.unnamed) {
-            if let Some(frame) = locations.frames(id).next_back() {
-                let real = self.frame(&frame);
-                self.symbols.frames[placeholder as usize] = self.symbols.frames[real as usize];
-            }
-        }
-        self.symbols
     }
 }
 

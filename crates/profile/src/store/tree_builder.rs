@@ -77,6 +77,12 @@ impl TreeBuilder {
         self.names.add(location, frames);
     }
 
+    /// Whether it was said what the frames of a location are.
+    #[inline]
+    pub(crate) fn knows(&self, location: u32) -> bool {
+        (location as usize) < self.names.places.len()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -125,7 +131,9 @@ impl TreeBuilder {
         location: u32,
         child: impl Fn(&mut Self, u32, Name) -> Option<u32>,
     ) -> Result<u32, Full> {
-        let (start, end) = self.names.places[location as usize];
+        // A location that was never defined has no frames.
+        let place = self.names.places.get(location as usize);
+        let (start, end) = place.copied().unwrap_or_default();
         for i in start..end {
             let name = self.names.frames[i as usize];
             node = child(self, node, name).ok_or(Full(node))?;
@@ -193,11 +201,19 @@ impl TreeBuilder {
         Some(child)
     }
 
-    pub(crate) fn finish(self) -> CallTree {
+    /// The tree as it is now.
+    pub(crate) fn call_tree(&self) -> CallTree {
         CallTree {
             parent: self.nodes.iter().map(|node| node.parent).collect(),
             frame: self.nodes.iter().map(|node| node.frame).collect(),
         }
+    }
+
+    /// The tree, now that nothing will be added.
+    pub(crate) fn finish(mut self) -> CallTree {
+        // A tree with every recursive call has millions of children.
+        self.children = HashMap::new();
+        self.call_tree()
     }
 }
 

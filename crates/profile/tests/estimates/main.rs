@@ -4,7 +4,7 @@
 mod program;
 mod traces;
 
-use heapline_profile::{Amount, Estimator, Sampling, Sum};
+use heapline_profile::{Amount, Estimator, Sum};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -187,7 +187,7 @@ fn nothing_is_estimated_at_rate_one() {
 fn what_was_not_seen_is_not_more_than_said() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
     for rate in [1e-6, 1e-3, 0.1] {
-        let bound = Sampling::new(rate, 8).none_seen().high / 8.0;
+        let bound = program::sampling(rate).none_seen().high / 8.0;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

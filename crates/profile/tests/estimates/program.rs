@@ -1,6 +1,7 @@
 //! Programs whose truth is known, and how estimates of them did.
 
 use heapline_profile::{Amount, Estimate, Estimator, Sampling, Sum};
+use heapline_model::{Scheme, Space};
 use heapline_trace::Source;
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
@@ -19,6 +20,19 @@ pub(crate) struct Blocks {
     pub(crate) site: u64,
     /// Whether they are alive at the moment that is asked about.
     pub(crate) live: bool,
+}
+
+/// Sampling of words of 8 bytes.
+pub(crate) fn sampling(rate: f64) -> Sampling {
+    Sampling::new(Scheme::PerUnit { rate, unit_bytes: 8 }, 8)
+}
+
+fn space(source: Source) -> Space {
+    match source {
+        Source::Minor => Space::Minor,
+        Source::Major => Space::Major,
+        Source::External => Space::External,
+    }
 }
 
 /// A program: blocks of `words` words, header included.
@@ -59,8 +73,8 @@ impl Blocks {
         estimator: Estimator,
         random: &mut impl RngExt,
     ) -> Amount {
-        let sampling = Sampling::new(rate, 8);
-        let amount = |samples| sampling.amount(estimator, self.length, self.source, samples);
+        let sampling = sampling(rate);
+        let amount = |samples| sampling.amount(estimator, self.length * 8, space(self.source), samples);
         match estimator {
             Estimator::HorvitzThompson => {
                 let seen = -(self.words() as f64 * (-rate).ln_1p()).exp_m1();
@@ -243,7 +257,7 @@ pub(crate) fn simulate(
             .sum();
         let sum = unit.of(&total);
         let interval = match unit {
-            Unit::Bytes => Sampling::new(case.rate, 8).bytes(&total),
+            Unit::Bytes => sampling(case.rate).bytes(&total),
             Unit::Blocks => sum.estimate(),
         };
         record.add(sum, interval, truth);

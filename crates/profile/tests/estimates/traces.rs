@@ -1,8 +1,9 @@
 //! The same through everything that lies between a trace and an answer.
 
 use heapline_profile::reports::{DiffOptions, diff};
-use heapline_profile::{Estimator, LoadOptions, Profile, Query, Scope, Sum};
-use heapline_trace::{Block, Frame, Options, Reader, TraceInfo, Writer};
+use heapline_profile::{Estimator, StoreOptions, Profile, Query, Scope, Sum};
+use heapline_formats::{Options, Reader};
+use heapline_trace::{Block, Frame, TraceInfo, Writer};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -63,8 +64,9 @@ fn trace(program: &[Blocks], random: &mut impl RngExt) -> Profile {
         writer.collect(0, 1_000_000, block).unwrap();
     }
     let bytes = writer.finish().unwrap();
-    let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
-    Profile::load(&mut reader, LoadOptions::default()).unwrap()
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
     Budget, DiffOptions, Outcome, alloc_stats, check_against, compare_files, diff,
 };
-use heapline_profile::{Estimator, LoadOptions, Query, Scope};
+use heapline_profile::{Estimator, StoreOptions, Query, Scope};
 use heapline_testkit::generate;
 use heapline_trace::{Block, Source, Writer};
 
@@ -70,7 +70,7 @@ fn nothing_differs_from_itself() {
 #[test]
 fn budgets_for_what_was_not_seen_are_not_called_kept() {
     for (name, bytes) in odd_traces() {
-        let profile = load(&bytes, LoadOptions::default());
+        let profile = load(&bytes, StoreOptions::default());
         let expected = if profile.sampling().is_exact() {
             Outcome::Kept
         } else {
@@ -97,7 +97,7 @@ fn budgets_and_alloc_stats_are_computed() {
     )
     .unwrap();
     for (name, bytes) in odd_traces() {
-        let profile = load(&bytes, LoadOptions::default());
+        let profile = load(&bytes, StoreOptions::default());
         let stats = alloc_stats(&profile);
         assert_finite(&name, &stats);
         for estimator in [Estimator::HorvitzThompson, Estimator::Count] {
@@ -143,7 +143,7 @@ fn promotions_are_kept_whatever_the_order_of_the_file() {
             }
             .unwrap();
         }
-        let profile = load(&writer.finish().unwrap(), LoadOptions::default());
+        let profile = load(&writer.finish().unwrap(), StoreOptions::default());
         Scope::new(&profile, &Query::default(), Estimator::Count).for_each_block(|block| {
             let times = (block.allocated, block.promoted, block.collected);
             assert_eq!(times, (10, Some(20), Some(30)), "{order:?}");

@@ -8,7 +8,7 @@ use heapline_profile::reports::{
     Figures, HotspotOptions, LeakOptions, Measure, SeriesOptions, SortBy, StatsOptions, hotspots,
     leaks, series, stats, summary,
 };
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, StoreOptions, Query, Scope, View};
 use traces::{assert_finite, assert_no_null, load, odd_traces};
 
 const ALL_BY: [GroupBy; 8] = [
@@ -56,7 +56,7 @@ fn view(by: GroupBy) -> View {
 /// Calls `f` with every odd trace, a few queries and both estimators.
 fn for_each_scope(f: impl Fn(&str, &Scope<'_>)) {
     for (name, bytes) in odd_traces() {
-        let profile = load(&bytes, LoadOptions::default());
+        let profile = load(&bytes, StoreOptions::default());
         for query in QUERIES {
             for estimator in [Estimator::HorvitzThompson, Estimator::Count] {
                 let text = format!("{name}, `{query}`, {estimator:?}");

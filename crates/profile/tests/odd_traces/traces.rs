@@ -1,14 +1,16 @@
 //! Traces that are unlike those of any real program.
 
-use heapline_profile::{LoadOptions, Profile};
+use heapline_profile::{StoreOptions, Profile};
 use heapline_testkit::fixtures;
 use heapline_testkit::generate::{self, Program};
-use heapline_trace::{Block, Frame, FrameSink, Options, Reader, Source, TraceInfo, Writer};
+use heapline_formats::{Options, Reader};
+use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) fn load(bytes: &[u8], options: LoadOptions) -> Profile {
-    let mut reader = Reader::new(bytes, Options::new()).unwrap();
+pub(crate) fn load(bytes: &[u8], options: StoreOptions) -> Profile {
+    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
     Profile::load(&mut reader, options).unwrap()
 }
 

@@ -4,7 +4,7 @@ use heapline_profile::query::Pattern;
 use heapline_profile::reports::{
     Direction, Figures, HotspotOptions, NodeKind, SortBy, TreeNode, TreeOptions, hotspots, tree,
 };
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, StoreOptions, Query, Scope, View};
 
 use crate::traces::{load, odd_traces};
 use crate::{close, for_each_scope, same, sum, view};
@@ -151,13 +151,11 @@ fn hidden_functions_keep_their_memory() {
 
 #[test]
 fn recursion_does_not_change_totals() {
-    let keep = LoadOptions {
-        keep_recursion: true,
-    };
     for (name, bytes) in odd_traces() {
-        let profiles = [load(&bytes, LoadOptions::default()), load(&bytes, keep)];
-        let [collapsed, kept] = [&profiles[0], &profiles[1]]
-            .map(|profile| Scope::new(profile, &Query::default(), Estimator::default()));
+        let profile = load(&bytes, StoreOptions { recursion: true });
+        let [collapsed, kept] = [false, true].map(|keep| {
+            Scope::new(&profile, &Query::default(), Estimator::default()).keep_recursion(keep)
+        });
         close(
             &name,
             collapsed.total().bytes.value,

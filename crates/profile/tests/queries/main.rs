@@ -69,7 +69,7 @@ fn assert_same(model: &Model, expr: &Expr) {
         .collect();
     let mut answer = Vec::new();
     scope.for_each_block(|b| {
-        answer.push((b.allocated, b.promoted, b.collected, b.length, b.domain));
+        answer.push((b.allocated, b.promoted, b.collected, b.size / 8, b.lane));
     });
     assert_eq!(answer, expected, "{text}");
     assert_eq!(scope.selection().len(), expected.len(), "{text}");

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use heapline_profile::{Estimator, LoadOptions, Profile, Query, Selection};
+use heapline_profile::{Estimator, StoreOptions, Profile, Query, Selection};
 use heapline_testkit::generate::Program;
 use heapline_testkit::{OwnedEvent, OwnedFrame, OwnedTrace, fixtures};
-use heapline_trace::{Options, Reader, Source};
+use heapline_formats::{Options, Reader};
+use heapline_trace::Source;
 
 /// Sums of whole samples are exact, and so are moments of the peak.
 pub(crate) const COUNT: Estimator = Estimator::Count;
@@ -43,9 +44,10 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut reader = Reader::new(bytes, Options::new()).unwrap();
-        let profile = Profile::load(&mut reader, LoadOptions::default()).unwrap();
-        let trace = OwnedTrace::read(bytes, Options::new()).unwrap();
+        let source = std::io::Cursor::new(bytes.to_vec());
+        let mut reader = Reader::new(source, Options::default()).unwrap();
+        let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
+        let trace = OwnedTrace::read(bytes, heapline_trace::Options::new()).unwrap();
         let (blocks, times) = blocks(&trace);
         let mut samples = vec![0_i64; times.len()];
         let mut born = vec![0; times.len()];

@@ -203,7 +203,7 @@ impl Decoder {
     }
 
     /// Like [`finish`](Self::finish), because the compressed data cannot be read any further.
-    pub(crate) fn finish_broken(&mut self, reason: String) -> Result<(), Error> {
+    pub fn finish_broken(&mut self, reason: String) -> Result<(), Error> {
         let offset = self.input.offset() + self.input.unread().len() as u64;
         self.input.finish();
         if self.trace.is_none() && self.input.unread().is_empty() {
@@ -330,8 +330,8 @@ impl Decoder {
         if !(1e-12..=1.0).contains(&info.sample_rate) {
             return Err(bad("its sampling rate is not between 1e-12 and 1"));
         }
-        if info.word_size != 32 && info.word_size != 64 {
-            return Err(bad("its word size is neither 32 nor 64 bits"));
+        if ![8, 32, 64].contains(&info.word_size) {
+            return Err(bad("its word size is not 8, 32 or 64 bits"));
         }
         if self.options.strict && !cursor.is_at_end() {
             return Err(bad("it is longer than it should be"));

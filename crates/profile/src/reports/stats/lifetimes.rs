@@ -8,8 +8,7 @@ use crate::estimate::Amount;
 use crate::histogram::{Survival, SurvivalPoint, quantile_of};
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::NEVER;
-use crate::walk;
+use crate::walk::Allocated;
 
 /// Points of a survival curve, at most.
 const CURVE: usize = 100;
@@ -38,11 +37,8 @@ pub struct LifetimeStats {
 
 pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
     let profile = scope.profile();
-    let clock = &profile.clock;
-    let last = clock.len().saturating_sub(1);
-    let allocated = walk::allocated(profile, scope.estimator());
-    let age =
-        |stay: Stay| clock.get((stay.end as usize).min(last)) - clock.get(stay.start as usize);
+    let allocated = Allocated::new(profile, scope.estimator());
+    let age = |stay: Stay| profile.time(stay.end) - profile.time(stay.start);
     let Lives {
         seconds,
         bytes,
@@ -54,10 +50,8 @@ pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
     } = scope.fold(
         Lives::default,
         |lives, stay| {
-            let end = (stay.end as usize).min(last);
-            let meanwhile = allocated[end] - allocated[stay.start as usize];
-            let died = stay.end != NEVER;
-            lives.add(age(stay), meanwhile, died, &scope.weight(stay.block));
+            let meanwhile = allocated.between(stay.start, stay.end);
+            lives.add(age(stay), meanwhile, stay.ends(), &scope.weight(&stay));
         },
         |lives, part| lives.merge(&part),
     );
@@ -76,14 +70,14 @@ pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
         scope.fold(
             empty,
             |linear, stay| {
-                if stay.end != NEVER {
+                if stay.ends() {
                     #[expect(
                         clippy::cast_possible_truncation,
                         clippy::cast_sign_loss,
                         reason = "a number of bins"
                     )]
                     let bin = (age(stay) as f64 / 1e6 / width) as usize;
-                    linear[bin.min(bins - 1)].add(&scope.weight(stay.block));
+                    linear[bin.min(bins - 1)].add(&scope.weight(&stay));
                 }
             },
             |linear, part| merge(linear, &part),

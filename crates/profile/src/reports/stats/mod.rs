@@ -98,8 +98,8 @@ pub struct Bin {
 #[must_use]
 pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
     let profile = scope.profile();
-    let mut counts = vec![0_u64; profile.kinds.len()];
-    for (class, n) in profile.classes.iter().zip(scope.counts()) {
+    let mut counts = vec![0_u64; profile.kinds().len()];
+    for (class, n) in profile.classes().iter().zip(scope.counts()) {
         counts[class.kind as usize] += u64::from(n);
     }
     let (lifetimes, (segments, phases)) = rayon::join(
@@ -120,12 +120,12 @@ pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
 fn sizes(scope: &Scope<'_>, counts: &[u64]) -> SizeStats {
     let profile = scope.profile();
     let mut by_length: Vec<(u64, Amount)> = profile
-        .kinds
+        .kinds()
         .iter()
         .zip(scope.weights())
         .zip(counts)
         .filter(|(_, n)| **n > 0)
-        .map(|((kind, weight), &n)| (kind.length, weight.times(n)))
+        .map(|((kind, weight), &n)| (profile.words(kind), weight.times(n)))
         .collect();
     by_length.sort_by_key(|(length, _)| *length);
     let mut moments = Moments::default();

@@ -7,7 +7,7 @@ use super::Moments;
 use crate::estimate::{Amount, Estimate};
 use crate::phases::phases;
 use crate::scope::Scope;
-use crate::store::{NEVER, Profile};
+use crate::store::Profile;
 use crate::timeline::{self, Timeline};
 
 /// Parts of the run among which phases are looked for.
@@ -97,16 +97,16 @@ fn parts(scope: &Scope<'_>, ends: &[u64]) -> Vec<Part> {
     scope.fold(
         || vec![Part::default(); ends.len()],
         |parts, stay| {
-            let kind = profile.kind_of(stay.block) as usize;
+            let kind = profile.classes()[stay.class as usize].kind as usize;
             let weight = scope.weights()[kind];
             let part = &mut parts[timeline.slot(stay.start)];
             part.allocated += weight;
-            part.sizes.add(profile.kinds[kind].length, weight);
-            if profile.blocks.promotion[stay.block] != NEVER {
+            part.sizes.add(profile.words(&profile.kinds()[kind]), weight);
+            if stay.is_promoted() {
                 part.promoted += weight.bytes.value;
             }
             part.live += weight.bytes.value;
-            if stay.end != NEVER {
+            if stay.ends() {
                 parts[timeline.slot(stay.end)].live -= weight.bytes.value;
             }
         },

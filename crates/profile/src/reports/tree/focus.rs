@@ -15,7 +15,7 @@ pub(super) struct Focus {
 impl Focus {
     pub(super) fn find(profile: &Profile, groups: &Groups, patterns: &[Pattern]) -> Self {
         let patterns = &patterns[..patterns.len().min(64)];
-        let symbols = &profile.symbols;
+        let symbols = profile.symbols();
         // Bit i: the function matches the pattern i.
         let matches: Vec<u64> = symbols
             .functions()
@@ -28,7 +28,7 @@ impl Focus {
             })
             .collect();
         let done = 1_u64 << (patterns.len() - 1);
-        let tree = &profile.tree;
+        let tree = profile.tree();
         let mut end = vec![NONE; tree.len()];
         let mut start = vec![NONE; tree.len()];
         // Bit i: the last i + 1 visible functions match the first i + 1 patterns.
@@ -54,7 +54,7 @@ impl Focus {
 
 /// The node that is some visible frames above another one.
 fn above(profile: &Profile, groups: &Groups, node: usize, frames: usize) -> u32 {
-    let tree = &profile.tree;
+    let tree = profile.tree();
     let mut node = node;
     let mut left = frames;
     while left > 0 {

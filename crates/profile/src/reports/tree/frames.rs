@@ -63,7 +63,7 @@ impl<'a> Frames<'a> {
     }
 
     fn group(&self, node: u32) -> u32 {
-        self.groups.of_frame[self.profile.tree.frame[node as usize] as usize]
+        self.groups.of_frame[self.profile.tree().frame[node as usize] as usize]
     }
 
     /// The group of the function that allocates.
@@ -112,9 +112,9 @@ impl<'a> Frames<'a> {
         by_stack: &[T],
         below: impl Fn(usize, u32) -> Option<u32>,
     ) -> Vec<u32> {
-        let tree = &self.profile.tree;
+        let tree = self.profile.tree();
         let mut used = vec![false; tree.len()];
-        for (context, amount) in self.profile.contexts.iter().zip(by_stack) {
+        for (context, amount) in self.profile.contexts().iter().zip(by_stack) {
             used[context.node as usize] |= !amount.is_empty();
         }
         for node in tree.nodes().rev() {
@@ -140,7 +140,7 @@ impl<'a> Frames<'a> {
     }
 
     fn draw_contexts<T: Load>(&self, drawn: &mut Drawing<T>, by_stack: &[T], place: &[u32]) {
-        for (number, (context, amount)) in (0..).zip(self.profile.contexts.iter().zip(by_stack)) {
+        for (number, (context, amount)) in (0..).zip(self.profile.contexts().iter().zip(by_stack)) {
             let mut node = place[context.node as usize];
             if amount.is_empty() || node == NONE {
                 continue;
@@ -162,7 +162,7 @@ impl<'a> Frames<'a> {
     pub(super) fn leaves<T: Load>(&self, by_stack: &[T]) -> Vec<(Option<u32>, Climber<T>)> {
         let profile = self.profile;
         (0..)
-            .zip(profile.contexts.iter().zip(by_stack))
+            .zip(profile.contexts().iter().zip(by_stack))
             .filter(|(_, (_, amount))| !amount.is_empty())
             .map(|(number, (context, &amount))| {
                 let climber = Climber {
@@ -177,7 +177,7 @@ impl<'a> Frames<'a> {
                 // The first node stands for the function that allocates.
                 let node = match context.node {
                     ROOT => ROOT,
-                    node if self.group(node) == group => profile.tree.parent[node as usize],
+                    node if self.group(node) == group => profile.tree().parent[node as usize],
                     node => node,
                 };
                 let climber = Climber {
@@ -245,7 +245,7 @@ impl<'a> Frames<'a> {
     fn climb<T: Load>(&self, mut climber: Climber<T>) -> Option<(u32, Climber<T>)> {
         while climber.node != ROOT {
             let group = self.group(climber.node);
-            climber.node = self.profile.tree.parent[climber.node as usize];
+            climber.node = self.profile.tree().parent[climber.node as usize];
             if group != NONE && !(self.merge && group == climber.from) {
                 climber.from = group;
                 return Some((group, climber));
@@ -262,7 +262,7 @@ impl<'a> Frames<'a> {
             match focus.end[node] {
                 NONE => None,
                 end if end as usize == node => Some(NONE),
-                end if self.profile.tree.parent[node] == end => Some(Drawing::<T>::TOP),
+                end if self.profile.tree().parent[node] == end => Some(Drawing::<T>::TOP),
                 _ => Some(caller),
             }
         });
@@ -276,7 +276,7 @@ impl<'a> Frames<'a> {
         self.draw_contexts(&mut drawn, by_stack, &place);
         let mut inside = T::default();
         let mut starts: HashMap<u32, T> = HashMap::new();
-        for (context, amount) in self.profile.contexts.iter().zip(by_stack) {
+        for (context, amount) in self.profile.contexts().iter().zip(by_stack) {
             let end = focus.end[context.node as usize];
             if end != NONE && !amount.is_empty() {
                 inside.add(amount);

@@ -1,11 +1,10 @@
 //! What is added up along stacks: amounts, or amounts and more.
 
-use heapline_trace::Source;
+use heapline_model::Space;
 use serde::Serialize;
 
 use crate::estimate::Amount;
 use crate::scope::Scope;
-use crate::store::NEVER;
 
 /// What is added up along stacks.
 pub(super) trait Load: Copy + Default {
@@ -61,6 +60,8 @@ pub struct ByHeap {
     pub major: f64,
     /// Outside of OCaml's heaps.
     pub external: f64,
+    /// Memory of an allocator such as malloc.
+    pub native: f64,
 }
 
 /// An amount with its details in the making.
@@ -82,6 +83,7 @@ impl Load for Detailed {
         self.heap.minor += other.heap.minor;
         self.heap.major += other.heap.major;
         self.heap.external += other.heap.external;
+        self.heap.native += other.heap.native;
         self.promoted += other.promoted;
         self.half += other.half;
         self.end += other.end;
@@ -127,18 +129,19 @@ impl Counts {
 /// What the blocks of each stack amount to, in detail.
 pub(super) fn detailed_by_stack(scope: &Scope<'_>) -> Vec<Detailed> {
     let profile = scope.profile();
-    let mut by_stack = vec![Detailed::default(); profile.contexts.len()];
-    for (class, counts) in profile.classes.iter().zip(counts(scope)) {
+    let mut by_stack = vec![Detailed::default(); profile.contexts().len()];
+    for (class, counts) in profile.classes().iter().zip(counts(scope)) {
         if counts.blocks == 0 {
             continue;
         }
         let weight = scope.weights()[class.kind as usize];
         let bytes = |n: u32| weight.bytes.value * f64::from(n);
         let mut heap = ByHeap::default();
-        *match profile.kinds[class.kind as usize].source {
-            Source::Minor => &mut heap.minor,
-            Source::Major => &mut heap.major,
-            Source::External => &mut heap.external,
+        *match profile.kinds()[class.kind as usize].space {
+            Space::Minor => &mut heap.minor,
+            Space::Major => &mut heap.major,
+            Space::External => &mut heap.external,
+            Space::Native => &mut heap.native,
         } = bytes(counts.blocks);
         by_stack[class.context as usize].add(&Detailed {
             amount: weight.times(counts.blocks.into()),
@@ -155,19 +158,16 @@ pub(super) fn detailed_by_stack(scope: &Scope<'_>) -> Vec<Detailed> {
 /// By class.
 fn counts(scope: &Scope<'_>) -> Vec<Counts> {
     let profile = scope.profile();
-    let (blocks, clock) = (&profile.blocks, &profile.clock);
-    let half = profile.after(profile.micros(profile.end()) / 2).0;
-    let last = clock.len().saturating_sub(1);
+    let half = profile.after(profile.micros(profile.end()) / 2);
     scope.fold(
-        || vec![Counts::default(); profile.classes.len()],
+        || vec![Counts::default(); profile.classes().len()],
         |counts, stay| {
-            let end = (stay.end as usize).min(last);
-            counts[blocks.class[stay.block] as usize].add(&Counts {
+            counts[stay.class as usize].add(&Counts {
                 blocks: 1,
-                promoted: u32::from(blocks.promotion[stay.block] != NEVER),
-                half: u32::from(stay.start < half && stay.end >= half),
-                end: u32::from(stay.end == NEVER),
-                micros: clock.get(end) - clock.get(stay.start as usize),
+                promoted: u32::from(stay.is_promoted()),
+                half: u32::from(stay.is_live_at(half)),
+                end: u32::from(!stay.ends()),
+                micros: profile.time(stay.end) - profile.time(stay.start),
             });
         },
         |all, part| {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// It needs memory for each run of consecutive ids only, which is next to nothing.
 ///
 /// ```
-/// let mut index = heapline_trace::BlockIndex::new();
+/// let mut index = heapline_model::BlockIndex::new();
 /// assert_eq!(index.push(100), 0);
 /// assert_eq!(index.push(101), 1);
 /// assert_eq!(index.push(7), 2);

@@ -7,8 +7,9 @@ use std::hash::Hasher;
 use std::io::{self, Read};
 use std::ops::Range;
 
+use heapline_model::BlockIndex;
 use heapline_trace::{
-    Alloc, BlockIndex, Event, Frame, FrameSink, Locations, PacketSink, Reader, TraceInfo, Writer,
+    Alloc, Event, Frame, FrameSink, Locations, PacketSink, Reader, TraceInfo, Writer,
 };
 use rand::SeedableRng;
 use rand_distr::{Binomial, Distribution};

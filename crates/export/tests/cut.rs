@@ -1,6 +1,6 @@
 //! Smaller traces: what is kept, what is not, and that others can read them.
 
-use heapline_profile::cut::{Cut, CutError, Kept, Names, Subsample};
+use heapline_export::cut::{Cut, CutError, Kept, Names, Subsample};
 use heapline_testkit::generate::Program;
 use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures, plain};
 use heapline_trace::{Options, Reader, TraceInfo};

@@ -1,0 +1,292 @@
+//! memtrace's traces, and those that Heapline records.
+
+use heapline_model::{
+    Batch, Birth, Capabilities, Damage, Decoder, Error, Flaw, Frame, Header, InputSize, LocationId,
+    Runtime, Scheme, Space, Step,
+};
+use heapline_trace as trace;
+use serde_json::Value;
+
+use crate::{Format, Options};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "memtrace",
+    matches: |head| head.starts_with(b"\xc1\x1f\xfc\xc1"),
+    decoder: |options| Box::new(Memtrace::new(options)),
+};
+
+/// Translates what [`trace::Decoder`] gives.
+struct Memtrace {
+    decoder: trace::Decoder,
+    header: Option<Header>,
+    locations: Defined,
+}
+
+impl Memtrace {
+    fn new(options: Options) -> Self {
+        let options = trace::Options::new()
+            .strict(options.strict)
+            .stacks(options.stacks)
+            .partial_packets(options.partial_packets);
+        Self {
+            decoder: trace::Decoder::new(options),
+            header: None,
+            locations: Defined::default(),
+        }
+    }
+}
+
+impl Decoder for Memtrace {
+    fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    fn space(&mut self) -> &mut [u8] {
+        self.decoder.space()
+    }
+
+    fn filled(&mut self, n: usize) {
+        self.decoder.filled(n);
+    }
+
+    fn finish(&mut self, broken: Option<String>) -> Result<(), Error> {
+        match broken {
+            None => self.decoder.finish(),
+            Some(reason) => self.decoder.finish_broken(reason).map_err(Error::format)?,
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, batch: &mut Batch) -> Result<Step, Error> {
+        let word_bytes = self.header.as_ref().map_or(1, |header| header.word_bytes);
+        let locations = &mut self.locations;
+        let step = self
+            .decoder
+            .next_packet(|event, names| match event {
+                trace::Event::Alloc(alloc) => {
+                    let new = alloc.stack.new_frames();
+                    for &location in new {
+                        if !locations.has(location) {
+                            locations.define(location, names, batch);
+                        }
+                    }
+                    let birth = Birth {
+                        size: alloc.length.saturating_mul(word_bytes),
+                        samples: alloc.samples,
+                        space: match alloc.source {
+                            trace::Source::Minor => Space::Minor,
+                            trace::Source::Major => Space::Major,
+                            trace::Source::External if word_bytes == 1 => Space::Native,
+                            trace::Source::External => Space::External,
+                        },
+                        truncated: alloc.stack.is_cut(),
+                        shared: u32::try_from(alloc.stack.shared()).unwrap_or(u32::MAX),
+                        new: 0,
+                    };
+                    let frames = new.iter().map(|&location| id(location));
+                    batch.birth(alloc.time, alloc.domain, alloc.id, birth, frames);
+                }
+                trace::Event::Promote(mark) => batch.promotion(mark.time, mark.domain, mark.id),
+                trace::Event::Collect(mark) => batch.death(mark.time, mark.domain, mark.id),
+            })
+            .map_err(Error::format)?;
+        if self.header.is_none() {
+            self.header = header(&self.decoder);
+        }
+        locations.define_late(self.decoder.locations(), batch);
+        Ok(match step {
+            trace::Step::Packet(_) => Step::Progress,
+            trace::Step::NeedInput => Step::NeedInput,
+            trace::Step::End => Step::End,
+        })
+    }
+
+    fn damage(&self) -> Damage {
+        let damage = self.decoder.damage();
+        Damage {
+            flaws: damage.flaws().iter().map(flaw).collect(),
+            count: damage.count,
+            lost_bytes: damage.lost_bytes,
+            lost_allocations: damage.lost_allocations,
+            uncertain_stacks: damage.uncertain_stacks,
+            uncertain_names: damage.uncertain_names,
+        }
+    }
+
+    fn size(&self) -> InputSize {
+        InputSize {
+            bytes: self.decoder.offset(),
+            packets: self.decoder.packets(),
+        }
+    }
+}
+
+fn id(location: trace::LocationId) -> LocationId {
+    // There are fewer than 2^32: the trace numbers them so.
+    LocationId(u32::try_from(location.index()).unwrap_or(u32::MAX))
+}
+
+fn header(decoder: &trace::Decoder) -> Option<Header> {
+    let info = decoder.info()?;
+    // Heapline's sampler for Rust programs counts in bytes, which it calls words of 8 bits.
+    let is_native = info.word_bytes() == 1;
+    let parameters = &info.ocaml_runtime_params;
+    Some(Header {
+        format: FORMAT.name,
+        format_version: decoder.version().unwrap_or_default().into(),
+        runtime: if is_native {
+            Runtime::Native
+        } else {
+            Runtime::OCaml {
+                parameters: parameters.clone(),
+            }
+        },
+        program: info.executable_name.clone(),
+        host: info.host_name.clone(),
+        pid: info.pid,
+        start_time: info.start_time,
+        first_lane: info.initial_domain,
+        context: info.context.clone(),
+        word_bytes: info.word_bytes(),
+        scheme: if info.sample_rate >= 1.0 {
+            Scheme::Exact
+        } else {
+            Scheme::PerUnit {
+                rate: info.sample_rate,
+                unit_bytes: info.word_bytes(),
+            }
+        },
+        tells: Capabilities {
+            lifetimes: true,
+            promotions: !is_native,
+            gc_parameters: !is_native && !parameters.is_empty(),
+            lanes: true,
+        },
+    })
+}
+
+fn flaw(flaw: &trace::Flaw) -> Flaw {
+    let mut details = match serde_json::to_value(flaw) {
+        Ok(Value::Object(fields)) => fields.into_iter().collect(),
+        _ => std::collections::BTreeMap::new(),
+    };
+    details.remove("offset");
+    let kind = match details.remove("kind") {
+        Some(Value::String(kind)) => kind,
+        _ => String::new(),
+    };
+    Flaw {
+        offset: flaw.offset,
+        kind,
+        message: flaw.kind.to_string(),
+        details,
+    }
+}
+
+/// Which locations have been defined in a batch.
+#[derive(Default)]
+struct Defined {
+    has: Vec<bool>,
+    /// Those that the trace used before it named them.
+    unnamed: Vec<trace::LocationId>,
+}
+
+impl Defined {
+    #[inline]
+    fn has(&self, location: trace::LocationId) -> bool {
+        self.has.get(location.index()) == Some(&true)
+    }
+
+    #[cold]
+    fn define(
+        &mut self,
+        location: trace::LocationId,
+        names: &trace::Locations,
+        batch: &mut Batch,
+    ) {
+        if self.has.len() <= location.index() {
+            self.has.resize(location.index() + 1, false);
+        }
+        self.has[location.index()] = true;
+        if names.is_defined(location) {
+            name(location, names, batch);
+        } else {
+            self.unnamed.push(location);
+            batch.define_unnamed(id(location), names.code(location));
+        }
+    }
+
+    fn define_late(&mut self, names: &trace::Locations, batch: &mut Batch) {
+        self.unnamed.retain(|&location| {
+            let is_named = names.is_defined(location);
+            if is_named {
+                name(location, names, batch);
+            }
+            !is_named
+        });
+    }
+}
+
+fn name(location: trace::LocationId, names: &trace::Locations, batch: &mut Batch) {
+    let frames = names.frames(location).map(|frame| Frame {
+        file: frame.file,
+        name: frame.name,
+        line: frame.line,
+        start_char: frame.start_char,
+        end_char: frame.end_char,
+    });
+    batch.define(id(location), names.code(location), frames);
+}
+
+#[cfg(test)]
+mod tests {
+    use heapline_model::Source as _;
+    use heapline_testkit as testkit;
+
+    use super::*;
+    use crate::Reader;
+
+    /// Everything that the trace's own reader gives is in the batches, in the same order.
+    #[test]
+    fn batches_have_what_the_trace_has() {
+        let path = testkit::fixtures::folder().join("mix-ocaml53/trace.ctf");
+        let mut expected = Vec::new();
+        let mut reader = trace::Reader::open(&path, trace::Options::new()).unwrap();
+        reader
+            .for_each(|event, _| {
+                let frames = match event {
+                    trace::Event::Alloc(alloc) => alloc.stack.frames().len(),
+                    _ => 0,
+                };
+                expected.push((event.time(), event.id(), frames));
+            })
+            .unwrap();
+        let mut found = Vec::new();
+        let mut reader = Reader::open(&path, Options::default()).unwrap();
+        let mut batch = Batch::default();
+        while reader.next_batch(&mut batch).unwrap() {
+            let mut births = batch.births().iter();
+            for event in batch.events() {
+                let frames = match event.kind {
+                    heapline_model::EventKind::Birth => {
+                        let birth = births.next().unwrap();
+                        (birth.shared + birth.new) as usize
+                    }
+                    _ => 0,
+                };
+                found.push((event.time, event.block, frames));
+            }
+            batch.clear();
+        }
+        assert_eq!(found, expected);
+        assert!(found.len() > 2787);
+    }
+
+    #[test]
+    fn what_is_not_a_trace_is_refused_with_what_it_is() {
+        let error = Reader::new(&b"#!/bin/sh\necho hello\n"[..], Options::default()).unwrap_err();
+        assert!(error.to_string().contains("a script"), "{error}");
+        let error = Reader::new(&b""[..], Options::default()).unwrap_err();
+        assert!(error.to_string().contains("empty"), "{error}");
+    }
+}

@@ -1,0 +1,358 @@
+//! Events on their way from a decoder to whoever wants them.
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// OCaml's minor heap.
+    #[default]
+    Minor,
+    /// OCaml's major heap.
+    Major,
+    /// Outside of OCaml's heaps, but kept alive by a block there.
+    External,
+    /// Memory of an allocator such as malloc or Rust's global allocator.
+    Native,
+}
+
+impl Space {
+    /// All spaces.
+    pub const ALL: [Self; 4] = [Self::Minor, Self::Major, Self::External, Self::Native];
+
+    /// A short name: `minor`, `major`, `external` or `native`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::External => "external",
+            Self::Native => "native",
+        }
+    }
+
+    /// Words of a block beside its contents: OCaml's header.
+    #[must_use]
+    pub fn header_words(self) -> u64 {
+        u64::from(matches!(self, Self::Minor | Self::Major))
+    }
+}
+
+/// A code location, numbered by the source in order of first appearance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocationId(pub u32);
+
+impl LocationId {
+    /// The number, as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A position in a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame<'a> {
+    /// The source file.
+    pub file: &'a [u8],
+    /// The function.
+    pub name: &'a [u8],
+    /// 1 is the first line; 0 if it is not known.
+    pub line: u32,
+    /// The first column.
+    pub start_char: u16,
+    /// One past the last column.
+    pub end_char: u16,
+}
+
+impl Frame<'static> {
+    /// A frame of which nothing is known.
+    pub const UNKNOWN: Self = Frame {
+        file: b"<unknown>",
+        name: b"??",
+        line: 0,
+        start_char: 0,
+        end_char: 0,
+    };
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A block was allocated: the next of [`Batch::births`].
+    Birth,
+    /// A block moved from the minor to the major heap.
+    Promotion,
+    /// A block was freed, or found dead by the garbage collector.
+    Death,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Microseconds since the start.
+    pub time: u64,
+    /// The block's id, unique in the source.
+    pub block: u64,
+    /// The lane (OCaml's domain, or a thread) that noted the event.
+    pub lane: u16,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// A sampled block, as it was allocated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Birth {
+    /// Bytes, without a header.
+    pub size: u64,
+    /// How often the sampler hit it.
+    pub samples: u64,
+    /// Where it was allocated.
+    pub space: Space,
+    /// Whether the innermost frames of its stack are missing.
+    pub truncated: bool,
+    /// How many leading frames are those of the last stack of the same lane.
+    pub shared: u32,
+    /// How many frames follow them: the next ones of [`Batch::frames`].
+    pub new: u32,
+}
+
+/// What is known of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocationDefinition<'a> {
+    /// The location.
+    pub id: LocationId,
+    /// Its address in the program, or another number that identifies it.
+    pub address: u64,
+    /// Whether the source has named it. It may do so later: then it is defined again.
+    pub is_named: bool,
+    frames: &'a [StoredFrame],
+    text: &'a [u8],
+}
+
+impl<'a> LocationDefinition<'a> {
+    /// Its frames, outermost first: several where functions were inlined, none where the program
+    /// itself knows nothing of the location.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = Frame<'a>> + use<'a> {
+        let text = self.text;
+        self.frames.iter().map(move |frame| {
+            let (file, rest) = text[frame.start as usize..].split_at(frame.file_len as usize);
+            Frame {
+                file,
+                name: &rest[..frame.name_len as usize],
+                line: frame.line,
+                start_char: frame.start_char,
+                end_char: frame.end_char,
+            }
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StoredFrame {
+    /// Where its names are in the text: the file, then the function.
+    start: u32,
+    file_len: u32,
+    name_len: u32,
+    line: u32,
+    start_char: u16,
+    end_char: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Definition {
+    id: LocationId,
+    address: u64,
+    is_named: bool,
+    first_frame: u32,
+    frames: u32,
+}
+
+/// Some thousand events in the order of the source, with the stacks of births and the locations
+/// that are new.
+///
+/// A batch is filled by a decoder and emptied by its consumer; both use it again and again, so that
+/// nothing is allocated for an event.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    events: Vec<Event>,
+    births: Vec<Birth>,
+    frames: Vec<LocationId>,
+    definitions: Vec<Definition>,
+    named_frames: Vec<StoredFrame>,
+    text: Vec<u8>,
+}
+
+impl Batch {
+    /// Events and frames in a batch when a decoder should hand it over: so few that it stays in the
+    /// processor's cache.
+    pub const FULL: usize = 1 << 14;
+
+    /// Whether it is time to hand it over.
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.events.len() + self.frames.len() >= Self::FULL
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.definitions.is_empty()
+    }
+
+    /// Forgets everything but the memory.
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.births.clear();
+        self.frames.clear();
+        self.definitions.clear();
+        self.named_frames.clear();
+        self.text.clear();
+    }
+
+    /// Adds an allocation. `frames` follow those that the stack shares with the last one of the same
+    /// lane; [`Birth::new`] is set from them.
+    #[inline]
+    pub fn birth(
+        &mut self,
+        time: u64,
+        lane: u16,
+        block: u64,
+        birth: Birth,
+        frames: impl ExactSizeIterator<Item = LocationId>,
+    ) {
+        self.event(time, lane, block, EventKind::Birth);
+        self.births.push(Birth {
+            new: u32::try_from(frames.len()).unwrap_or(u32::MAX),
+            ..birth
+        });
+        self.frames.extend(frames);
+    }
+
+    /// Adds a promotion.
+    #[inline]
+    pub fn promotion(&mut self, time: u64, lane: u16, block: u64) {
+        self.event(time, lane, block, EventKind::Promotion);
+    }
+
+    /// Adds a death.
+    #[inline]
+    pub fn death(&mut self, time: u64, lane: u16, block: u64) {
+        self.event(time, lane, block, EventKind::Death);
+    }
+
+    #[inline]
+    fn event(&mut self, time: u64, lane: u16, block: u64, kind: EventKind) {
+        self.events.push(Event {
+            time,
+            block,
+            lane,
+            kind,
+        });
+    }
+
+    /// Says what is at a location, outermost frame first, before a stack uses it.
+    pub fn define<'a>(
+        &mut self,
+        id: LocationId,
+        address: u64,
+        frames: impl IntoIterator<Item = Frame<'a>>,
+    ) {
+        self.push_definition(id, address, true, frames);
+    }
+
+    /// Says that a stack uses a location that the source has not named yet.
+    pub fn define_unnamed(&mut self, id: LocationId, address: u64) {
+        self.push_definition(id, address, false, []);
+    }
+
+    fn push_definition<'a>(
+        &mut self,
+        id: LocationId,
+        address: u64,
+        is_named: bool,
+        frames: impl IntoIterator<Item = Frame<'a>>,
+    ) {
+        // Names that are gigabytes long are not worth a thought: they are cut at what 32 bits hold.
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let first_frame = number(self.named_frames.len());
+        for frame in frames {
+            self.named_frames.push(StoredFrame {
+                start: number(self.text.len()),
+                file_len: number(frame.file.len()),
+                name_len: number(frame.name.len()),
+                line: frame.line,
+                start_char: frame.start_char,
+                end_char: frame.end_char,
+            });
+            self.text.extend_from_slice(frame.file);
+            self.text.extend_from_slice(frame.name);
+        }
+        self.definitions.push(Definition {
+            id,
+            address,
+            is_named,
+            first_frame,
+            frames: number(self.named_frames.len()) - first_frame,
+        });
+    }
+
+    /// The events, in the order of the source.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The allocations among the events, in the same order.
+    #[must_use]
+    pub fn births(&self) -> &[Birth] {
+        &self.births
+    }
+
+    /// The new frames of all births, one after the other.
+    #[must_use]
+    pub fn frames(&self) -> &[LocationId] {
+        &self.frames
+    }
+
+    /// The locations that are new, or have been named since.
+    pub fn definitions(&self) -> impl ExactSizeIterator<Item = LocationDefinition<'_>> {
+        self.definitions.iter().map(|definition| {
+            let first = definition.first_frame as usize;
+            LocationDefinition {
+                id: definition.id,
+                address: definition.address,
+                is_named: definition.is_named,
+                frames: &self.named_frames[first..first + definition.frames as usize],
+                text: &self.text,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_keep_their_names() {
+        let mut batch = Batch::default();
+        let frame = |file: &'static [u8], name: &'static [u8], line| Frame {
+            file,
+            name,
+            line,
+            start_char: 1,
+            end_char: 2,
+        };
+        let frames = [frame(b"a.ml", b"A.f", 1), frame(b"", b"", 0)];
+        batch.define(LocationId(7), 0x10, frames);
+        batch.define_unnamed(LocationId(8), 0x20);
+        let found: Vec<_> = batch.definitions().collect();
+        assert_eq!(found[0].frames().collect::<Vec<_>>(), frames);
+        assert_eq!((found[0].id, found[0].is_named), (LocationId(7), true));
+        assert_eq!(found[1].frames().len(), 0);
+        assert!(!found[1].is_named);
+        batch.clear();
+        assert!(batch.is_empty());
+        assert_eq!(batch.definitions().len(), 0);
+    }
+}

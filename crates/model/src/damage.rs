@@ -1,0 +1,66 @@
+//! What is wrong with an input: where, and what it cost.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// All that was found wrong while reading.
+///
+/// The first flaws are listed one by one; the totals count all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Damage {
+    /// The first flaws, in order.
+    pub flaws: Vec<Flaw>,
+    /// Flaws found, including those too many to be listed.
+    pub count: u64,
+    /// Bytes from which nothing could be recovered.
+    pub lost_bytes: u64,
+    /// Allocations that are known to be missing.
+    pub lost_allocations: u64,
+    /// Allocations whose stack may have wrong frames because it builds on a part that was lost.
+    pub uncertain_stacks: u64,
+    /// Locations whose names may be wrong because they build on a part that was lost.
+    pub uncertain_names: u64,
+}
+
+impl Damage {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether the input ends in the middle of something.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.flaws.iter().any(|flaw| flaw.kind == Flaw::TRUNCATED)
+    }
+}
+
+/// One thing that is wrong with an input.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flaw {
+    /// Where, in bytes from the start of the decompressed input.
+    pub offset: u64,
+    /// What is wrong, as a word for programs, such as `truncated`.
+    pub kind: String,
+    /// What is wrong, for people.
+    #[serde(skip)]
+    pub message: String,
+    /// Numbers and reasons that belong to the kind.
+    #[serde(flatten)]
+    pub details: BTreeMap<String, Value>,
+}
+
+impl Flaw {
+    /// The kind of an input that ends in the middle of something.
+    pub const TRUNCATED: &str = "truncated";
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.message)
+    }
+}

@@ -1,0 +1,101 @@
+//! What a source says of itself before its first event.
+
+use serde::Serialize;
+
+/// The program that was profiled, how it was sampled, and what the source can tell.
+///
+/// Strings are whatever the profiled program put there; they may hold any character.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// The input format, such as `memtrace`.
+    pub format: &'static str,
+    /// The version of the format.
+    pub format_version: u32,
+    /// The language runtime of the program.
+    pub runtime: Runtime,
+    /// The executable.
+    pub program: String,
+    /// The machine that it ran on.
+    pub host: String,
+    /// The process.
+    pub pid: u64,
+    /// When the recording started, in microseconds since the Unix epoch.
+    pub start_time: u64,
+    /// The lane that started the recording.
+    pub first_lane: u16,
+    /// A note by the program's author.
+    pub context: Option<String>,
+    /// Bytes of a word: the unit in which sizes of OCaml blocks are given; 1 where sizes are given
+    /// in bytes.
+    pub word_bytes: u64,
+    /// How blocks were sampled.
+    pub scheme: Scheme,
+    /// What the source can tell.
+    pub tells: Capabilities,
+}
+
+/// The language runtime of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    /// OCaml, with the parameters of its runtime as `OCAMLRUNPARAM` has them.
+    OCaml {
+        /// The parameters; empty if they are not known.
+        parameters: String,
+    },
+    /// A Rust program, or another one whose allocator was sampled.
+    Native,
+}
+
+impl Runtime {
+    /// A short name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::OCaml { .. } => "OCaml",
+            Self::Native => "native",
+        }
+    }
+
+    /// The parameters of OCaml's runtime, if it is OCaml.
+    #[must_use]
+    pub fn ocaml_parameters(&self) -> Option<&str> {
+        match self {
+            Self::OCaml { parameters } => Some(parameters),
+            Self::Native => None,
+        }
+    }
+}
+
+/// How blocks were sampled, and so what a sampled block stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scheme {
+    /// Every block is there.
+    Exact,
+    /// Each unit of memory (a word of OCaml, a byte elsewhere) was hit with probability `rate`,
+    /// independently of all others; blocks that were hit are there.
+    PerUnit {
+        /// The probability.
+        rate: f64,
+        /// Bytes of a unit.
+        unit_bytes: u64,
+    },
+    /// Each row stands for as many blocks as it says it has samples. The error is not known.
+    Given,
+}
+
+/// What a source can tell. Reports say that a source does not tell something rather than show zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent of each other"
+)]
+pub struct Capabilities {
+    /// When blocks died.
+    pub lifetimes: bool,
+    /// Which blocks moved from the minor to the major heap.
+    pub promotions: bool,
+    /// The parameters of the garbage collector.
+    pub gc_parameters: bool,
+    /// Which lane (domain or thread) allocated.
+    pub lanes: bool,
+}

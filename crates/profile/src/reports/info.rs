@@ -1,0 +1,423 @@
+//! What is in a profile: the program, how it was sampled, totals, sizes, damage.
+
+use std::collections::BTreeMap;
+
+use heapline_model::{Capabilities, Damage, Header, Scheme, Space};
+use serde::Serialize;
+
+use crate::estimate::{Amount, Estimate, Estimator};
+use crate::gc_params::GcParams;
+use crate::query::Query;
+use crate::scope::Scope;
+use crate::selection::Stay;
+use crate::store::Profile;
+
+/// What is in a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overview {
+    /// What the trace says of itself.
+    pub trace: TraceInfo,
+    /// The parameters of the garbage collector, in words; null if the source does not tell.
+    pub gc_params: Option<GcParams>,
+    /// The input format.
+    pub format: &'static str,
+    /// The version of the trace's format.
+    pub format_version: u32,
+    /// What the source can tell.
+    pub tells: Capabilities,
+    /// Mean number of bytes allocated from one sample to the next.
+    pub bytes_per_sample: f64,
+    /// Whether every block was recorded.
+    pub is_exact: bool,
+    /// Seconds from the start of the trace to its latest event.
+    pub duration: f64,
+    /// Bytes of the trace, decompressed.
+    pub trace_bytes: u64,
+    /// Packets that were read.
+    pub packets: u64,
+    /// The domains that wrote events, in order.
+    pub domains: Vec<u16>,
+    /// Events by kind.
+    pub events: EventCounts,
+    /// What was sampled.
+    pub samples: Samples,
+    /// What that amounts to.
+    pub bytes: Activity,
+    /// Estimated blocks allocated.
+    pub blocks_allocated: Estimate,
+    /// Bytes promoted, in percent of those allocated on the minor heap. Absent if there are none.
+    pub promoted_percent: Option<f64>,
+    /// Blocks by size.
+    pub size_classes: Vec<SizeClass>,
+    /// Words of the largest sampled block, header excluded.
+    pub largest_words: u64,
+    /// What was wrong with the trace.
+    pub damage: Damage,
+}
+
+/// What a trace says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceInfo {
+    /// The language runtime: `OCaml`, or `native` for programs whose allocator was sampled.
+    pub runtime: &'static str,
+    /// The probability with which each word (each byte of native programs) was sampled, headers
+    /// included; 1 if all blocks are there.
+    pub sample_rate: f64,
+    /// Bits of the unit that sizes are given in: a word of 32 or 64 bits, or a byte.
+    pub word_size: u64,
+    /// The program that was traced.
+    pub executable_name: String,
+    /// The machine it ran on.
+    pub host_name: String,
+    /// The parameters of OCaml's runtime, as `OCAMLRUNPARAM` would have them; null if it is not
+    /// OCaml.
+    pub ocaml_runtime_params: Option<String>,
+    /// The traced process.
+    pub pid: u64,
+    /// Microseconds since the Unix epoch.
+    #[serde(rename = "start_time_us")]
+    pub start_time: u64,
+    /// The domain or thread that started the trace.
+    pub initial_domain: u16,
+    /// What the program's author chose to note.
+    pub context: Option<String>,
+}
+
+impl TraceInfo {
+    fn new(header: &Header) -> Self {
+        Self {
+            runtime: header.runtime.name(),
+            sample_rate: match header.scheme {
+                Scheme::PerUnit { rate, .. } => rate,
+                Scheme::Exact | Scheme::Given => 1.0,
+            },
+            word_size: header.word_bytes * 8,
+            executable_name: header.program.clone(),
+            host_name: header.host.clone(),
+            ocaml_runtime_params: header.runtime.ocaml_parameters().map(ToOwned::to_owned),
+            pid: header.pid,
+            start_time: header.start_time,
+            initial_domain: header.first_lane,
+            context: header.context.clone(),
+        }
+    }
+}
+
+/// Events by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventCounts {
+    /// Sampled blocks allocated on the minor heap.
+    pub minor: u64,
+    /// Sampled blocks allocated directly on the major heap.
+    pub major: u64,
+    /// Sampled blocks outside the OCaml heap.
+    pub external: u64,
+    /// Sampled blocks of an allocator such as malloc.
+    pub native: u64,
+    /// Promotions from the minor to the major heap.
+    pub promotions: u64,
+    /// Blocks found dead.
+    pub collections: u64,
+    /// Promotions and collections of blocks that the trace does not have.
+    pub unmatched: u64,
+}
+
+impl EventCounts {
+    /// All allocations.
+    #[must_use]
+    pub fn allocations(&self) -> u64 {
+        self.minor + self.major + self.external + self.native
+    }
+}
+
+/// Sums of samples, which is what memtrace's tools count in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Samples {
+    /// All of them.
+    pub total: u64,
+    /// Of blocks allocated on the minor heap.
+    pub minor: u64,
+    /// Of blocks allocated elsewhere.
+    pub direct: u64,
+    /// Of blocks promoted.
+    pub promoted: u64,
+    /// Of blocks collected in the major heap.
+    pub major_collected: u64,
+    /// Of blocks of at most 4, 16 and 256 words.
+    pub up_to_4_16_256: [u64; 3],
+    /// Microseconds from the start to the last event in the order of the file.
+    #[serde(rename = "last_event_time_us")]
+    pub last_event_time: u64,
+}
+
+/// Estimated bytes, headers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Activity {
+    /// Allocated in all.
+    pub allocated: Estimate,
+    /// Allocated on the minor heap.
+    pub minor: Estimate,
+    /// Allocated directly on the major heap.
+    pub major: Estimate,
+    /// Allocated outside the OCaml heap.
+    pub external: Estimate,
+    /// Allocated by an allocator such as malloc.
+    pub native: Estimate,
+    /// Promoted from the minor to the major heap.
+    pub promoted: Estimate,
+    /// Found dead.
+    pub collected: Estimate,
+    /// Not found dead by the end of the trace.
+    pub live_at_end: Estimate,
+}
+
+/// Blocks of one range of sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SizeClass {
+    /// The most words a block of this class has, header excluded; none for the last class.
+    pub max_words: Option<u64>,
+    /// Sampled blocks.
+    pub sampled_blocks: u64,
+    /// Estimated blocks.
+    pub blocks: Estimate,
+    /// Estimated bytes, headers included.
+    pub bytes: Estimate,
+}
+
+/// The largest block of each class but the last.
+const CLASSES: [u64; 4] = [4, 16, 256, 65536];
+
+/// Blocks of one space and length.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    allocated: Tally,
+    promoted: Tally,
+    collected: Tally,
+    /// Those of them that died outside of the minor heap.
+    major_collected: Tally,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    blocks: u64,
+    samples: u64,
+}
+
+impl Tally {
+    fn add(&mut self, blocks: u64, samples: u64) {
+        self.blocks += blocks;
+        self.samples = self.samples.saturating_add(samples.saturating_mul(blocks));
+    }
+}
+
+/// The blocks of a profile by space and length in words.
+struct Counts(BTreeMap<(Space, u64), Count>);
+
+impl Counts {
+    fn new(profile: &Profile) -> Self {
+        let scope = Scope::new(profile, &Query::default(), Estimator::HorvitzThompson);
+        let by_class = scope.counts_of(|stay: Stay| {
+            let died = stay.ends();
+            [true, stay.is_promoted(), died, died && stay.is_promoted()]
+        });
+        let mut counts: BTreeMap<(Space, u64), Count> = BTreeMap::new();
+        for (class, [all, promoted, died, died_promoted]) in profile.classes().iter().zip(by_class)
+        {
+            let kind = &profile.kinds()[class.kind as usize];
+            let is_minor = kind.space == Space::Minor;
+            let count = counts
+                .entry((kind.space, profile.words(kind)))
+                .or_default();
+            count.allocated.add(all.into(), kind.samples);
+            if is_minor {
+                count.promoted.add(promoted.into(), kind.samples);
+            }
+            count.collected.add(died.into(), kind.samples);
+            let major = if is_minor { died_promoted } else { died };
+            count.major_collected.add(major.into(), kind.samples);
+        }
+        Self(counts)
+    }
+
+    fn sum(
+        &self,
+        tally: impl Fn(&Count) -> Tally,
+        inside: impl Fn(Space, u64) -> bool,
+    ) -> Tally {
+        let mut sum = Tally::default();
+        for (&(space, words), count) in &self.0 {
+            if inside(space, words) {
+                let tally = tally(count);
+                sum.blocks += tally.blocks;
+                sum.samples = sum.samples.saturating_add(tally.samples);
+            }
+        }
+        sum
+    }
+
+    fn estimate(
+        &self,
+        profile: &Profile,
+        tally: impl Fn(&Count) -> Tally,
+        inside: impl Fn(Space, u64) -> bool,
+    ) -> Amount {
+        let counts = self.0.iter();
+        counts
+            .filter(|((space, words), _)| inside(*space, *words))
+            .map(|(&(space, words), count)| {
+                let size = words.saturating_mul(profile.header().word_bytes);
+                let amount =
+                    profile
+                        .sampling()
+                        .amount(Estimator::HorvitzThompson, size, space, 1);
+                amount.times(tally(count).blocks)
+            })
+            .filter(|amount| !amount.is_empty())
+            .sum()
+    }
+}
+
+/// What is in a profile. Stacks are of no use here: a source that is only read for this may be read
+/// without them.
+#[must_use]
+pub fn info(profile: &Profile) -> Overview {
+    let counts = Counts::new(profile);
+    let everything = |_: Space, _: u64| true;
+    let sampling = profile.sampling();
+    let allocated = counts.estimate(profile, |count| count.allocated, everything);
+    let collected = counts.estimate(profile, |count| count.collected, everything);
+    let promoted = counts.estimate(profile, |count| count.promoted, everything);
+    let of_space = |wanted: Space| {
+        counts.estimate(
+            profile,
+            |count| count.allocated,
+            |space, _| space == wanted,
+        )
+    };
+    let [minor, major, external, native] = Space::ALL.map(of_space);
+    let header = profile.header();
+    let parameters = header.runtime.ocaml_parameters();
+    Overview {
+        trace: TraceInfo::new(header),
+        gc_params: parameters
+            .filter(|_| header.tells.gc_parameters)
+            .map(|text| GcParams::parse(text, header.word_bytes)),
+        format: header.format,
+        format_version: header.format_version,
+        tells: Capabilities {
+            promotions: profile.tells_promotions(),
+            ..header.tells
+        },
+        bytes_per_sample: sampling.bytes_per_sample(),
+        is_exact: sampling.is_exact(),
+        duration: profile.duration(),
+        trace_bytes: profile.input_size().bytes,
+        packets: profile.input_size().packets,
+        domains: profile.lanes().to_vec(),
+        events: events(profile, &counts),
+        samples: samples(profile, &counts),
+        bytes: Activity {
+            allocated: sampling.bytes(&allocated),
+            minor: sampling.bytes(&minor),
+            major: sampling.bytes(&major),
+            external: sampling.bytes(&external),
+            native: sampling.bytes(&native),
+            promoted: sampling.bytes(&promoted),
+            collected: sampling.bytes(&collected),
+            live_at_end: sampling.bytes(&(allocated - collected)),
+        },
+        blocks_allocated: allocated.blocks.estimate(),
+        promoted_percent: (minor.bytes.value > 0.0)
+            .then(|| 100.0 * promoted.bytes.value / minor.bytes.value),
+        size_classes: size_classes(profile, &counts),
+        largest_words: counts.0.keys().map(|&(_, words)| words).max().unwrap_or(0),
+        damage: profile.damage().clone(),
+    }
+}
+
+fn events(profile: &Profile, counts: &Counts) -> EventCounts {
+    let blocks = |wanted: Space| {
+        let sum = counts.sum(|count| count.allocated, |space, _| space == wanted);
+        sum.blocks
+    };
+    let everything = |_: Space, _: u64| true;
+    let promoted = counts.sum(|count| count.promoted, everything).blocks;
+    let collected = counts.sum(|count| count.collected, everything).blocks;
+    let unmatched = unmatched(profile);
+    let [minor, major, external, native] = Space::ALL.map(blocks);
+    EventCounts {
+        minor,
+        major,
+        external,
+        native,
+        promotions: promoted + unmatched.0,
+        collections: collected + unmatched.1,
+        unmatched: unmatched.0 + unmatched.1,
+    }
+}
+
+/// Promotions and deaths of blocks that are not there; also promotions of blocks that were not on
+/// the minor heap.
+fn unmatched(profile: &Profile) -> (u64, u64) {
+    let scope = Scope::new(profile, &Query::default(), Estimator::HorvitzThompson);
+    let by_class = scope.counts_of(|stay: Stay| [stay.is_promoted()]);
+    let wrong: u64 = profile
+        .classes()
+        .iter()
+        .zip(by_class)
+        .filter(|(class, _)| profile.kinds()[class.kind as usize].space != Space::Minor)
+        .map(|(_, [promoted])| u64::from(promoted))
+        .sum();
+    let unmatched = profile.unmatched();
+    (unmatched.promotions + wrong, unmatched.deaths)
+}
+
+fn samples(profile: &Profile, counts: &Counts) -> Samples {
+    let all = |limit: u64| {
+        let sum = counts.sum(|count| count.allocated, |_, words| words <= limit);
+        sum.samples
+    };
+    let minor = counts.sum(|count| count.allocated, |space, _| space == Space::Minor);
+    let direct = counts.sum(|count| count.allocated, |space, _| space != Space::Minor);
+    let everything = |_: Space, _: u64| true;
+    Samples {
+        total: all(u64::MAX),
+        minor: minor.samples,
+        direct: direct.samples,
+        promoted: counts.sum(|count| count.promoted, everything).samples,
+        // memtrace takes a block that it does not know for one of a single sample.
+        major_collected: counts
+            .sum(|count| count.major_collected, everything)
+            .samples
+            .saturating_add(profile.unmatched().deaths),
+        up_to_4_16_256: [4, 16, 256].map(all),
+        last_event_time: profile.last_event_time(),
+    }
+}
+
+fn size_classes(profile: &Profile, counts: &Counts) -> Vec<SizeClass> {
+    let mut lower = None;
+    CLASSES
+        .iter()
+        .copied()
+        .map(Some)
+        .chain([None])
+        .map(|max_words| {
+            let above = std::mem::replace(&mut lower, max_words);
+            let total = counts.estimate(
+                profile,
+                |count| count.allocated,
+                |_, words| {
+                    above.is_none_or(|limit| words > limit)
+                        && max_words.is_none_or(|limit| words <= limit)
+                },
+            );
+            SizeClass {
+                max_words,
+                sampled_blocks: total.sampled,
+                blocks: total.blocks.estimate(),
+                bytes: profile.sampling().bytes(&total),
+            }
+        })
+        .collect()
+}

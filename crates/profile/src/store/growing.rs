@@ -1,0 +1,370 @@
+//! A profile in the making: batches in, snapshots out.
+
+use std::sync::Arc;
+
+use heapline_model::{
+    Batch, Birth, BlockIndex, Damage, EventKind, Header, InputSize, Source,
+};
+
+use super::classes::ClassTable;
+use super::clock::Clock;
+use super::kinds::{Kind, KindTable};
+use super::lanes::LaneSet;
+use super::live::Live;
+use super::order::{self, LateEvents};
+use super::profile::{Profile, Segment, Tables};
+use super::segment::{Column, Lives, SEGMENT};
+use super::shared::Shared;
+use super::stack_log::StackLog;
+use super::worker::Worker;
+use super::profile::Unmatched;
+use crate::estimate::{Estimator, Sampling};
+
+/// What a store keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreOptions {
+    /// Keep what is needed to show every frame of recursive calls: see
+    /// [`Scope::keep_recursion`](crate::Scope::keep_recursion). It takes some 10 bytes a block.
+    pub recursion: bool,
+}
+
+/// A profile that grows.
+///
+/// ```
+/// use heapline_model::{Batch, Birth, Damage, InputSize, LocationId, Space};
+/// # use heapline_model::{Capabilities, Frame, Header, Runtime, Scheme};
+/// use heapline_profile::{Store, StoreOptions};
+///
+/// # let header = Header {
+/// #     format: "test", format_version: 1, runtime: Runtime::Native, program: "demo".into(),
+/// #     host: String::new(), pid: 1, start_time: 0, first_lane: 0, context: None, word_bytes: 1,
+/// #     scheme: Scheme::Exact,
+/// #     tells: Capabilities { lifetimes: true, promotions: false, gc_parameters: false, lanes: true },
+/// # };
+/// let mut store = Store::new(header, StoreOptions::default());
+/// let mut batch = Batch::default();
+/// batch.define(LocationId(0), 0x40, [Frame { name: b"main", ..Frame::UNKNOWN }]);
+/// let birth = Birth { size: 100, samples: 1, space: Space::Native, ..Birth::default() };
+/// batch.birth(5, 0, 1, birth, [LocationId(0)].into_iter());
+/// store.append(&mut batch);
+/// let first = store.snapshot(Damage::default(), InputSize::default());
+///
+/// batch.death(9, 0, 1);
+/// store.append(&mut batch);
+/// let second = store.snapshot(Damage::default(), InputSize::default());
+/// assert_eq!((first.events(), second.events()), (1, 2));
+/// assert!(first.epoch() < second.epoch());
+/// ```
+#[derive(Debug)]
+pub struct Store {
+    header: Arc<Header>,
+    sampling: Sampling,
+    epoch: u64,
+    segments: Vec<GrowingSegment>,
+    /// Blocks whose stack has been read, so that their class is known.
+    classified: usize,
+    index: BlockIndex,
+    clock: Shared<Clock>,
+    kinds: KindTable,
+    classes: ClassTable,
+    worker: Worker,
+    log: Option<Shared<StackLog>>,
+    live: Live,
+    lanes: LaneSet,
+    /// Events about blocks that had not been allocated yet: with several lanes the source may have
+    /// the allocation later.
+    early: Vec<Early>,
+    late: LateEvents,
+    last_event_time: u64,
+    unmatched: Unmatched,
+}
+
+#[derive(Debug)]
+struct GrowingSegment {
+    lives: Shared<Lives>,
+    /// The class of each block; the kind of those that have not been classified.
+    class: Shared<Vec<u32>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Early {
+    id: u64,
+    event: u64,
+    column: Column,
+}
+
+impl Store {
+    /// An empty store for a source that says this of itself.
+    #[must_use]
+    pub fn new(header: Header, options: StoreOptions) -> Self {
+        Self {
+            sampling: Sampling::new(header.scheme, header.word_bytes),
+            header: Arc::new(header),
+            epoch: 0,
+            segments: Vec::new(),
+            classified: 0,
+            index: BlockIndex::default(),
+            clock: Shared::default(),
+            kinds: KindTable::default(),
+            classes: ClassTable::default(),
+            worker: Worker::default(),
+            log: options.recursion.then(Shared::default),
+            live: Live::default(),
+            lanes: LaneSet::default(),
+            early: Vec::new(),
+            late: LateEvents::default(),
+            last_event_time: 0,
+            unmatched: Unmatched::default(),
+        }
+    }
+
+    /// Takes all events of a batch, and leaves it empty.
+    pub fn append(&mut self, batch: &mut Batch) {
+        let mut births = batch.births().iter();
+        for event in batch.events() {
+            self.lanes.insert(event.lane);
+            match event.kind {
+                EventKind::Birth => {
+                    if let Some(birth) = births.next() {
+                        self.birth(event.time, event.lane, event.block, birth);
+                    }
+                }
+                EventKind::Promotion => self.change(event.time, event.block, Column::Promotion),
+                EventKind::Death => self.change(event.time, event.block, Column::Death),
+            }
+        }
+        if let Some(event) = batch.events().last() {
+            self.last_event_time = event.time;
+        }
+        if let Some(log) = &mut self.log {
+            log.get_mut().append(batch);
+        }
+        let (segments, classified) = (&mut self.segments, &mut self.classified);
+        let classes = &mut self.classes;
+        self.worker.push(batch, |read| {
+            classify(segments, classified, classes, &read.contexts);
+        });
+    }
+
+    #[inline]
+    fn birth(&mut self, time: u64, lane: u16, id: u64, birth: &Birth) {
+        let event = self.tick(time);
+        self.index.push(id);
+        let kind = Kind {
+            size: birth.size,
+            samples: birth.samples,
+            space: birth.space,
+            lane,
+        };
+        let kind = self.kinds.number(kind, |kind| {
+            let amount = kind.amount(&self.sampling, Estimator::default());
+            self.live.weights.push(amount.bytes.value);
+        });
+        self.live.born(kind, event);
+        if self
+            .segments
+            .last()
+            .is_none_or(|segment| segment.lives.get().is_full())
+        {
+            self.segments.push(GrowingSegment {
+                lives: Shared::Owned(Lives::starting_at(event)),
+                class: Shared::Owned(Vec::with_capacity(SEGMENT)),
+            });
+        }
+        if let Some(segment) = self.segments.last_mut() {
+            segment.lives.get_mut().push(event);
+            segment.class.get_mut().push(kind);
+        }
+    }
+
+    #[inline]
+    fn change(&mut self, time: u64, id: u64, column: Column) {
+        let Some(block) = self.index.find(id) else {
+            let event = self.tick(time);
+            self.early.push(Early { id, event, column });
+            return;
+        };
+        let segment = &mut self.segments[block / SEGMENT];
+        let lives = segment.lives.get_mut();
+        // Clocks of lanes may disagree a little: nothing dies before it was born.
+        let time = if time < self.late.latest() {
+            let birth = lives.birth(block % SEGMENT);
+            time.max(self.clock.get().get(birth))
+        } else {
+            time
+        };
+        let clock = self.clock.get_mut();
+        let event = clock.len();
+        self.late.note(time);
+        clock.push(time);
+        if !order::apply(lives, clock, block % SEGMENT, column, event) {
+            self.unmatched.add(column);
+        } else if column == Column::Death {
+            let number = segment.class.get()[block % SEGMENT];
+            let kind = if block < self.classified {
+                self.classes.kind(number)
+            } else {
+                number
+            };
+            self.live.died(kind);
+        }
+    }
+
+    /// Gives an event its number.
+    #[inline]
+    fn tick(&mut self, time: u64) -> u64 {
+        let clock = self.clock.get_mut();
+        self.late.note(time);
+        clock.push(time);
+        clock.len() - 1
+    }
+
+    /// Applies events that came before the allocation of their block, if that has come since.
+    fn adopt_early(&mut self) {
+        let (index, segments) = (&mut self.index, &mut self.segments);
+        let (clock, late, unmatched) = (&self.clock, &mut self.late, &mut self.unmatched);
+        self.early.retain(|early| {
+            let Some(block) = index.find(early.id) else {
+                return true;
+            };
+            let lives = segments[block / SEGMENT].lives.get_mut();
+            let clock = clock.get();
+            if !order::apply(lives, clock, block % SEGMENT, early.column, early.event) {
+                unmatched.add(early.column);
+            }
+            // The source has the allocation later, and perhaps at a later time.
+            late.reopen(clock.get(early.event));
+            false
+        });
+    }
+
+    /// Reads all stacks, and puts events in the order of their times.
+    fn settle(&mut self) {
+        let (segments, classified) = (&mut self.segments, &mut self.classified);
+        let classes = &mut self.classes;
+        self.worker.stop(|read| {
+            classify(segments, classified, classes, &read.contexts);
+        });
+        self.adopt_early();
+        if let Some(from) = self.late.take() {
+            let lives = self.segments.iter_mut().map(|segment| &mut segment.lives);
+            let mut lives: Vec<&mut Shared<Lives>> = lives.collect();
+            order::sort(self.clock.get_mut(), &mut lives, from);
+            self.live.forget_peak();
+        }
+        self.epoch += 1;
+    }
+
+    /// Everything so far, to be asked questions. The store can grow on meanwhile.
+    ///
+    /// A snapshot shares what it can with the store and copies the rest: the call tree, and what the
+    /// store changes afterwards.
+    #[must_use]
+    pub fn snapshot(&mut self, damage: Damage, size: InputSize) -> Profile {
+        self.settle();
+        let (stacks, symbols) = self.worker.stop(|_| ()).snapshot();
+        let tables = Tables {
+            kinds: self.kinds.kinds().to_vec(),
+            classes: self.classes.classes().to_vec(),
+            stacks,
+            symbols: Arc::new(symbols),
+        };
+        let segments = self.segments.iter_mut().map(|segment| Segment {
+            lives: segment.lives.share(),
+            class: segment.class.share(),
+        });
+        let segments = segments.collect();
+        self.profile(tables, segments, damage, size)
+    }
+
+    /// The profile, now that nothing more will come.
+    #[must_use]
+    pub fn finish(mut self, damage: Damage, size: InputSize) -> Profile {
+        self.settle();
+        // Lookup tables are not needed any more, and take memory.
+        self.index = BlockIndex::default();
+        self.clock.get_mut().shrink();
+        let reader = std::mem::take(self.worker.stop(|_| ()));
+        let classes = std::mem::take(&mut self.classes).finish();
+        let (stacks, symbols) = reader.finish();
+        let tables = Tables {
+            kinds: self.kinds.kinds().to_vec(),
+            classes,
+            stacks,
+            symbols: Arc::new(symbols),
+        };
+        if let Some(last) = self.segments.last_mut() {
+            last.lives.get_mut().shrink();
+            last.class.get_mut().shrink_to_fit();
+        }
+        let segments = std::mem::take(&mut self.segments);
+        let segments = segments.into_iter().map(|mut segment| Segment {
+            lives: segment.lives.share(),
+            class: segment.class.share(),
+        });
+        let segments = segments.collect();
+        self.profile(tables, segments, damage, size)
+    }
+
+    fn profile(
+        &mut self,
+        tables: Tables,
+        segments: Vec<Segment>,
+        damage: Damage,
+        size: InputSize,
+    ) -> Profile {
+        let mut unmatched = self.unmatched;
+        for early in &self.early {
+            unmatched.add(early.column);
+        }
+        let profile = Profile::new(super::profile::Parts {
+            epoch: self.epoch,
+            header: Arc::clone(&self.header),
+            damage,
+            size,
+            sampling: self.sampling,
+            segments,
+            clock: self.clock.share(),
+            tables,
+            log: self.log.as_mut().map(Shared::share),
+            lanes: self.lanes.to_vec(),
+            last_event_time: self.last_event_time,
+            unmatched,
+        });
+        if let Some(peak) = self.live.peak() {
+            profile.set_peak(Estimator::default(), peak);
+        }
+        profile
+    }
+}
+
+/// Turns the kinds of the next blocks into their classes.
+fn classify(
+    segments: &mut [GrowingSegment],
+    classified: &mut usize,
+    classes: &mut ClassTable,
+    mut contexts: &[u32],
+) {
+    while !contexts.is_empty() {
+        let start = *classified % SEGMENT;
+        let column = segments[*classified / SEGMENT].class.get_mut();
+        let (now, later) = contexts.split_at(contexts.len().min(SEGMENT - start));
+        for (number, &context) in column[start..].iter_mut().zip(now) {
+            *number = classes.classify(*number, context);
+        }
+        *classified += now.len();
+        contexts = later;
+    }
+}
+
+impl Profile {
+    /// Loads everything that a source has.
+    pub fn load(source: &mut dyn Source, options: StoreOptions) -> Result<Self, heapline_model::Error> {
+        let mut store = Store::new(source.header().clone(), options);
+        let mut batch = Batch::default();
+        while source.next_batch(&mut batch)? {
+            store.append(&mut batch);
+        }
+        Ok(store.finish(source.damage(), source.size()))
+    }
+}

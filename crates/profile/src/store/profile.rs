@@ -1,0 +1,347 @@
+//! A snapshot of a store: columns of sampled blocks, the tree of their stacks, and the clock.
+
+use std::sync::{Arc, OnceLock};
+
+use heapline_model::{Damage, Header, InputSize, Space};
+
+use super::classes::{Class, ClassTable};
+use super::clock::Clock;
+use super::kinds::Kind;
+use super::segment::{Column, Lives};
+use super::stack_log::StackLog;
+use super::stacks::{self, CallTree, Context, NONE, Stacks};
+use super::symbols::Symbols;
+use super::{Moment, Peak};
+use crate::estimate::{Amount, Estimator, Sampling};
+
+/// A profile, ready for questions: what a [`Store`](crate::Store) held at some moment.
+///
+/// It takes some 18 bytes a sampled block, and what the distinct stacks need.
+#[derive(Debug)]
+pub struct Profile {
+    parts: Parts,
+    len: usize,
+    peaks: [OnceLock<Peak>; 2],
+    /// The same blocks with every frame of recursive calls.
+    with_recursion: OnceLock<Box<Profile>>,
+}
+
+/// What a profile is made of.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) epoch: u64,
+    pub(super) header: Arc<Header>,
+    pub(super) damage: Damage,
+    pub(super) size: InputSize,
+    pub(super) sampling: Sampling,
+    pub(super) segments: Vec<Segment>,
+    pub(super) clock: Arc<Clock>,
+    pub(super) tables: Tables,
+    pub(super) log: Option<Arc<StackLog>>,
+    pub(super) lanes: Vec<u16>,
+    pub(super) last_event_time: u64,
+    pub(super) unmatched: Unmatched,
+}
+
+/// What blocks have in common.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) kinds: Vec<Kind>,
+    pub(super) classes: Vec<Class>,
+    pub(super) stacks: Stacks,
+    pub(super) symbols: Arc<Symbols>,
+}
+
+/// Blocks that follow each other in the source.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) lives: Arc<Lives>,
+    /// The class of each block.
+    pub(crate) class: Arc<Vec<u32>>,
+}
+
+/// Events about blocks that the source does not have, or that cannot be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unmatched {
+    pub(crate) promotions: u64,
+    pub(crate) deaths: u64,
+}
+
+impl Unmatched {
+    pub(super) fn add(&mut self, column: Column) {
+        match column {
+            Column::Promotion => self.promotions += 1,
+            _ => self.deaths += 1,
+        }
+    }
+}
+
+impl Profile {
+    pub(super) fn new(parts: Parts) -> Self {
+        let lens = parts.segments.iter().map(|segment| segment.lives.len());
+        Self {
+            len: lens.sum(),
+            parts,
+            peaks: Default::default(),
+            with_recursion: OnceLock::new(),
+        }
+    }
+
+    /// Which of the store's snapshots this is: a number that grows.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.parts.epoch
+    }
+
+    /// What the source says of itself.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.parts.header
+    }
+
+    /// What was found wrong with the source.
+    #[must_use]
+    pub fn damage(&self) -> &Damage {
+        &self.parts.damage
+    }
+
+    /// How much was read of the source.
+    #[must_use]
+    pub fn input_size(&self) -> InputSize {
+        self.parts.size
+    }
+
+    /// How the program was sampled.
+    #[must_use]
+    pub fn sampling(&self) -> &Sampling {
+        &self.parts.sampling
+    }
+
+    /// The names in the profile.
+    #[must_use]
+    pub fn symbols(&self) -> &Symbols {
+        &self.parts.tables.symbols
+    }
+
+    /// Whether the source tells which blocks were promoted: only a program with a minor heap
+    /// promotes.
+    #[must_use]
+    pub fn tells_promotions(&self) -> bool {
+        let mut kinds = self.kinds().iter();
+        self.header().tells.promotions
+            && (self.is_empty() || kinds.any(|kind| kind.space == Space::Minor))
+    }
+
+    /// Stacks of which only the outer part was kept, because there were too many different ones.
+    #[must_use]
+    pub fn shortened_stacks(&self) -> u64 {
+        self.parts.tables.stacks.shortened
+    }
+
+    /// Promotions and deaths of blocks that the source does not have.
+    #[must_use]
+    pub fn unmatched_events(&self) -> u64 {
+        self.parts.unmatched.promotions + self.parts.unmatched.deaths
+    }
+
+    pub(crate) fn unmatched(&self) -> Unmatched {
+        self.parts.unmatched
+    }
+
+    /// How many blocks were sampled.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no block was sampled.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.parts.clock.len()
+    }
+
+    /// The lanes (domains or threads) that events came from, in order.
+    #[must_use]
+    pub fn lanes(&self) -> &[u16] {
+        &self.parts.lanes
+    }
+
+    /// The time of the last event in the order of the source, in microseconds.
+    pub(crate) fn last_event_time(&self) -> u64 {
+        self.parts.last_event_time
+    }
+
+    /// Seconds from the start to the last event.
+    #[must_use]
+    pub fn duration(&self) -> f64 {
+        self.micros(self.end()) as f64 / 1e6
+    }
+
+    /// The moment after the last event.
+    #[must_use]
+    pub fn end(&self) -> Moment {
+        Moment(self.parts.clock.len())
+    }
+
+    /// The moment just before the first event at or after a time, in microseconds.
+    #[must_use]
+    pub fn before(&self, micros: u64) -> Moment {
+        Moment(self.parts.clock.count_before(|time| time >= micros))
+    }
+
+    /// The moment just after the last event at or before a time, in microseconds.
+    #[must_use]
+    pub fn after(&self, micros: u64) -> Moment {
+        Moment(self.parts.clock.count_before(|time| time > micros))
+    }
+
+    /// The time of the last event before a moment, in microseconds.
+    #[must_use]
+    pub fn micros(&self, moment: Moment) -> u64 {
+        match moment.0 {
+            0 => 0,
+            n => self.parts.clock.get(n - 1),
+        }
+    }
+
+    /// Seconds since the start.
+    #[must_use]
+    pub fn seconds(&self, moment: Moment) -> f64 {
+        self.micros(moment) as f64 / 1e6
+    }
+
+    /// The time of an event, in microseconds; that of the last one for events that never come.
+    #[inline]
+    pub(crate) fn time(&self, event: u64) -> u64 {
+        let clock = &self.parts.clock;
+        clock.get(event.min(clock.len().saturating_sub(1)))
+    }
+
+    /// When most was alive: the first of the moments with the largest sum of bytes. `find` looks for
+    /// it if it is not known.
+    pub(crate) fn peak_or(&self, estimator: Estimator, find: impl FnOnce() -> Moment) -> Peak {
+        *self.peaks[estimator as usize].get_or_init(|| self.peak_at(find()))
+    }
+
+    /// Notes when the peak is.
+    pub(super) fn set_peak(&self, estimator: Estimator, moment: Moment) {
+        self.peaks[estimator as usize].get_or_init(|| self.peak_at(moment));
+    }
+
+    fn peak_at(&self, moment: Moment) -> Peak {
+        Peak {
+            moment,
+            time: self.seconds(moment),
+        }
+    }
+
+    /// The blocks, in pieces of [`SEGMENT`](super::SEGMENT).
+    #[inline]
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.parts.segments
+    }
+
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.parts.tables.kinds
+    }
+
+    /// The size of a block in words, without the header; in bytes where the program has no words.
+    #[inline]
+    pub(crate) fn words(&self, kind: &Kind) -> u64 {
+        kind.size / self.header().word_bytes.max(1)
+    }
+
+    #[inline]
+    pub(crate) fn classes(&self) -> &[Class] {
+        &self.parts.tables.classes
+    }
+
+    pub(crate) fn contexts(&self) -> &[Context] {
+        &self.parts.tables.stacks.contexts
+    }
+
+    pub(crate) fn tree(&self) -> &CallTree {
+        &self.parts.tables.stacks.tree
+    }
+
+    /// What each kind of block stands for, by number.
+    pub(crate) fn weights(&self, estimator: Estimator) -> Vec<Amount> {
+        let kinds = self.kinds().iter();
+        kinds
+            .map(|kind| kind.amount(self.sampling(), estimator))
+            .collect()
+    }
+
+    /// The frame of the allocation itself, or [`NONE`].
+    pub(crate) fn site_frame(&self, context: u32) -> u32 {
+        match self.contexts()[context as usize].site {
+            NONE => NONE,
+            site => self.symbols().innermost(site),
+        }
+    }
+
+    /// Bytes of memory that a block takes, on average, without the stacks.
+    #[must_use]
+    pub fn bytes_per_block(&self) -> f64 {
+        let columns = 4 * size_of::<u32>();
+        columns as f64 + self.parts.clock.memory() as f64 / self.len().max(1) as f64
+    }
+
+    /// The same blocks with every frame of recursive calls in their stacks. It is built when it is
+    /// first asked for; the profile itself if the store did not keep what that takes.
+    #[must_use]
+    pub fn with_recursion(&self) -> &Self {
+        match &self.parts.log {
+            None => self,
+            Some(log) => self
+                .with_recursion
+                .get_or_init(|| Box::new(self.expanded(log))),
+        }
+    }
+
+    fn expanded(&self, log: &StackLog) -> Self {
+        let symbols = Arc::clone(&self.parts.tables.symbols);
+        let (stacks, contexts) = stacks::with_recursion(log, &symbols);
+        let mut table = ClassTable::default();
+        let mut rest = &contexts[..];
+        let segments = self.segments().iter().map(|segment| {
+            let (now, later) = rest.split_at(segment.class.len().min(rest.len()));
+            rest = later;
+            let class = segment.class.iter().zip(now).map(|(&class, &context)| {
+                table.classify(self.classes()[class as usize].kind, context)
+            });
+            Segment {
+                lives: Arc::clone(&segment.lives),
+                class: Arc::new(class.collect()),
+            }
+        });
+        let segments = segments.collect();
+        let expanded = Self::new(Parts {
+            header: Arc::clone(&self.parts.header),
+            damage: self.parts.damage.clone(),
+            segments,
+            clock: Arc::clone(&self.parts.clock),
+            tables: Tables {
+                kinds: self.kinds().to_vec(),
+                classes: table.finish(),
+                stacks,
+                symbols,
+            },
+            log: None,
+            lanes: self.parts.lanes.clone(),
+            ..self.parts
+        });
+        for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {
+            if let Some(known) = known.get() {
+                peak.get_or_init(|| *known);
+            }
+        }
+        expanded
+    }
+}
