@@ -4,21 +4,22 @@
 #![no_main]
 
 use heapline_profile::reports::{self, Direction, TreeOptions};
-use heapline_profile::{Estimator, LoadOptions, Profile, Query, Scope, View};
-use heapline_trace::{Options, Reader};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions, View};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
     let query = Query::parse(&String::from_utf8_lossy(&bytes[..end])).unwrap_or_default();
     let trace = bytes.get(end + 1..).unwrap_or_default();
-    let Ok(mut reader) = Reader::new(trace, Options::new()) else {
+    let Ok(mut reader) = Reader::new(std::io::Cursor::new(trace.to_vec()), Options::default()) else {
         return;
     };
-    let Ok(profile) = Profile::load(&mut reader, LoadOptions::default()) else {
+    let Ok(profile) = Profile::load(&mut reader, StoreOptions { recursion: true }) else {
         return;
     };
     let scope = Scope::new(&profile, &query, Estimator::default());
+    let kept = scope.clone().keep_recursion(true);
     let total = scope.total().bytes.value;
     let agrees = |sum: f64| assert!((sum - total).abs() <= 1e-6 * total.abs(), "{sum} {total}");
     for direction in [Direction::TopDown, Direction::BottomUp] {
@@ -29,7 +30,11 @@ fuzz_target!(|bytes: &[u8]| {
         let nodes = reports::tree(&scope, &options).nodes;
         let roots = nodes.iter().filter(|node| node.parent.is_none());
         agrees(roots.map(|node| node.total.bytes.value).sum());
+        let nodes = reports::tree(&kept, &options).nodes;
+        let roots = nodes.iter().filter(|node| node.parent.is_none());
+        agrees(roots.map(|node| node.total.bytes.value).sum());
     }
+    drop(reports::info(&profile));
     let table = reports::hotspots(&scope, &Default::default());
     agrees(table.total.allocated.bytes.value);
     drop(reports::summary(&scope, &View::default(), 3));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use heapline_export::dump::{Format, dump};
 use heapline_profile::reports::{HotspotOptions, hotspots};
-use heapline_profile::{Estimator, LoadOptions, Overview, Profile, Query, Scope};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions, reports};
 use heapline_testkit::generate::{Program, random_stacks};
 use heapline_trace::{Event, Options, Reader, Writer};
 
@@ -54,8 +54,8 @@ fn main() -> Outcome {
         }
         // For the cost of recording: blocks in a trace.
         ["--blocks", path] => {
-            let mut reader = Reader::open(path, Options::new().stacks(false))?;
-            println!("{}", Overview::read(&mut reader)?.events.allocations());
+            let trace = std::fs::read(path)?;
+            println!("{}", overview(&trace)?.events.allocations());
             Ok(())
         }
         ["--list"] => {
@@ -168,14 +168,25 @@ fn encode(trace: &[u8]) -> Outcome<u64> {
 }
 
 fn info(trace: &[u8]) -> Outcome<u64> {
-    let mut reader = Reader::new(trace, Options::new().stacks(false))?;
-    black_box(Overview::read(&mut reader)?);
+    black_box(overview(trace)?);
     Ok(0)
 }
 
+fn overview(trace: &[u8]) -> Outcome<reports::Overview> {
+    Ok(reports::info(&load_with(trace, false)?))
+}
+
 fn load(trace: &[u8]) -> Outcome<Profile> {
-    let mut reader = Reader::new(trace, Options::new())?;
-    Ok(Profile::load(&mut reader, LoadOptions::default())?)
+    load_with(trace, true)
+}
+
+fn load_with(trace: &[u8], stacks: bool) -> Outcome<Profile> {
+    let options = heapline_formats::Options {
+        stacks,
+        ..heapline_formats::Options::default()
+    };
+    let mut reader = heapline_formats::Reader::new(io::Cursor::new(trace.to_vec()), options)?;
+    Ok(Profile::load(&mut reader, StoreOptions::default())?)
 }
 
 fn load_and_hotspots(trace: &[u8]) -> Outcome<u64> {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use heapline_profile::{LoadError, LoadOptions, Profile};
-use heapline_trace::{ByteSource, Damage, Flaw, FlawKind, Options, Reader, Snapshot};
+use heapline_model::Damage;
+use heapline_profile::{Profile, StoreOptions};
+use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
 use crate::error::warn;
 use crate::progress::Watched;
@@ -32,16 +33,21 @@ impl Input {
         Reader::from_source(self.bytes()?, options).map_err(|error| self.error(error))
     }
 
-    /// Loads the rest of the trace.
+    /// Loads the profile, of whatever format it is.
     pub(crate) fn load(
         &self,
-        reader: &mut Reader<ByteSource>,
-        options: LoadOptions,
+        options: heapline_formats::Options,
+        store: StoreOptions,
     ) -> anyhow::Result<Profile> {
-        Profile::load(reader, options).map_err(|error| match error {
-            LoadError::Trace(error) => self.error(error),
-            other => anyhow::Error::new(other).context(self.name()),
-        })
+        let options = heapline_formats::Options {
+            strict: self.strict,
+            ..options
+        };
+        let load = || {
+            let mut reader = heapline_formats::Reader::new(self.bytes()?, options)?;
+            anyhow::Ok(Profile::load(&mut reader, store)?)
+        };
+        load().with_context(|| self.name())
     }
 
     /// Opens the file itself, compressed as it may be.
@@ -109,7 +115,7 @@ impl Input {
 
     /// Says on standard error what was wrong with the trace, in short.
     pub(crate) fn warn_of(&self, damage: &Damage) {
-        let Some(first) = damage.flaws().first() else {
+        let Some(first) = damage.flaws.first() else {
             return;
         };
         let name = self.name();
@@ -127,8 +133,7 @@ impl Input {
 
 /// Says so if something was left out because other programs leave it out.
 pub(crate) fn warn_of_left_out(damage: &Damage) {
-    let cut_off = |flaw: &Flaw| matches!(flaw.kind, FlawKind::Truncated { .. });
-    if damage.flaws().iter().any(cut_off) {
+    if damage.is_truncated() {
         warn(
             "the packet that the file ends in is left out, as memtrace does; \
              the formats that are not memtrace's have what is intact of it",

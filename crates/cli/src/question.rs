@@ -5,9 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use heapline_profile::query::{self, Pattern, TimePoint};
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View};
 use heapline_text::{self as text, Screen, Text};
-use heapline_trace::Options;
 
 use crate::input::Input;
 
@@ -84,11 +83,10 @@ impl Filter {
 
     /// Loads a trace.
     pub(crate) fn load(&self, input: &Input) -> anyhow::Result<Profile> {
-        let mut reader = input.open(Options::new())?;
-        let options = LoadOptions {
-            keep_recursion: self.keep_recursion,
+        let store = StoreOptions {
+            recursion: self.keep_recursion,
         };
-        let profile = input.load(&mut reader, options)?;
+        let profile = input.load(heapline_formats::Options::default(), store)?;
         input.warn_of(profile.damage());
         if profile.shortened_stacks() > 0 {
             crate::error::warn(&format!(
@@ -102,7 +100,7 @@ impl Filter {
     pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
         let query = self.query()?;
         warn_of_unmatched(&query, profile);
-        Ok(Scope::new(profile, &query, self.estimator()))
+        Ok(Scope::new(profile, &query, self.estimator()).keep_recursion(self.keep_recursion))
     }
 
     /// The arguments again, for a command to type next.

@@ -238,9 +238,9 @@ fn timestamp(micros: u64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use heapline_profile::{Estimator, StoreOptions, Query};
-    use heapline_testkit::generate::Program;
     use heapline_formats::{Options, Reader};
+    use heapline_profile::{Estimator, Query, StoreOptions};
+    use heapline_testkit::generate::Program;
 
     use super::*;
 
@@ -254,8 +254,9 @@ mod tests {
         };
         let trace = program.trace();
         let bytes = io::Cursor::new(trace.clone());
-    let mut reader = Reader::new(bytes, Options::default()).unwrap();
-        let profile = heapline_profile::Profile::load(&mut reader, StoreOptions::default()).unwrap();
+        let mut reader = Reader::new(bytes, Options::default()).unwrap();
+        let profile =
+            heapline_profile::Profile::load(&mut reader, StoreOptions::default()).unwrap();
         let scope = Scope::new(&profile, &Query::default(), Estimator::default());
         let mut last = usize::MAX;
         for most in [5000, 1000, 200, 1] {

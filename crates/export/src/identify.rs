@@ -22,10 +22,7 @@ pub fn identify(overview: &Overview, path: &str, file_size: u64) -> String {
         .up_to_4_16_256
         .map(|samples| number(100.0 * bytes(samples) / total, 0));
     let duration = samples.last_event_time as f64 * 1e-6;
-    let largest = overview
-        .largest_words
-        .saturating_mul(trace.word_size)
-        / 8;
+    let largest = overview.largest_words.saturating_mul(trace.word_size) / 8;
 
     let mut text = String::new();
     let mut line = |args: std::fmt::Arguments<'_>| {

@@ -132,11 +132,7 @@ fn labels_tell_domains_heaps_and_sizes_apart() {
     scope.for_each_block(|block| {
         let words = block.size / 8 + u64::from(block.space.name() != "external");
         let class = i64::try_from((words * 8).next_power_of_two()).unwrap();
-        let key = (
-            block.lane.to_string(),
-            block.space.name().to_owned(),
-            class,
-        );
+        let key = (block.lane.to_string(), block.space.name().to_owned(), class);
         *expected.entry(key).or_default() += block.amount.bytes.value;
     });
     assert!(expected.len() > 20);
@@ -187,10 +183,7 @@ fn readers_learn_what_the_numbers_are() {
     assert!((duration - profile.duration()).abs() < 1e-9);
     assert!(text(written.comment[0]).contains("estimates"));
     assert!(text(written.comment[0]).contains("(count)"));
-    assert_eq!(
-        text(written.mapping[0].filename),
-        profile.header().program
-    );
+    assert_eq!(text(written.mapping[0].filename), profile.header().program);
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::io::sink;
 
 use heapline_export::pprof::pprof;
 use heapline_export::{Leaf, SvgOptions, collapsed, csv, firefox, parquet, speedscope, svg};
-use heapline_profile::{Estimator, StoreOptions, Profile, Query, Scope};
-use heapline_testkit::{generate, peak_memory};
 use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_testkit::{generate, peak_memory};
 use heapline_trace::{Block, Frame, Source, Writer};
 
 #[test]

@@ -23,6 +23,7 @@
 mod memtrace;
 mod reader;
 
+pub use memtrace::memtrace_damage;
 pub use reader::Reader;
 
 use heapline_model::Decoder;

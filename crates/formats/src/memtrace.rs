@@ -102,15 +102,7 @@ impl Decoder for Memtrace {
     }
 
     fn damage(&self) -> Damage {
-        let damage = self.decoder.damage();
-        Damage {
-            flaws: damage.flaws().iter().map(flaw).collect(),
-            count: damage.count,
-            lost_bytes: damage.lost_bytes,
-            lost_allocations: damage.lost_allocations,
-            uncertain_stacks: damage.uncertain_stacks,
-            uncertain_names: damage.uncertain_names,
-        }
+        memtrace_damage(self.decoder.damage())
     }
 
     fn size(&self) -> InputSize {
@@ -165,6 +157,19 @@ fn header(decoder: &trace::Decoder) -> Option<Header> {
     })
 }
 
+/// Translates the damage of a trace, for commands that read traces event by event.
+#[must_use]
+pub fn memtrace_damage(damage: &trace::Damage) -> Damage {
+    Damage {
+        flaws: damage.flaws().iter().map(flaw).collect(),
+        count: damage.count,
+        lost_bytes: damage.lost_bytes,
+        lost_allocations: damage.lost_allocations,
+        uncertain_stacks: damage.uncertain_stacks,
+        uncertain_names: damage.uncertain_names,
+    }
+}
+
 fn flaw(flaw: &trace::Flaw) -> Flaw {
     let mut details = match serde_json::to_value(flaw) {
         Ok(Value::Object(fields)) => fields.into_iter().collect(),
@@ -198,12 +203,7 @@ impl Defined {
     }
 
     #[cold]
-    fn define(
-        &mut self,
-        location: trace::LocationId,
-        names: &trace::Locations,
-        batch: &mut Batch,
-    ) {
+    fn define(&mut self, location: trace::LocationId, names: &trace::Locations, batch: &mut Batch) {
         if self.has.len() <= location.index() {
             self.has.resize(location.index() + 1, false);
         }

@@ -477,8 +477,7 @@ mod tests {
 
     #[test]
     fn tiny_rates_keep_their_digits() {
-        let amount =
-            per_word(1e-12).amount(Estimator::HorvitzThompson, 24, Space::Minor, 1);
+        let amount = per_word(1e-12).amount(Estimator::HorvitzThompson, 24, Space::Minor, 1);
         assert!(
             (amount.blocks.value / (1e12 / 4.0) - 1.0).abs() < 1e-9,
             "{amount:?}"

@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{AllocStats, EqualBins, Spread, alloc_stats};
-use heapline_profile::{StoreOptions, Profile};
+use heapline_profile::{Profile, StoreOptions};
 use heapline_testkit::generate::{self, Program};
 use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures};
-use heapline_formats::{Options, Reader};
 use heapline_trace::{Block, Source, Writer};
 
 fn ours(trace: &[u8]) -> AllocStats {
@@ -29,7 +29,10 @@ fn filtered(trace: &[u8]) -> Vec<Line> {
     let mut time = 0;
     let mut in_minor = HashMap::new();
     let mut lines = Vec::new();
-    for event in OwnedTrace::read(trace, heapline_trace::Options::new()).unwrap().events {
+    for event in OwnedTrace::read(trace, heapline_trace::Options::new())
+        .unwrap()
+        .events
+    {
         match event {
             OwnedEvent::Alloc {
                 time: now,

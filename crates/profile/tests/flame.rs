@@ -2,17 +2,17 @@
 
 use heapline_profile::query::Pattern;
 use heapline_profile::reports::{Direction, TreeOptions, flame, tree};
-use heapline_profile::{Estimator, LoadOptions, Profile, Query, Scope};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::fixtures;
-use heapline_trace::{Options, Reader};
+use heapline_formats::{Options, Reader};
 
 /// The threshold is doubled until the tree is small enough; the tree is then the one of that
 /// threshold, to the last digit.
 #[test]
 fn the_threshold_is_the_first_at_which_the_tree_is_small_enough() {
     for name in ["mix-ocaml53/trace.ctf", "generated/domains.ctf"] {
-        let mut reader = Reader::open(fixtures::folder().join(name), Options::new()).unwrap();
-        let profile = Profile::load(&mut reader, LoadOptions::default()).unwrap();
+        let mut reader = Reader::open(fixtures::folder().join(name), Options::default()).unwrap();
+        let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
         let scope = Scope::new(&profile, &Query::default(), Estimator::default());
         let directions = [Direction::TopDown, Direction::BottomUp];
         let focus = [vec![], vec![Pattern::glob("*.*")]];

@@ -2,10 +2,10 @@
 
 #![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
+use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{self, Overview};
 use heapline_profile::{Estimate, Profile, StoreOptions};
 use heapline_testkit::fixtures;
-use heapline_formats::{Options, Reader};
 use heapline_trace::{Block, Source, TraceInfo, Writer};
 
 fn overview(bytes: &[u8]) -> Overview {

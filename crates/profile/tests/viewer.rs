@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, hotspots, series};
-use heapline_profile::{Estimator, GroupBy, StoreOptions, Profile, Query, Scope, View};
-use heapline_testkit::fixtures;
 use heapline_formats::{Options, Reader};
+use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, hotspots, series};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View};
+use heapline_testkit::fixtures;
 
 /// The viewer's filters, and the queries that mean the same.
 const FILTERS: [(&str, &str); 5] = [

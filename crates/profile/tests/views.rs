@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use heapline_formats::{Options, Reader};
 use heapline_profile::query::{Pattern, TimePoint};
 use heapline_profile::reports::{
     Direction, HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy,
     TreeOptions, heatmap, hotspots, names, series, tree,
 };
-use heapline_profile::{Estimator, GroupBy, StoreOptions, Profile, Query, Scope, View};
-use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View};
 
 fn load() -> Profile {
     load_from("mix-ocaml53/trace.ctf")

@@ -50,7 +50,7 @@ impl Engine {
         match request.report() {
             "info" => {
                 params.finish()?;
-                json(&self.info().map_err(failed)?)
+                json(&self.info())
             }
             "summary" => self.summary(params, stop),
             "hotspots" => self.hotspots(params, stop),
@@ -219,7 +219,8 @@ impl Engine {
                          with --against and another trace",
                     ));
                 };
-                let before = Scope::new(against, &asked.query, asked.estimator);
+                let before = Scope::new(against, &asked.query, asked.estimator)
+                    .keep_recursion(asked.keep_recursion);
                 let scale = per.map_or(1.0, |per| reports::scale(&before, &scope, per));
                 let subjects = self.subjects();
                 let before_name = subjects.against.as_ref().map_or("", |trace| &trace.path);
@@ -278,6 +279,7 @@ impl Engine {
 /// What all reports are asked with.
 struct Asked<'a> {
     profiles: &'a Profiles,
+    keep_recursion: bool,
     query: Query,
     estimator: Estimator,
 }
@@ -289,7 +291,8 @@ impl<'a> Asked<'a> {
         let keep_recursion = params.flag("keep-recursion")?;
         params.finish()?;
         Ok(Self {
-            profiles: engine.profiles(keep_recursion).map_err(failed)?,
+            profiles: engine.profiles(),
+            keep_recursion,
             query,
             estimator,
         })
@@ -297,6 +300,7 @@ impl<'a> Asked<'a> {
 
     fn scope(&self) -> Scope<'a> {
         Scope::new(&self.profiles.trace, &self.query, self.estimator)
+            .keep_recursion(self.keep_recursion)
     }
 }
 
@@ -340,10 +344,6 @@ fn bad_window(error: &WindowError) -> ApiError {
         WindowError::NoPeak => "",
     };
     ApiError::parameter("window", value, error.to_string())
-}
-
-fn failed(problem: &str) -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "failed", problem)
 }
 
 fn json(report: &impl Serialize) -> Result<Vec<u8>, ApiError> {

@@ -5,11 +5,9 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use heapline_profile::reports::{self, Name};
-use heapline_profile::{
-    Estimator, GroupBy, LoadError, LoadOptions, Overview, Profile, Query, Scope,
-};
-use heapline_trace::{ByteSource, Options, Reader};
+use heapline_formats::{Options, Reader};
+use heapline_profile::reports::{self, Name, Overview};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions};
 use serde::Serialize;
 
 /// A trace that can be opened, also more than once.
@@ -42,29 +40,21 @@ impl Trace {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    fn load(&self, keep_recursion: bool, progress: &Progress) -> Result<Profile, String> {
-        let options = Options::new().strict(self.strict);
-        let mut reader = self.reader(options, progress)?;
-        Profile::load(&mut reader, LoadOptions { keep_recursion }).map_err(|error| match error {
-            LoadError::Trace(error) => self.problem(&error),
-            other => self.problem(&other),
-        })
-    }
-
-    fn overview(&self) -> Result<Overview, String> {
-        let options = Options::new().strict(self.strict).stacks(false);
-        let mut reader = self.reader(options, &Progress::default())?;
-        Overview::read(&mut reader).map_err(|error| self.problem(&error))
-    }
-
-    fn reader(&self, options: Options, progress: &Progress) -> Result<Reader<ByteSource>, String> {
+    fn load(&self, progress: &Progress) -> Result<Profile, String> {
         let source =
             (self.open)().map_err(|error| format!("cannot open {}: {error}", self.path))?;
         let source = Counted {
             source,
             read: Arc::clone(&progress.0),
         };
-        Reader::from_source(source, options).map_err(|error| self.problem(&error))
+        let options = Options {
+            strict: self.strict,
+            ..Options::default()
+        };
+        let store = StoreOptions { recursion: true };
+        Reader::new(source, options)
+            .and_then(|mut reader| Profile::load(&mut reader, store))
+            .map_err(|error| self.problem(&error))
     }
 
     fn problem(&self, error: &dyn std::error::Error) -> String {
@@ -129,9 +119,7 @@ impl Subjects {
 pub struct Engine {
     subjects: Arc<Subjects>,
     profiles: Profiles,
-    /// The same with all frames of recursive calls, from when they are first asked for.
-    with_recursion: OnceLock<Result<Profiles, String>>,
-    overview: OnceLock<Result<Overview, String>>,
+    overview: OnceLock<Overview>,
     /// Functions, files and modules.
     names: [OnceLock<Vec<Name>>; 3],
 }
@@ -144,12 +132,8 @@ pub(crate) struct Profiles {
 }
 
 impl Profiles {
-    fn load(
-        subjects: &Subjects,
-        keep_recursion: bool,
-        progress: &Progress,
-    ) -> Result<Self, String> {
-        let load = |trace: &Trace| trace.load(keep_recursion, progress);
+    fn load(subjects: &Subjects, progress: &Progress) -> Result<Self, String> {
+        let load = |trace: &Trace| trace.load(progress);
         Ok(Self {
             trace: load(&subjects.trace)?,
             against: subjects.against.as_ref().map(load).transpose()?,
@@ -170,9 +154,8 @@ impl Engine {
     /// Loads the traces. Errors are for people.
     pub fn load(subjects: Arc<Subjects>, progress: &Progress) -> Result<Self, String> {
         Ok(Self {
-            profiles: Profiles::load(&subjects, false, progress)?,
+            profiles: Profiles::load(&subjects, progress)?,
             subjects,
-            with_recursion: OnceLock::new(),
             overview: OnceLock::new(),
             names: Default::default(),
         })
@@ -190,27 +173,18 @@ impl Engine {
         &self.profiles.trace
     }
 
-    /// The profiles, with or without the frames of recursive calls.
-    pub(crate) fn profiles(&self, keep_recursion: bool) -> Result<&Profiles, &str> {
-        if !keep_recursion {
-            return Ok(&self.profiles);
-        }
-        self.with_recursion
-            .get_or_init(|| Profiles::load(&self.subjects, true, &Progress::default()))
-            .as_ref()
-            .map_err(|problem| &**problem)
+    /// The profiles of the traces.
+    pub(crate) fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 
-    /// What the trace is, from a pass of its own.
-    pub(crate) fn info(&self) -> Result<Info<'_>, &str> {
+    /// What the trace is.
+    pub(crate) fn info(&self) -> Info<'_> {
         let trace = &self.subjects.trace;
-        match self.overview.get_or_init(|| trace.overview()) {
-            Ok(overview) => Ok(Info {
-                file: &trace.path,
-                file_size: trace.size,
-                overview,
-            }),
-            Err(problem) => Err(problem),
+        Info {
+            file: &trace.path,
+            file_size: trace.size,
+            overview: self.overview.get_or_init(|| reports::info(self.profile())),
         }
     }
 

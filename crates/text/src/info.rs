@@ -1,7 +1,8 @@
 //! `info`: the contents and the condition of a trace.
 
-use heapline_profile::{Estimate, GcParams, Overview};
-use heapline_trace::Damage;
+use heapline_model::Damage;
+use heapline_profile::reports::{EventCounts, Overview};
+use heapline_profile::{Estimate, GcParams};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -35,13 +36,27 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
     } else {
         "Estimated from the samples; sizes include headers. ± is the 95 % interval."
     });
-    page.title("Block sizes, in words");
+    page.title(if is_native(overview) {
+        "Block sizes, in bytes"
+    } else {
+        "Block sizes, in words"
+    });
     page.table(&sizes(overview, context));
-    page.title("Garbage collector");
-    gc_params(&mut page, &overview.gc_params);
+    if !is_native(overview) {
+        page.title("Garbage collector");
+        match &overview.gc_params {
+            Some(params) => gc_params(&mut page, params),
+            None => page.note("This source does not tell the settings."),
+        }
+    }
     page.title("Damage");
     damage(&mut page, &overview.damage);
     page.finish()
+}
+
+/// Whether the program has no garbage collector, but an allocator that was sampled.
+fn is_native(overview: &Overview) -> bool {
+    overview.trace.ocaml_runtime_params.is_none()
 }
 
 fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
@@ -68,28 +83,33 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
     row(
         "Trace",
         format!(
-            "{}, {}: memtrace format {}, {}-bit, {}",
+            "{}, {}: {} format {}, {}{}",
             file.name,
             bytes(file.size.unwrap_or(overview.trace_bytes) as f64),
+            overview.format,
             overview.format_version,
-            trace.word_size,
+            match trace.word_size {
+                8 => String::new(),
+                bits => format!("{bits}-bit, "),
+            },
             plural(overview.packets, "packet")
         ),
     );
-    row("Domains", domains(&overview.domains));
+    let lanes = if is_native(overview) {
+        "Threads"
+    } else {
+        "Domains"
+    };
+    row(lanes, domains(&overview.domains));
     row("Sampling", sampling(overview));
     let events = &overview.events;
     row(
         "Events",
-        format!(
-            "{} allocations ({} minor, {} major, {} external), {} promotions, {} collections",
-            count(events.allocations()),
-            count(events.minor),
-            count(events.major),
-            count(events.external),
-            count(events.promotions),
-            count(events.collections)
-        ),
+        if is_native(overview) {
+            native_events(events)
+        } else {
+            ocaml_events(events)
+        },
     );
     if events.unmatched > 0 {
         row(
@@ -101,6 +121,26 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
         );
     }
     row("Samples", count(overview.samples.total));
+}
+
+fn native_events(events: &EventCounts) -> String {
+    format!(
+        "{} allocations, {} frees",
+        count(events.allocations()),
+        count(events.collections)
+    )
+}
+
+fn ocaml_events(events: &EventCounts) -> String {
+    format!(
+        "{} allocations ({} minor, {} major, {} external), {} promotions, {} collections",
+        count(events.allocations()),
+        count(events.minor),
+        count(events.major),
+        count(events.external),
+        count(events.promotions),
+        count(events.collections)
+    )
 }
 
 fn memory(overview: &Overview, context: &Context<'_>) -> Table {
@@ -117,16 +157,21 @@ fn memory(overview: &Overview, context: &Context<'_>) -> Table {
         Some(share) => format!("{share:.1} % of minor heap allocations"),
         None => String::new(),
     };
+    let mut rows = vec![("Allocated", amounts.allocated, blocks)];
+    if is_native(overview) {
+        rows.push(("Freed", amounts.collected, String::new()));
+    } else {
+        rows.extend([
+            ("  minor heap", amounts.minor, String::new()),
+            ("  major heap", amounts.major, String::new()),
+            ("  external", amounts.external, String::new()),
+            ("Promoted", amounts.promoted, promoted),
+            ("Collected", amounts.collected, String::new()),
+        ]);
+    }
+    rows.push(("Live at end", amounts.live_at_end, String::new()));
     let mut table = labelled(context);
-    for (label, estimate, note) in [
-        ("Allocated", amounts.allocated, blocks),
-        ("  minor heap", amounts.minor, String::new()),
-        ("  major heap", amounts.major, String::new()),
-        ("  external", amounts.external, String::new()),
-        ("Promoted", amounts.promoted, promoted),
-        ("Collected", amounts.collected, String::new()),
-        ("Live at end", amounts.live_at_end, String::new()),
-    ] {
+    for (label, estimate, note) in rows {
         let rate = match label {
             "Live at end" => String::new(),
             _ => per_second(estimate),
@@ -170,7 +215,7 @@ fn sizes(overview: &Overview, context: &Context<'_>) -> Table {
     }
     let largest = overview
         .largest_words
-        .saturating_mul(overview.trace.word_bytes());
+        .saturating_mul(overview.trace.word_size / 8);
     table.row(vec![
         ("largest".to_owned(), Style::Label),
         (bytes(largest as f64), Style::Plain),
@@ -198,9 +243,6 @@ fn labelled(context: &Context<'_>) -> Table {
 fn gc_params(page: &mut Page, params: &GcParams) {
     /// Shown even if they have their defaults.
     const IMPORTANT: [&str; 5] = ["s", "o", "a", "i", "M"];
-    if params.iter().next().is_none() {
-        return page.note("The settings were not recorded.");
-    }
     let mut hidden = 0;
     for param in params.iter() {
         if param.is_default && !IMPORTANT.contains(&&*param.key) {
@@ -236,7 +278,7 @@ fn damage(page: &mut Page, damage: &Damage) {
     if damage.is_empty() {
         return page.note("None found.");
     }
-    for flaw in damage.flaws().iter().take(SHOWN) {
+    for flaw in damage.flaws.iter().take(SHOWN) {
         let line = Line::plain("  ").with("!", Style::Bad);
         page.wrapped(&line.with(&format!(" {flaw}"), Style::Plain), 4);
     }

@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use heapline_profile::cut::{Cut, CutError, Kept, Names, Subsample};
+use heapline_export::cut::{Cut, CutError, Kept, Names, Subsample};
+use heapline_formats::memtrace_damage;
 use heapline_profile::query::TimePoint;
-use heapline_profile::{Estimator, LoadOptions, Profile};
+use heapline_profile::{Estimator, Profile, StoreOptions};
 use heapline_text::sanitize;
 use heapline_text::units::{count, percent, seconds};
 use heapline_trace::Options;
@@ -123,7 +124,7 @@ impl Args {
                 CutError::NoSubsample => error.into(),
             })?;
         output.finish()?;
-        self.input.warn_of(reader.damage());
+        self.input.warn_of(&memtrace_damage(reader.damage()));
         report(&name, &cut, &kept);
         Ok(())
     }
@@ -169,8 +170,11 @@ impl Args {
                 self.input.name()
             );
         }
-        let mut reader = self.input.open(Options::new().stacks(false))?;
-        self.input.load(&mut reader, LoadOptions::default())
+        let options = heapline_formats::Options {
+            stacks: false,
+            ..heapline_formats::Options::default()
+        };
+        self.input.load(options, StoreOptions::default())
     }
 }
 

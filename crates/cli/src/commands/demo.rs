@@ -1,9 +1,9 @@
 //! `heapline demo`.
 
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View, reports};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View, reports};
 use heapline_server::{Subjects, Trace};
 use heapline_text::{self as text, Context, Line, Screen};
-use heapline_trace::{Options, Reader};
 
 use super::view::Serving;
 use crate::question::command_line;
@@ -49,15 +49,16 @@ impl Args {
 }
 
 fn summary(screen: Screen) -> anyhow::Result<()> {
-    let mut reader = Reader::new(TRACE, Options::new())?;
-    let profile = Profile::load(&mut reader, LoadOptions::default())?;
+    let mut reader = Reader::new(TRACE, Options::default())?;
+    let profile = Profile::load(&mut reader, StoreOptions::default())?;
     let scope = Scope::new(&profile, &Query::default(), Estimator::default());
     let view = View {
         by: GroupBy::Site,
         ..View::default()
     };
     let report = reports::summary(&scope, &view, 5);
-    let suggest = |report: &str, arguments: &[&str]| command_line(report, "mix.ctf", "", arguments);
+    let suggest =
+        |report: &str, arguments: &[&str]| command_line(report, "mix.ctf".as_ref(), "", arguments);
     let context = Context {
         screen,
         suggest: Some(&suggest),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use heapline_export::dump::{self, DumpError, dump};
+use heapline_formats::memtrace_damage;
 use heapline_trace::Options;
 
 use crate::input::{Input, warn_of_left_out};
@@ -74,9 +75,10 @@ impl Args {
             }
         })?;
         output.finish()?;
-        self.input.warn_of(reader.damage());
+        let damage = memtrace_damage(reader.damage());
+        self.input.warn_of(&damage);
         if compatible {
-            warn_of_left_out(reader.damage());
+            warn_of_left_out(&damage);
         }
         Ok(())
     }

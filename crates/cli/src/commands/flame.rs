@@ -97,7 +97,7 @@ pub(super) fn svg(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let profile = scope.profile();
-    let program = &profile.info().executable_name;
+    let program = &profile.header().program;
     let options = SvgOptions {
         title: sanitize(program_name(program)).into_owned(),
         subtitle: Some(format!(

@@ -2,9 +2,10 @@
 
 use clap::ValueEnum;
 use heapline_export::identify;
-use heapline_profile::Overview;
+use heapline_formats::Options;
+use heapline_profile::StoreOptions;
+use heapline_profile::reports::{self, Overview};
 use heapline_text::{self as text, Context, Screen, TraceFile};
-use heapline_trace::Options;
 use serde::Serialize;
 
 use crate::input::{Input, warn_of_left_out};
@@ -49,11 +50,12 @@ struct WithFile<'a> {
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         // What memtrace's identify leaves out, it must leave out too.
-        let options = Options::new()
-            .stacks(false)
-            .partial_packets(self.format != Format::Memtrace);
-        let mut reader = self.input.open(options)?;
-        let overview = Overview::read(&mut reader).map_err(|error| self.input.error(error))?;
+        let options = Options {
+            stacks: false,
+            partial_packets: self.format != Format::Memtrace,
+            ..Options::default()
+        };
+        let overview = reports::info(&self.input.load(options, StoreOptions::default())?);
         let file = self.input.trace.display().to_string();
         let file_size = self.input.file_size();
         if self.json {

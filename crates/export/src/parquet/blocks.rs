@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array};
 use arrow_schema::{DataType, Field, Schema};
-use heapline_profile::{SampledBlock, Scope};
 use heapline_model::Space;
+use heapline_profile::{SampledBlock, Scope};
 use parquet::basic::Encoding;
 use parquet::schema::types::ColumnPath;
 

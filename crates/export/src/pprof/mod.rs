@@ -10,8 +10,8 @@ pub mod proto;
 use std::io::{self, BufWriter, Write};
 
 use hashbrown::HashMap;
-use heapline_profile::{Moment, Profile, SampledBlock, Scope};
 use heapline_model::Space;
+use heapline_profile::{Moment, Profile, SampledBlock, Scope};
 
 use self::pieces::{Sink, Strings};
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};

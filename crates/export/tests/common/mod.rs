@@ -2,9 +2,9 @@
 
 #![allow(dead_code, reason = "every test uses some of it")]
 
-use heapline_profile::{Estimator, StoreOptions, Profile, Query, Scope};
-use heapline_testkit::{fixtures, generate};
 use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_testkit::{fixtures, generate};
 use heapline_trace::{Block, Frame, Source, Writer};
 
 /// Traces that every format is tried on: real ones, several domains, no names, deep stacks, no

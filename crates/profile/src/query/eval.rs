@@ -65,7 +65,7 @@ impl Times<'_> {
                 Err((profile.micros(profile.end()) as f64 * share).round() as u64)
             }
             TimePoint::Micros(_) | TimePoint::Date(_) | TimePoint::Clock(_) => {
-                Err(time.micros_since(profile.info.start_time).unwrap_or(0))
+                Err(time.micros_since(profile.header().start_time).unwrap_or(0))
             }
         }
     }
@@ -183,9 +183,9 @@ impl<'a> Scan<'a> {
     fn stays(&self, holds: impl Fn(u64, u64) -> bool + Sync) -> Bits {
         let profile = self.profile();
         match self.stays {
-            Stays::Whole => Bits::of_blocks(profile, |lives, _, i| {
-                holds(lives.birth(i), lives.death(i))
-            }),
+            Stays::Whole => {
+                Bits::of_blocks(profile, |lives, _, i| holds(lives.birth(i), lives.death(i)))
+            }
             Stays::First => Bits::of_blocks(profile, |lives, _, i| {
                 holds(lives.birth(i), lives.promotion(i).min(lives.death(i)))
             }),

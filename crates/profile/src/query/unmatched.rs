@@ -41,7 +41,7 @@ fn collect(expr: &Expr, profile: &Profile, names: &mut Vec<String>) {
 
 /// The pattern that was most likely meant: the same with the parts of a name that exists.
 fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> {
-    let symbols = &profile.symbols;
+    let symbols = profile.symbols();
     let similar = match part {
         Part::Function => {
             let names = symbols.functions().iter();

@@ -225,9 +225,7 @@ impl Counts {
         {
             let kind = &profile.kinds()[class.kind as usize];
             let is_minor = kind.space == Space::Minor;
-            let count = counts
-                .entry((kind.space, profile.words(kind)))
-                .or_default();
+            let count = counts.entry((kind.space, profile.words(kind))).or_default();
             count.allocated.add(all.into(), kind.samples);
             if is_minor {
                 count.promoted.add(promoted.into(), kind.samples);
@@ -239,11 +237,7 @@ impl Counts {
         Self(counts)
     }
 
-    fn sum(
-        &self,
-        tally: impl Fn(&Count) -> Tally,
-        inside: impl Fn(Space, u64) -> bool,
-    ) -> Tally {
+    fn sum(&self, tally: impl Fn(&Count) -> Tally, inside: impl Fn(Space, u64) -> bool) -> Tally {
         let mut sum = Tally::default();
         for (&(space, words), count) in &self.0 {
             if inside(space, words) {
@@ -266,10 +260,9 @@ impl Counts {
             .filter(|((space, words), _)| inside(*space, *words))
             .map(|(&(space, words), count)| {
                 let size = words.saturating_mul(profile.header().word_bytes);
-                let amount =
-                    profile
-                        .sampling()
-                        .amount(Estimator::HorvitzThompson, size, space, 1);
+                let amount = profile
+                    .sampling()
+                    .amount(Estimator::HorvitzThompson, size, space, 1);
                 amount.times(tally(count).blocks)
             })
             .filter(|amount| !amount.is_empty())
@@ -288,11 +281,7 @@ pub fn info(profile: &Profile) -> Overview {
     let collected = counts.estimate(profile, |count| count.collected, everything);
     let promoted = counts.estimate(profile, |count| count.promoted, everything);
     let of_space = |wanted: Space| {
-        counts.estimate(
-            profile,
-            |count| count.allocated,
-            |space, _| space == wanted,
-        )
+        counts.estimate(profile, |count| count.allocated, |space, _| space == wanted)
     };
     let [minor, major, external, native] = Space::ALL.map(of_space);
     let header = profile.header();

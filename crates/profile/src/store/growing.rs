@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use heapline_model::{
-    Batch, Birth, BlockIndex, Damage, EventKind, Header, InputSize, Source,
-};
+use heapline_model::{Batch, Birth, BlockIndex, Damage, EventKind, Header, InputSize, Source};
 
 use super::classes::ClassTable;
 use super::clock::Clock;
@@ -12,12 +10,12 @@ use super::kinds::{Kind, KindTable};
 use super::lanes::LaneSet;
 use super::live::Live;
 use super::order::{self, LateEvents};
+use super::profile::Unmatched;
 use super::profile::{Profile, Segment, Tables};
 use super::segment::{Column, Lives, SEGMENT};
 use super::shared::Shared;
 use super::stack_log::StackLog;
 use super::worker::Worker;
-use super::profile::Unmatched;
 use crate::estimate::{Estimator, Sampling};
 
 /// What a store keeps.
@@ -359,7 +357,10 @@ fn classify(
 
 impl Profile {
     /// Loads everything that a source has.
-    pub fn load(source: &mut dyn Source, options: StoreOptions) -> Result<Self, heapline_model::Error> {
+    pub fn load(
+        source: &mut dyn Source,
+        options: StoreOptions,
+    ) -> Result<Self, heapline_model::Error> {
         let mut store = Store::new(source.header().clone(), options);
         let mut batch = Batch::default();
         while source.next_batch(&mut batch)? {

@@ -43,7 +43,8 @@ impl StackLog {
             }
             let out = &mut self.last;
             let is_new_lane = event.lane != self.lane;
-            let flags = u64::from(is_new_lane) * LANE_FOLLOWS + u64::from(birth.truncated) * TRUNCATED;
+            let flags =
+                u64::from(is_new_lane) * LANE_FOLLOWS + u64::from(birth.truncated) * TRUNCATED;
             put(out, u64::from(birth.shared) << FLAG_BITS | flags);
             if is_new_lane {
                 self.lane = event.lane;
@@ -144,7 +145,12 @@ mod tests {
         log.append(&batch);
         let mut found = Vec::new();
         log.replay(|stack| {
-            found.push((stack.lane, stack.shared, stack.truncated, stack.new.to_vec()));
+            found.push((
+                stack.lane,
+                stack.shared,
+                stack.truncated,
+                stack.new.to_vec(),
+            ));
         });
         assert_eq!(found, expected);
     }

@@ -1,7 +1,7 @@
 //! Programs whose truth is known, and how estimates of them did.
 
-use heapline_profile::{Amount, Estimate, Estimator, Sampling, Sum};
 use heapline_model::{Scheme, Space};
+use heapline_profile::{Amount, Estimate, Estimator, Sampling, Sum};
 use heapline_trace::Source;
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
@@ -24,7 +24,13 @@ pub(crate) struct Blocks {
 
 /// Sampling of words of 8 bytes.
 pub(crate) fn sampling(rate: f64) -> Sampling {
-    Sampling::new(Scheme::PerUnit { rate, unit_bytes: 8 }, 8)
+    Sampling::new(
+        Scheme::PerUnit {
+            rate,
+            unit_bytes: 8,
+        },
+        8,
+    )
 }
 
 fn space(source: Source) -> Space {
@@ -74,7 +80,8 @@ impl Blocks {
         random: &mut impl RngExt,
     ) -> Amount {
         let sampling = sampling(rate);
-        let amount = |samples| sampling.amount(estimator, self.length * 8, space(self.source), samples);
+        let amount =
+            |samples| sampling.amount(estimator, self.length * 8, space(self.source), samples);
         match estimator {
             Estimator::HorvitzThompson => {
                 let seen = -(self.words() as f64 * (-rate).ln_1p()).exp_m1();

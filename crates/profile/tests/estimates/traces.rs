@@ -1,8 +1,8 @@
 //! The same through everything that lies between a trace and an answer.
 
-use heapline_profile::reports::{DiffOptions, diff};
-use heapline_profile::{Estimator, StoreOptions, Profile, Query, Scope, Sum};
 use heapline_formats::{Options, Reader};
+use heapline_profile::reports::{DiffOptions, diff};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions, Sum};
 use heapline_trace::{Block, Frame, TraceInfo, Writer};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

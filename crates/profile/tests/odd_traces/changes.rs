@@ -4,7 +4,7 @@ use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
     Budget, DiffOptions, Outcome, alloc_stats, check_against, compare_files, diff,
 };
-use heapline_profile::{Estimator, StoreOptions, Query, Scope};
+use heapline_profile::{Estimator, Query, Scope, StoreOptions};
 use heapline_testkit::generate;
 use heapline_trace::{Block, Source, Writer};
 

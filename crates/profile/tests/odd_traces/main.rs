@@ -8,7 +8,7 @@ use heapline_profile::reports::{
     Figures, HotspotOptions, LeakOptions, Measure, SeriesOptions, SortBy, StatsOptions, hotspots,
     leaks, series, stats, summary,
 };
-use heapline_profile::{Estimator, GroupBy, StoreOptions, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, Query, Scope, StoreOptions, View};
 use traces::{assert_finite, assert_no_null, load, odd_traces};
 
 const ALL_BY: [GroupBy; 8] = [

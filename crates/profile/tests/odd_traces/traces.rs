@@ -1,9 +1,9 @@
 //! Traces that are unlike those of any real program.
 
-use heapline_profile::{StoreOptions, Profile};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Profile, StoreOptions};
 use heapline_testkit::fixtures;
 use heapline_testkit::generate::{self, Program};
-use heapline_formats::{Options, Reader};
 use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
 use serde::Serialize;
 use serde_json::Value;

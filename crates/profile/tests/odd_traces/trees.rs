@@ -4,7 +4,7 @@ use heapline_profile::query::Pattern;
 use heapline_profile::reports::{
     Direction, Figures, HotspotOptions, NodeKind, SortBy, TreeNode, TreeOptions, hotspots, tree,
 };
-use heapline_profile::{Estimator, GroupBy, StoreOptions, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, Query, Scope, StoreOptions, View};
 
 use crate::traces::{load, odd_traces};
 use crate::{close, for_each_scope, same, sum, view};

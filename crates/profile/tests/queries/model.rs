@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use heapline_profile::{Estimator, StoreOptions, Profile, Query, Selection};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, Profile, Query, Selection, StoreOptions};
 use heapline_testkit::generate::Program;
 use heapline_testkit::{OwnedEvent, OwnedFrame, OwnedTrace, fixtures};
-use heapline_formats::{Options, Reader};
 use heapline_trace::Source;
 
 /// Sums of whole samples are exact, and so are moments of the peak.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use heapline_profile::{Estimator, GroupBy, LoadOptions, Profile, Query, Scope, View, reports};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View, reports};
 use heapline_recorder::tail::{self, Ending, Note, Outcome};
 use heapline_text::units::{bytes, count, estimated_bytes, seconds};
 use heapline_text::{self as text, Screen};
-use heapline_trace::{Options, Reader};
 
 use super::program::Kind;
 use super::rate::Rate;
@@ -63,9 +63,9 @@ impl Recorded {
 
     fn describe(&self, outcome: &Outcome, summary: Option<Screen>) -> anyhow::Result<()> {
         let name = self.trace.display().to_string();
-        let mut reader = Reader::open(&self.trace, Options::new())
+        let mut reader = Reader::open(&self.trace, Options::default())
             .with_context(|| format!("cannot read {name}"))?;
-        let profile = Profile::load(&mut reader, LoadOptions::default())
+        let profile = Profile::load(&mut reader, StoreOptions::default())
             .with_context(|| format!("cannot read {name}"))?;
         let scope = Scope::new(&profile, &Query::default(), Estimator::default());
         let view = View {

@@ -101,7 +101,8 @@ fn parts(scope: &Scope<'_>, ends: &[u64]) -> Vec<Part> {
             let weight = scope.weights()[kind];
             let part = &mut parts[timeline.slot(stay.start)];
             part.allocated += weight;
-            part.sizes.add(profile.words(&profile.kinds()[kind]), weight);
+            part.sizes
+                .add(profile.words(&profile.kinds()[kind]), weight);
             if stay.is_promoted() {
                 part.promoted += weight.bytes.value;
             }

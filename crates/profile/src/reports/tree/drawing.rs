@@ -17,6 +17,9 @@ pub(super) struct Shape {
     pub(super) depth: usize,
 }
 
+/// More nodes than anybody can look at. What is beyond is not drawn further from where it is.
+pub(super) const MOST_SHOWN: usize = 1 << 20;
+
 /// A tree in the making.
 pub(super) struct Drawing<T> {
     parent: Vec<u32>,
@@ -39,18 +42,11 @@ impl<T: Load> Default for Drawing<T> {
 impl<T: Load> Drawing<T> {
     /// What is above all nodes that are shown.
     pub(super) const TOP: u32 = 0;
-    /// More than anybody can look at. What is beyond is its caller's own; only a trace that was
-    /// made for it comes that far.
-    const MOST: usize = 1 << 22;
-
-    pub(super) fn key(&self, node: u32) -> u32 {
-        self.key[node as usize]
+    pub(super) fn len(&self) -> usize {
+        self.parent.len()
     }
 
     pub(super) fn child(&mut self, node: u32, key: u32) -> u32 {
-        if self.parent.len() >= Self::MOST && !self.children.contains_key(&(node, key)) {
-            return node;
-        }
         let len = u32::try_from(self.parent.len()).unwrap_or(NONE);
         let child = *self.children.entry((node, key)).or_insert(len);
         if child == len {
@@ -106,7 +102,7 @@ impl<T: Load> Drawing<T> {
             let (place, depth_below) = if node == Self::TOP {
                 (None, 0)
             } else {
-                let (label, kind) = frames.label(self.key(node));
+                let (label, kind) = frames.label(self.key[node as usize]);
                 nodes.push(TreeNode {
                     parent,
                     depth,

@@ -2,8 +2,9 @@
 
 use hashbrown::HashMap;
 
-use super::drawing::{Drawing, Shape};
+use super::drawing::{Drawing, MOST_SHOWN, Shape};
 use super::focus::Focus;
+use super::grow::grow;
 use super::load::Load;
 use super::{NodeKind, TreeNode, TreeOptions};
 use crate::groups::{GroupBy, Groups, Label, View};
@@ -62,12 +63,27 @@ impl<'a> Frames<'a> {
         }
     }
 
-    fn group(&self, node: u32) -> u32 {
-        self.groups.of_frame[self.profile.tree().frame[node as usize] as usize]
+    pub(super) fn profile(&self) -> &'a Profile {
+        self.profile
+    }
+
+    /// Whether calls within a group are one node.
+    pub(super) fn merges(&self) -> bool {
+        self.merge
+    }
+
+    /// The group of a node of the call tree; [`NONE`] if it is hidden, or the root.
+    pub(super) fn group(&self, node: u32) -> u32 {
+        let frame = self.profile.tree().frame[node as usize];
+        self.groups
+            .of_frame
+            .get(frame as usize)
+            .copied()
+            .unwrap_or(NONE)
     }
 
     /// The group of the function that allocates.
-    fn site_group(&self, context: u32) -> u32 {
+    pub(super) fn site_group(&self, context: u32) -> u32 {
         match self.profile.site_frame(context) {
             NONE => NONE,
             frame => self.groups.of_frame[frame as usize],
@@ -75,7 +91,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The key of a context's place of allocation.
-    fn site_key(&self, context: u32) -> Option<u32> {
+    pub(super) fn site_key(&self, context: u32) -> Option<u32> {
         let sites = self.sites.as_ref()?;
         let frame = self.profile.site_frame(context);
         if frame == NONE || sites.of_frame[frame as usize] == NONE {
@@ -97,65 +113,8 @@ impl<'a> Frames<'a> {
     }
 
     pub(super) fn top_down<T: Load>(&self, by_stack: &[T], shape: Shape) -> Vec<TreeNode> {
-        let mut drawn = Drawing::<T>::default();
-        let place = self.draw(&mut drawn, by_stack, |_, caller| Some(caller));
-        self.draw_contexts(&mut drawn, by_stack, &place);
-        drawn.name_rest(self.groups.unknown);
-        drawn.finish(self, shape)
-    }
-
-    /// Draws the nodes of the tree that anything was allocated below. `start` says where a node
-    /// is drawn below, given where its caller is.
-    fn draw<T: Load>(
-        &self,
-        drawn: &mut Drawing<T>,
-        by_stack: &[T],
-        below: impl Fn(usize, u32) -> Option<u32>,
-    ) -> Vec<u32> {
-        let tree = self.profile.tree();
-        let mut used = vec![false; tree.len()];
-        for (context, amount) in self.profile.contexts().iter().zip(by_stack) {
-            used[context.node as usize] |= !amount.is_empty();
-        }
-        for node in tree.nodes().rev() {
-            let is_used = used[node];
-            used[tree.parent[node] as usize] |= is_used;
-        }
-        let mut place = vec![NONE; tree.len()];
-        place[ROOT as usize] = Drawing::<T>::TOP;
-        for node in tree.nodes().filter(|&node| used[node]) {
-            let caller = place[tree.parent[node] as usize];
-            let Some(caller) = below(node, caller) else {
-                continue;
-            };
-            let group = self.groups.of_frame[tree.frame[node] as usize];
-            place[node] =
-                if caller == NONE || group == NONE || (self.merge && drawn.key(caller) == group) {
-                    caller
-                } else {
-                    drawn.child(caller, group)
-                };
-        }
-        place
-    }
-
-    fn draw_contexts<T: Load>(&self, drawn: &mut Drawing<T>, by_stack: &[T], place: &[u32]) {
-        for (number, (context, amount)) in (0..).zip(self.profile.contexts().iter().zip(by_stack)) {
-            let mut node = place[context.node as usize];
-            if amount.is_empty() || node == NONE {
-                continue;
-            }
-            // Recursion may have hidden that the allocation is in a function further up.
-            let own = self.site_group(number);
-            let is_drawn = self.merge && drawn.key(node) == own;
-            if own != NONE && context.node != ROOT && own != self.group(context.node) && !is_drawn {
-                node = drawn.child(node, own);
-            }
-            if let Some(site) = self.site_key(number) {
-                node = drawn.child(node, site);
-            }
-            drawn.own[node as usize].add(amount);
-        }
+        let rest = Some(self.groups.unknown);
+        grow(self, vec![ROOT], by_stack, shape, rest).nodes
     }
 
     /// All allocations, ready to climb.
@@ -208,6 +167,13 @@ impl<'a> Frames<'a> {
         let mut work: Vec<(u32, Vec<Climber<T>>)> = waiting.into_iter().collect();
         work.sort_by_key(|(node, _)| *node);
         while let Some((node, climbers)) = work.pop() {
+            if drawn.len() >= MOST_SHOWN {
+                // Callers further up are left out; what is here stays here.
+                for climber in &climbers {
+                    drawn.own[node as usize].add(&climber.amount);
+                }
+                continue;
+            }
             let mut next: HashMap<u32, (f64, Vec<Climber<T>>)> = HashMap::new();
             let mut order = Vec::new();
             for climber in climbers {
@@ -256,24 +222,13 @@ impl<'a> Frames<'a> {
 
     /// What is around a focus.
     pub(super) fn around<T: Load>(&self, focus: &Focus, by_stack: &[T], shape: Shape) -> Around<T> {
-        let mut drawn = Drawing::<T>::default();
-        let mut place = self.draw(&mut drawn, by_stack, |node, caller| {
-            // The focus itself is where its tree starts.
-            match focus.end[node] {
-                NONE => None,
-                end if end as usize == node => Some(NONE),
-                end if self.profile.tree().parent[node] == end => Some(Drawing::<T>::TOP),
-                _ => Some(caller),
-            }
-        });
-        for (node, place) in place.iter_mut().enumerate() {
-            if focus.end[node] == NONE {
-                *place = NONE;
-            } else if focus.end[node] as usize == node {
-                *place = Drawing::<T>::TOP;
-            }
-        }
-        self.draw_contexts(&mut drawn, by_stack, &place);
+        // The focus itself is where its tree starts.
+        let starts = (0..)
+            .zip(&focus.end)
+            .filter(|(node, end)| node == *end)
+            .map(|(node, _)| node)
+            .collect();
+        let grown = grow(self, starts, by_stack, shape, None);
         let mut inside = T::default();
         let mut starts: HashMap<u32, T> = HashMap::new();
         for (context, amount) in self.profile.contexts().iter().zip(by_stack) {
@@ -300,8 +255,8 @@ impl<'a> Frames<'a> {
             })
             .collect();
         Around {
-            own: drawn.own[Drawing::<T>::TOP as usize],
-            callees: drawn.finish(self, shape),
+            own: grown.own,
+            callees: grown.nodes,
             callers,
             inside,
         }

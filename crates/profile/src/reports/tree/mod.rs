@@ -4,6 +4,7 @@ mod drawing;
 mod flame;
 mod focus;
 mod frames;
+mod grow;
 mod load;
 
 use serde::{Deserialize, Serialize};

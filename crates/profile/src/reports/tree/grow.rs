@@ -1,0 +1,409 @@
+//! The tree of calls from some nodes down, of which only what is large enough is ever built.
+//!
+//! A profile with every frame of recursive calls has millions of nodes, and a tree that is shown a
+//! few hundred. So nodes are expanded from the top: the children of a node that is shown are
+//! grouped, and only groups above the threshold are expanded in turn. Everything else is part of an
+//! "other" node at its own place.
+
+use hashbrown::HashMap;
+
+use super::drawing::{Drawing, MOST_SHOWN, Shape};
+use super::frames::Frames;
+use super::load::Load;
+use super::{NodeKind, TreeNode};
+use crate::groups::Label;
+use crate::reports::Figures;
+use crate::store::{NONE, Profile, ROOT};
+
+/// What has become of the blocks below some nodes.
+pub(super) struct Grown<T> {
+    pub(super) nodes: Vec<TreeNode>,
+    /// The part that is in none of them.
+    pub(super) own: T,
+}
+
+/// A node that is shown, or the rest of its siblings.
+struct Shown {
+    parent: Option<usize>,
+    depth: usize,
+    /// The key of its label; [`NONE`] for the rest.
+    key: u32,
+    /// How many siblings are in the rest.
+    others: usize,
+}
+
+/// What a node to be shown is made of.
+#[derive(Default)]
+struct Members {
+    bytes: f64,
+    /// Nodes of the call tree, with everything below them.
+    nodes: Vec<u32>,
+    /// Stacks that end here or at a place of allocation below.
+    contexts: Vec<Leaf>,
+    /// Where it comes among siblings of the same size.
+    order: u64,
+}
+
+/// A stack on its way to the node that it ends in.
+#[derive(Clone, Copy)]
+struct Leaf {
+    context: u32,
+    /// The keys of nodes that follow: the function that allocates if recursion has hidden it, and
+    /// the place of the allocation.
+    path: [u32; 2],
+}
+
+impl Leaf {
+    /// The next key, and the leaf below it.
+    fn step(self) -> Option<(u32, Self)> {
+        let [first, second] = self.path;
+        (first != NONE).then_some((
+            first,
+            Self {
+                path: [second, NONE],
+                ..self
+            },
+        ))
+    }
+}
+
+/// The call tree with its children, as far as anything was allocated below.
+struct Calls<'a> {
+    profile: &'a Profile,
+    /// Bytes allocated at a node and below.
+    bytes: Vec<f64>,
+    /// Where the children of each node start in `children`.
+    starts: Vec<u32>,
+    children: Vec<u32>,
+    /// The same of the contexts that end at a node.
+    context_starts: Vec<u32>,
+    contexts: Vec<u32>,
+}
+
+impl<'a> Calls<'a> {
+    fn new<T: Load>(profile: &'a Profile, by_stack: &[T]) -> Self {
+        let tree = profile.tree();
+        let mut bytes = vec![0.0; tree.len()];
+        let mut is_used = vec![false; tree.len()];
+        let used = || {
+            let contexts = (0..).zip(profile.contexts()).zip(by_stack);
+            contexts.filter(|(_, amount)| !amount.is_empty())
+        };
+        for ((_, context), amount) in used() {
+            bytes[context.node as usize] += amount.bytes();
+            is_used[context.node as usize] = true;
+        }
+        for node in tree.nodes().rev() {
+            let parent = tree.parent[node] as usize;
+            bytes[parent] += bytes[node];
+            is_used[parent] |= is_used[node];
+        }
+        let nodes = || tree.nodes().filter(|&node| is_used[node]);
+        let (starts, children) = grouped(
+            tree.len(),
+            nodes().map(|node| (tree.parent[node], u32::try_from(node).unwrap_or(NONE))),
+        );
+        let (context_starts, contexts) = grouped(
+            tree.len(),
+            used().map(|((number, context), _)| (context.node, number)),
+        );
+        Self {
+            profile,
+            bytes,
+            starts,
+            children,
+            context_starts,
+            contexts,
+        }
+    }
+
+    fn children(&self, node: u32) -> &[u32] {
+        slice(&self.starts, &self.children, node)
+    }
+
+    fn contexts(&self, node: u32) -> &[u32] {
+        slice(&self.context_starts, &self.contexts, node)
+    }
+}
+
+/// Values by key, end to end; where those of each key start.
+fn grouped(keys: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0_u32; keys + 1];
+    for (key, _) in pairs.clone() {
+        starts[key as usize + 1] += 1;
+    }
+    for key in 0..keys {
+        starts[key + 1] += starts[key];
+    }
+    let mut values = vec![0; starts[keys] as usize];
+    let mut next = starts.clone();
+    for (key, value) in pairs {
+        let place = &mut next[key as usize];
+        values[*place as usize] = value;
+        *place += 1;
+    }
+    (starts, values)
+}
+
+fn slice<'a>(starts: &[u32], values: &'a [u32], key: u32) -> &'a [u32] {
+    let key = key as usize;
+    &values[starts[key] as usize..starts[key + 1] as usize]
+}
+
+/// The tree below some nodes of the call tree, which are not part of it. What ends in none of its
+/// nodes has the key `rest`, or is the nodes' own.
+pub(super) fn grow<T: Load>(
+    frames: &Frames<'_>,
+    starts: Vec<u32>,
+    by_stack: &[T],
+    shape: Shape,
+    rest: Option<u32>,
+) -> Grown<T> {
+    let calls = Calls::new(frames.profile(), by_stack);
+    let top = Members {
+        nodes: starts,
+        ..Members::default()
+    };
+    let mut grower = Grower {
+        frames,
+        shape,
+        rest,
+        place: vec![NONE; calls.profile.tree().len()],
+        context_place: vec![NONE; calls.profile.contexts().len()],
+        shown: Vec::new(),
+        context_bytes: by_stack.iter().map(Load::bytes).collect(),
+        calls,
+    };
+    grower.expand(top);
+    grower.finish(by_stack)
+}
+
+struct Grower<'a> {
+    frames: &'a Frames<'a>,
+    calls: Calls<'a>,
+    shape: Shape,
+    rest: Option<u32>,
+    shown: Vec<Shown>,
+    /// The shown node that nodes and contexts belong to, plus one; 0 is the top. [`NONE`] for those
+    /// that belong to where their caller does.
+    place: Vec<u32>,
+    context_place: Vec<u32>,
+    context_bytes: Vec<f64>,
+}
+
+/// Work to be done.
+enum Work {
+    /// Show a node, and what is below it.
+    Node {
+        parent: Option<usize>,
+        depth: usize,
+        key: u32,
+        members: Members,
+    },
+    /// Show the siblings that are too small.
+    Others {
+        parent: Option<usize>,
+        depth: usize,
+        members: Vec<Members>,
+    },
+}
+
+impl Grower<'_> {
+    fn expand(&mut self, top: Members) {
+        let mut work = Vec::new();
+        self.open(top, None, 0, NONE, &mut work);
+        while let Some(next) = work.pop() {
+            let number = self.shown.len();
+            match next {
+                Work::Node {
+                    parent,
+                    depth,
+                    key,
+                    members,
+                } => {
+                    self.shown.push(Shown {
+                        parent,
+                        depth,
+                        key,
+                        others: 0,
+                    });
+                    self.open(members, Some(number), depth + 1, key, &mut work);
+                }
+                Work::Others {
+                    parent,
+                    depth,
+                    members,
+                } => {
+                    self.shown.push(Shown {
+                        parent,
+                        depth,
+                        key: NONE,
+                        others: members.len(),
+                    });
+                    for members in members {
+                        self.settle(&members, number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Everything that a node is made of stays there.
+    fn settle(&mut self, members: &Members, number: usize) {
+        let place = u32::try_from(number + 1).unwrap_or(NONE);
+        for &node in &members.nodes {
+            self.place[node as usize] = place;
+        }
+        for leaf in &members.contexts {
+            self.context_place[leaf.context as usize] = place;
+        }
+    }
+
+    /// Finds the children of a node that is shown (none: the top), and what is to be done with
+    /// them.
+    fn open(
+        &mut self,
+        members: Members,
+        shown: Option<usize>,
+        depth: usize,
+        key: u32,
+        work: &mut Vec<Work>,
+    ) {
+        let place = u32::try_from(shown.map_or(0, |number| number + 1)).unwrap_or(NONE);
+        let mut below: HashMap<u32, Members> = HashMap::new();
+        let mut leaves = members.contexts;
+        let mut nodes = members.nodes;
+        while let Some(node) = nodes.pop() {
+            self.place[node as usize] = place;
+            for &child in self.calls.children(node) {
+                let group = self.frames.group(child);
+                // Hidden frames, and calls within a file or module, are not nodes of their own.
+                if group == NONE || (self.frames.merges() && group == key) {
+                    nodes.push(child);
+                    continue;
+                }
+                let child_members = below.entry(group).or_insert_with(|| Members {
+                    order: child.into(),
+                    ..Members::default()
+                });
+                child_members.order = child_members.order.min(child.into());
+                child_members.bytes += self.calls.bytes[child as usize];
+                child_members.nodes.push(child);
+            }
+            let contexts = self.calls.contexts(node).iter();
+            leaves.extend(contexts.map(|&context| self.leaf(context, node, key)));
+        }
+        for leaf in leaves {
+            let next = leaf.step().or_else(|| match (shown, self.rest) {
+                (None, Some(rest)) => Some((rest, leaf)),
+                _ => None,
+            });
+            let Some((next, leaf)) = next else {
+                self.context_place[leaf.context as usize] = place;
+                continue;
+            };
+            // Places of allocations come after calls.
+            let order = 1 << 32 | u64::from(leaf.context);
+            let child = below.entry(next).or_insert_with(|| Members {
+                order,
+                ..Members::default()
+            });
+            child.bytes += self.context_bytes[leaf.context as usize];
+            child.contexts.push(leaf);
+        }
+        let mut below: Vec<(u32, Members)> = below.into_iter().collect();
+        below.sort_by(|(_, a), (_, b)| b.bytes.total_cmp(&a.bytes).then(a.order.cmp(&b.order)));
+        let is_full = self.shown.len() + work.len() >= MOST_SHOWN;
+        let large = if depth < self.shape.depth && !is_full {
+            below.partition_point(|(_, members)| members.bytes >= self.shape.threshold)
+        } else {
+            0
+        };
+        let small: Vec<Members> = below.drain(large..).map(|(_, members)| members).collect();
+        if !small.is_empty() {
+            work.push(Work::Others {
+                parent: shown,
+                depth,
+                members: small,
+            });
+        }
+        for (key, members) in below.into_iter().rev() {
+            work.push(Work::Node {
+                parent: shown,
+                depth,
+                key,
+                members,
+            });
+        }
+    }
+
+    /// A stack that ends in a node of the call tree.
+    fn leaf(&self, context: u32, node: u32, key: u32) -> Leaf {
+        // Recursion may have hidden that the allocation is in a function further up.
+        let own = self.frames.site_group(context);
+        let is_here = own == NONE
+            || node == ROOT
+            || own == self.frames.group(node)
+            || (self.frames.merges() && own == key);
+        let site = self.frames.site_key(context).unwrap_or(NONE);
+        Leaf {
+            context,
+            path: if is_here { [site, NONE] } else { [own, site] },
+        }
+    }
+
+    fn finish<T: Load>(mut self, by_stack: &[T]) -> Grown<T> {
+        let profile = self.calls.profile;
+        let tree = profile.tree();
+        // What was not looked at belongs to where its caller does.
+        for node in tree.nodes() {
+            if self.place[node] == NONE {
+                self.place[node] = self.place[tree.parent[node] as usize];
+            }
+        }
+        let mut own = vec![T::default(); self.shown.len() + 1];
+        for ((context, amount), &place) in profile
+            .contexts()
+            .iter()
+            .zip(by_stack)
+            .zip(&self.context_place)
+        {
+            let place = match place {
+                NONE => self.place[context.node as usize],
+                place => place,
+            };
+            if let Some(own) = own.get_mut(place as usize) {
+                own.add(amount);
+            }
+        }
+        let mut total = own.clone();
+        for (number, shown) in self.shown.iter().enumerate().rev() {
+            if let Some(parent) = shown.parent {
+                let amount = total[number + 1];
+                total[parent + 1].add(&amount);
+            }
+        }
+        let nodes = self.shown.iter().enumerate().map(|(number, shown)| {
+            let (label, kind) = if shown.key == NONE {
+                let label = Label::named(format!("other ({})", shown.others));
+                (label, NodeKind::Other)
+            } else {
+                self.frames.label(shown.key)
+            };
+            TreeNode {
+                parent: shown.parent,
+                depth: shown.depth,
+                label,
+                kind,
+                others: shown.others,
+                total: Figures::new(&total[number + 1].amount()),
+                own: Figures::new(&own[number + 1].amount()),
+                details: total[number + 1].details(),
+            }
+        });
+        Grown {
+            nodes: nodes.collect(),
+            own: own[Drawing::<T>::TOP as usize],
+        }
+    }
+}
