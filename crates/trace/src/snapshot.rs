@@ -103,7 +103,7 @@ impl Snapshot {
             }
         };
         let mut first = Vec::new();
-        let file = &mut snapshot.from_start();
+        let file = &mut snapshot.rewound();
         file.take(MAX_HEADER as u64).read_to_end(&mut first)?;
         match Tail::read(&mut tail) {
             // A trace that is empty is about to begin.
@@ -127,7 +127,7 @@ impl Snapshot {
     /// Reads it from its start.
     #[must_use]
     pub fn reader(&self) -> SnapshotReader {
-        let file = self.from_start();
+        let file = self.rewound();
         SnapshotReader(match &self.completion {
             Some(completion) => Bytes::Overlaid(Overlay::new(file, Arc::clone(completion))),
             None => Bytes::Plain(file),
@@ -146,7 +146,7 @@ impl Snapshot {
         self.problem.as_deref()
     }
 
-    fn from_start(&self) -> FromStart {
+    fn rewound(&self) -> FromStart {
         FromStart {
             file: Arc::clone(&self.file),
             offset: 0,

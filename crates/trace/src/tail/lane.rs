@@ -60,9 +60,10 @@ impl Lane {
             .place()
             .is_some_and(|place| place < lane.word(LaneWord::Written))
         {
-            match lane.writes_names() {
-                true => names = None,
-                false => events = None,
+            if lane.writes_names() {
+                names = None;
+            } else {
+                events = None;
             }
         }
         Ok(Some(Self {

@@ -95,10 +95,10 @@ impl Completion {
             .iter()
             .filter(move |(place, _)| is_inside(*place))
             .map(|(place, bytes)| (*place, &bytes[..]));
-        let patched = patches
+        let ends = patches
             .clone()
             .map(|(place, bytes)| place.saturating_add(bytes.len() as u64));
-        let end = patched.fold(len, u64::max);
+        let end = ends.fold(len, u64::max);
         let end = self.end.map_or(end, |limit| limit.min(end));
         patches.chain([(end, &self.more[..])])
     }
