@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
-use crate::setup;
 use crate::workspace::{self, Member};
+use crate::{browser, setup};
 
 /// What a published package must have, beside what cargo demands.
 const FILES: [&str; 2] = ["README.md", "LICENSE"];
@@ -25,10 +25,9 @@ pub(crate) fn run() -> Outcome {
     for member in &members {
         check_metadata(member)?;
     }
-    // The page, which is part of the server's package, is built by its build script.
-    cargo(&["build", "--locked", "--package", "heapline-server"])
-        .env("HEAPLINE_UI", "required")
-        .run()?;
+    // The page, which is part of the server's package, is built by its build script, with npm.
+    browser::setup()?;
+    cargo(&["build", "--locked"]).run()?;
     // It is not in git, and so "dirty". Installing them verifies more than cargo does by itself.
     let mut arguments = vec!["package", "--locked", "--allow-dirty", "--no-verify"];
     for member in &members {
@@ -113,7 +112,11 @@ fn install(members: &[Member], folder: &Path) -> Outcome {
     program("sh", &["-c", "bin/heapline demo --trace > mix.ctf"])
         .folder(folder)
         .run()?;
-    heapline.says(&["report", "mix.ctf", "-o", "mix.html"], "mix.html")?;
+    heapline.says(&["report", "mix.ctf", "-o", "mix.html"], "")?;
+    let page = fs::read_to_string(folder.join("mix.html")).unwrap_or_default();
+    if !page.contains("<title>") || !page.contains("Preact Team") {
+        return Err("the report lacks the page, or the notices of its libraries".into());
+    }
 
     fs::write(folder.join("program.ml"), PROGRAM).map_err(problem)?;
     setup::debian("ocamlopt", "ocaml-nox")?;

@@ -59,8 +59,8 @@ pub(crate) fn run() -> Outcome {
         .run()?;
     let references = reference_tests(&tests)?;
     cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
+    // Builds the program that is tried next, too.
     package::run()?;
-    cargo(&["build", "--locked"]).run()?;
     consumers::check()?;
     browser::check()?;
     cargo(&[
