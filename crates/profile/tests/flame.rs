@@ -1,10 +1,10 @@
 //! Trees in columns, of as many nodes as a page can draw.
 
+use heapline_formats::{Options, Reader};
 use heapline_profile::query::Pattern;
 use heapline_profile::reports::{Direction, TreeOptions, flame, tree};
 use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::fixtures;
-use heapline_formats::{Options, Reader};
 
 /// The threshold is doubled until the tree is small enough; the tree is then the one of that
 /// threshold, to the last digit.

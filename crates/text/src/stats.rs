@@ -1,6 +1,6 @@
 //! `stats`: sizes, lifetimes, phases.
 
-use heapline_profile::reports::{Bin, Quantiles, Segment, Stats};
+use heapline_profile::reports::{Bin, Quantiles, Segment, Stats, Subject};
 
 use crate::NO_SAMPLES;
 use crate::chart::bar;
@@ -30,16 +30,20 @@ pub fn stats(report: &Stats, context: &Context<'_>) -> Text {
     lifetimes(&mut page, screen, report);
     if report.phases.len() > 1 {
         page.title("Phases, by allocation rate");
-        page.table(&segments(screen, &report.phases));
+        page.table(&segments(screen, &report.subject, &report.phases));
     }
     page.title("Time slices of equal length");
-    page.table(&segments(screen, &report.segments));
+    page.table(&segments(screen, &report.subject, &report.segments));
     page.finish()
 }
 
 fn sizes(page: &mut Page, screen: Screen, report: &Stats) {
     let sizes = &report.sizes;
-    page.title("Sizes in words, without headers");
+    page.title(if report.subject.word_bytes > 1.0 {
+        "Sizes in words, without headers"
+    } else {
+        "Sizes in bytes"
+    });
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.2}"));
     row(
         page,
@@ -167,7 +171,12 @@ fn histogram(screen: Screen, bins: &[Bin], name: impl Fn(&Bin) -> String) -> Tab
     table
 }
 
-fn segments(screen: Screen, segments: &[Segment]) -> Table {
+fn segments(screen: Screen, subject: &Subject, segments: &[Segment]) -> Table {
+    let mean = if subject.word_bytes > 1.0 {
+        "mean words"
+    } else {
+        "mean bytes"
+    };
     let mut table = Table::new(
         screen,
         &[
@@ -176,7 +185,7 @@ fn segments(screen: Screen, segments: &[Segment]) -> Table {
             ("allocated", Align::Right),
             ("per second", Align::Right),
             ("", Align::Left),
-            ("mean words", Align::Right),
+            (mean, Align::Right),
             ("sd", Align::Right),
             ("% large", Align::Right),
             ("% promoted", Align::Right),
@@ -185,6 +194,9 @@ fn segments(screen: Screen, segments: &[Segment]) -> Table {
         4,
     )
     .droppable(&[6, 4, 7, 5, 8]);
+    let promotes = segments
+        .iter()
+        .any(|segment| segment.promoted_percent.is_some());
     let rate = |segment: &Segment| segment.allocation_rate.map_or(0.0, |rate| rate.value);
     let fastest = segments.iter().map(rate).fold(0.0, f64::max);
     let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}"));
@@ -199,7 +211,11 @@ fn segments(screen: Screen, segments: &[Segment]) -> Table {
             cell(number(segment.mean_size)),
             cell(number(segment.sd_size)),
             cell(number(segment.large_percent)),
-            cell(number(segment.promoted_percent)),
+            cell(if promotes {
+                number(segment.promoted_percent)
+            } else {
+                String::new()
+            }),
             cell(bytes(segment.live_at_end)),
         ]);
     }

@@ -40,11 +40,19 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.finish()
 }
 
+const PROMOTED: &str = "Promoted";
+
 fn totals(report: &Summary, context: &Context<'_>) -> Table {
     let per_second = |rate: Option<Estimate>| {
         rate.map_or_else(String::new, |rate| format!("{}/s", bytes(rate.value)))
     };
     let at = |time: f64| format!("at {}", seconds(time));
+    let tells = report.subject.tells;
+    let dead = if tells.promotions {
+        "Collected"
+    } else {
+        "Freed"
+    };
     let rows = [
         (
             "Allocated",
@@ -52,11 +60,11 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
             per_second(report.allocation_rate),
         ),
         (
-            "Promoted",
+            PROMOTED,
             &report.promoted,
             per_second(report.promotion_rate),
         ),
-        ("Collected", &report.collected, String::new()),
+        (dead, &report.collected, String::new()),
         ("Live at peak", &report.live_at_peak, at(report.peak_time)),
         (
             "Live at end",
@@ -76,6 +84,9 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
     )
     .droppable(&[3, 2]);
     for (name, figures, note) in rows {
+        if name == PROMOTED && !tells.promotions {
+            continue;
+        }
         table.row(vec![
             (name.to_owned(), Style::Label),
             (estimated_bytes(figures.bytes), Style::Plain),

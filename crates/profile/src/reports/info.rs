@@ -293,10 +293,7 @@ pub fn info(profile: &Profile) -> Overview {
             .map(|text| GcParams::parse(text, header.word_bytes)),
         format: header.format,
         format_version: header.format_version,
-        tells: Capabilities {
-            promotions: profile.tells_promotions(),
-            ..header.tells
-        },
+        tells: profile.tells(),
         bytes_per_sample: sampling.bytes_per_sample(),
         is_exact: sampling.is_exact(),
         duration: profile.duration(),

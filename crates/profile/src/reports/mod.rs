@@ -36,6 +36,7 @@ pub use tree::{
     tree,
 };
 
+use heapline_model::Capabilities;
 use serde::Serialize;
 
 use crate::estimate::{Amount, Estimate, Estimator};
@@ -82,7 +83,9 @@ pub struct Subject {
     pub estimator: Estimator,
     /// Whether every block was recorded, so that nothing is estimated.
     pub is_exact: bool,
-    /// Bytes of a word.
+    /// What the source can tell; the rest is not in reports, or null there.
+    pub tells: Capabilities,
+    /// Bytes of a word; 1 where sizes are given in bytes.
     pub word_bytes: f64,
     /// Bytes that one sample stands for, on average.
     pub bytes_per_sample: f64,
@@ -103,6 +106,7 @@ impl Subject {
             duration: profile.duration(),
             estimator: scope.estimator(),
             is_exact: profile.sampling().is_exact(),
+            tells: profile.tells(),
             word_bytes: profile.sampling().word_bytes(),
             bytes_per_sample: profile.sampling().bytes_per_sample(),
             sampled_blocks: scope.selection().len(),

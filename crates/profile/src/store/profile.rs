@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use heapline_model::{Damage, Header, InputSize, Space};
+use heapline_model::{Capabilities, Damage, Header, InputSize, Space};
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
@@ -123,13 +123,17 @@ impl Profile {
         &self.parts.tables.symbols
     }
 
-    /// Whether the source tells which blocks were promoted: only a program with a minor heap
-    /// promotes.
+    /// What the source tells. Only a program with a minor heap promotes: where there is no block on
+    /// it, as in traces of Rust programs, there is nothing to tell of promotions.
     #[must_use]
-    pub fn tells_promotions(&self) -> bool {
+    pub fn tells(&self) -> Capabilities {
         let mut kinds = self.kinds().iter();
-        self.header().tells.promotions
-            && (self.is_empty() || kinds.any(|kind| kind.space == Space::Minor))
+        let has_minor_heap = self.is_empty() || kinds.any(|kind| kind.space == Space::Minor);
+        let tells = self.header().tells;
+        Capabilities {
+            promotions: tells.promotions && has_minor_heap,
+            ..tells
+        }
     }
 
     /// Stacks of which only the outer part was kept, because there were too many different ones.

@@ -31,7 +31,7 @@ pub struct Segment {
     /// Blocks of more than 256 words in percent of all; null if there are none.
     pub large_percent: Option<f64>,
     /// What was promoted of what was allocated meanwhile, in percent of bytes; null if there is
-    /// nothing.
+    /// nothing, or the source does not tell.
     pub promoted_percent: Option<f64>,
     /// Bytes alive at the end of the part.
     pub live_at_end: f64,
@@ -85,7 +85,7 @@ pub(super) fn parts_of_run(scope: &Scope<'_>, segments: usize) -> (Vec<Segment>,
         .map(|end| fine_ends[end - 1])
         .collect();
     let [segments, phases] = [segment_ends, phase_ends]
-        .map(|coarse| described(&put_together(&ends, &parts, &coarse), &coarse));
+        .map(|coarse| described(profile, &put_together(&ends, &parts, &coarse), &coarse));
     (segments, phases)
 }
 
@@ -133,7 +133,8 @@ fn put_together(ends: &[u64], parts: &[Part], coarse: &[u64]) -> Vec<Part> {
 }
 
 /// What there is to say of the parts of the run that end at some times.
-fn described(parts: &[Part], ends: &[u64]) -> Vec<Segment> {
+fn described(profile: &Profile, parts: &[Part], ends: &[u64]) -> Vec<Segment> {
+    let promotes = profile.tells().promotions;
     let (mut from, mut alive) = (0.0, 0.0_f64);
     parts
         .iter()
@@ -151,7 +152,8 @@ fn described(parts: &[Part], ends: &[u64]) -> Vec<Segment> {
                 mean_size: part.sizes.mean(),
                 sd_size: part.sizes.variance().map(f64::sqrt),
                 large_percent: part.sizes.percent(part.sizes.large),
-                promoted_percent: (bytes.value > 0.0).then(|| 100.0 * part.promoted / bytes.value),
+                promoted_percent: (promotes && bytes.value > 0.0)
+                    .then(|| 100.0 * part.promoted / bytes.value),
                 live_at_end: alive.max(0.0),
             };
             from = to;
