@@ -3,9 +3,9 @@
 //! The first line is the query, the rest the trace.
 #![no_main]
 
-use heapline_profile::reports::{self, Direction, TreeOptions};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions, View};
+use heapline_profile::reports::{self, TreeOptions};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -22,9 +22,9 @@ fuzz_target!(|bytes: &[u8]| {
     let kept = scope.clone().keep_recursion(true);
     let total = scope.total().bytes.value;
     let agrees = |sum: f64| assert!((sum - total).abs() <= 1e-6 * total.abs(), "{sum} {total}");
-    for direction in [Direction::TopDown, Direction::BottomUp] {
+    for bottom_up in [false, true] {
         let options = TreeOptions {
-            direction,
+            bottom_up,
             ..TreeOptions::default()
         };
         let nodes = reports::tree(&scope, &options).nodes;
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     drop(reports::info(&profile));
     let table = reports::hotspots(&scope, &Default::default());
     agrees(table.total.allocated.bytes.value);
-    drop(reports::summary(&scope, &View::default(), 3));
+    drop(reports::summary(&scope, &Default::default()));
     let series = reports::series(&scope, &Default::default());
     assert!(series.total.high.iter().all(|value| value.is_finite()));
     drop(reports::stats(&scope, &Default::default()));

@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use heapline_profile::reports::{
-    self, Direction, HotspotOptions, LeakOptions, SeriesOptions, StatsOptions, TreeOptions,
+    self, HotspotOptions, LeakOptions, SeriesOptions, StatsOptions, SummaryOptions, TreeOptions,
 };
-use heapline_profile::{Estimator, Profile, Query, Scope, View};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope};
 
 use crate::Outcome;
 
@@ -35,12 +35,9 @@ pub(crate) fn table(profile: &Profile) -> Outcome {
     time("hotspots", || {
         black_box(reports::hotspots(&scope, &HotspotOptions::default()));
     });
-    for (name, direction) in [
-        ("tree", Direction::TopDown),
-        ("tree, bottom-up", Direction::BottomUp),
-    ] {
+    for (name, bottom_up) in [("tree", false), ("tree, bottom-up", true)] {
         let options = TreeOptions {
-            direction,
+            bottom_up,
             ..TreeOptions::default()
         };
         time(name, || {
@@ -48,14 +45,14 @@ pub(crate) fn table(profile: &Profile) -> Outcome {
         });
     }
     let options = SeriesOptions {
-        groups: Some((View::default(), 10)),
+        by: Some(GroupBy::Function),
         ..SeriesOptions::default()
     };
     time("series by function", || {
         black_box(reports::series(&scope, &options));
     });
     time("summary", || {
-        black_box(reports::summary(&scope, &View::default(), 5));
+        black_box(reports::summary(&scope, &SummaryOptions::default()));
     });
     time("stats", || {
         black_box(reports::stats(&scope, &StatsOptions::default()));

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use anstyle::{AnsiColor, Style};
+use clap::error::ContextKind;
 use heapline_profile::QueryError;
 use heapline_text::{sanitize, sanitize_lines};
 
@@ -34,6 +35,21 @@ pub(crate) fn warn(message: &str) {
 #[cfg(recording)]
 pub(crate) fn note(message: &str) {
     anstream::eprintln!("{NOTE}heapline:{NOTE:#} {}", sanitize(message));
+}
+
+/// Prints what is wrong with the arguments, or the help that was asked for, and ends the program.
+pub(crate) fn exit(error: &clap::Error) -> ! {
+    // Queries are marked where they are wrong; nothing that clap adds helps there.
+    let source = Error::source(error);
+    if let Some(query) = source.and_then(|source| source.downcast_ref::<QueryError>()) {
+        let option = error.get(ContextKind::InvalidArg);
+        let option = option.map(ToString::to_string).unwrap_or_default();
+        let name = option.split(' ').next().unwrap_or_default();
+        let query = message(query);
+        anstream::eprintln!("{ERROR}heapline:{ERROR:#} cannot understand {name}: {query}");
+        std::process::exit(2);
+    }
+    error.exit()
 }
 
 /// The message of one error, sanitized: it may quote names of a trace or of files.

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use heapline_engine::shell_path;
 use heapline_model::Damage;
 use heapline_profile::{Profile, StoreOptions};
 use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
 use crate::error::warn;
 use crate::progress::Watched;
-use crate::question::quoted_path;
 
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
@@ -124,7 +124,7 @@ impl Input {
             n => format!(
                 " (and {} more; see: heapline info {})",
                 n - 1,
-                quoted_path(&self.trace)
+                shell_path(&self.trace.display().to_string())
             ),
         };
         warn(&format!("{name} is damaged {first}{more}"));

@@ -21,7 +21,11 @@ use commands::Cli;
 use error::is_broken_pipe;
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => error::exit(&error),
+    };
+    match cli.run() {
         Ok(code) => code,
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

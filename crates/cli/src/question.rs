@@ -1,16 +1,17 @@
-//! What all reports are asked with: the trace, the query, the estimator, and how to look at it.
+//! What all reports are asked with: the trace, the filter, and the form of the answer.
 
 use std::path::Path;
 
-use anyhow::Context;
-use clap::{Args, ValueEnum};
-use heapline_profile::query::{self, Pattern, TimePoint};
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View};
+use clap::Args;
+use heapline_engine::{Ask, Cancel, Filter, LoadedTrace, Session, shell_path, shell_quote};
+use heapline_formats::Options;
+use heapline_profile::query;
+use heapline_profile::{Profile, Query, Scope, StoreOptions};
 use heapline_text::{self as text, Screen, Text};
 
 use crate::input::Input;
 
-/// Which blocks are meant, and how they are counted.
+/// A trace and which blocks of it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Question {
     #[command(flatten)]
@@ -20,130 +21,30 @@ pub(crate) struct Question {
     pub(crate) filter: Filter,
 }
 
-/// The part of a question that is not the trace.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Filter {
-    /// Only these blocks, such as 'inside "Parser.*" and size >= 64KiB'; docs/query.md has the
-    /// language. Given several times, all must hold
-    #[arg(long = "where", short = 'w', value_name = "QUERY")]
-    queries: Vec<String>,
-
-    /// Only what is alive at a time: peak, end, 10s, 90%; short for --where 'live at TIME'
-    #[arg(long, value_name = "TIME")]
-    live: Option<String>,
-
-    /// What a sampled block stands for
-    #[arg(long, value_enum, default_value_t = EstimatorName::HorvitzThompson, hide_possible_values = false)]
-    estimator: EstimatorName,
-
-    /// Keep every frame of recursive calls, not only the first of each function (slower)
-    #[arg(long)]
-    keep_recursion: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EstimatorName {
-    /// Its size over the probability that it is seen: the most precise
-    HorvitzThompson,
-    /// Its samples over the rate: the numbers of memtrace's tools and viewer
-    Count,
-}
-
-impl Filter {
-    /// No filter at all.
-    pub(crate) fn with_estimator(estimator: EstimatorName) -> Self {
-        Self {
-            queries: Vec::new(),
-            live: None,
-            estimator,
-            keep_recursion: false,
-        }
-    }
-
-    pub(crate) fn estimator(&self) -> Estimator {
-        match self.estimator {
-            EstimatorName::HorvitzThompson => Estimator::HorvitzThompson,
-            EstimatorName::Count => Estimator::Count,
-        }
-    }
-
-    /// The query that all arguments together make.
-    pub(crate) fn query(&self) -> anyhow::Result<Query> {
-        let mut query = Query::default();
-        for text in &self.queries {
-            let one = Query::parse(text).context("cannot understand --where")?;
-            query = query.and(one);
-        }
-        if let Some(live) = &self.live {
-            let time = TimePoint::parse(live).context("cannot understand --live")?;
-            query = query.and(Query::live_at(time, live));
-        }
-        Ok(query)
-    }
-
-    /// Loads a trace.
-    pub(crate) fn load(&self, input: &Input) -> anyhow::Result<Profile> {
-        let store = StoreOptions {
-            recursion: self.keep_recursion,
-        };
-        let profile = input.load(heapline_formats::Options::default(), store)?;
-        input.warn_of(profile.damage());
-        if profile.shortened_stacks() > 0 {
-            crate::error::warn(&format!(
-                "{} has too many different stacks; only the outer part of some was kept",
-                input.name()
-            ));
-        }
-        Ok(profile)
-    }
-
-    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
-        let query = self.query()?;
-        warn_of_unmatched(&query, profile);
-        Ok(Scope::new(profile, &query, self.estimator()).keep_recursion(self.keep_recursion))
-    }
-
-    /// The arguments again, for a command to type next.
-    pub(crate) fn as_typed(&self) -> String {
-        let mut text = String::new();
-        for query in &self.queries {
-            text += " --where ";
-            text += &quoted(query);
-        }
-        if let Some(live) = &self.live {
-            // As a condition: the command may have a `--live` of its own.
-            text += " --where ";
-            text += &quoted(&format!("live at {live}"));
-        }
-        if self.estimator == EstimatorName::Count {
-            text += " --estimator count";
-        }
-        if self.keep_recursion {
-            text += " --keep-recursion";
-        }
-        text
-    }
-}
-
 impl Question {
-    pub(crate) fn load(&self) -> anyhow::Result<Profile> {
-        // A query that cannot be understood should not take a minute to be refused.
-        self.filter.query()?;
-        self.filter.load(&self.input)
+    /// Loads the trace and computes a report about it.
+    pub(crate) fn ask<O: Ask>(&self, options: &O) -> anyhow::Result<O::Report> {
+        ask(&self.filter, options, &self.input, None)
     }
 
-    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
+    pub(crate) fn load(&self) -> anyhow::Result<Profile> {
+        load(&self.input, self.filter.keep_recursion)
+    }
+
+    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> Scope<'a> {
+        warn_of_unmatched(&self.filter.query(), profile);
         self.filter.scope(profile)
     }
 
     /// The command line of another report on the same trace with the same filter.
     fn suggest(&self, report: &str, arguments: &[&str]) -> String {
-        command_line(
-            report,
-            &self.input.trace,
-            &self.filter.as_typed(),
-            arguments,
-        )
+        // As a condition: the command may have a `--live` of its own.
+        let filter = Filter {
+            queries: vec![self.filter.query()],
+            live: None,
+            ..self.filter.clone()
+        };
+        command_line(report, &self.input.trace, &filter.command_line(), arguments)
     }
 
     /// Prints a report as JSON or as text.
@@ -165,12 +66,55 @@ impl Question {
 
 /// A command line; `filter` is quoted already.
 pub(crate) fn command_line(report: &str, trace: &Path, filter: &str, arguments: &[&str]) -> String {
-    let mut line = format!("heapline {report} {}{filter}", quoted_path(trace));
+    let trace = trace.display().to_string();
+    let mut line = format!("heapline {report} {}{filter}", shell_path(&trace));
     for argument in arguments {
         line.push(' ');
-        line.push_str(&quoted(argument));
+        line.push_str(&shell_quote(argument));
     }
     line
+}
+
+/// Computes a report about a trace, and perhaps an earlier one to compare it with.
+pub(crate) fn ask<O: Ask>(
+    filter: &Filter,
+    options: &O,
+    trace: &Input,
+    against: Option<&Input>,
+) -> anyhow::Result<O::Report> {
+    // Before a large trace is loaded.
+    options
+        .validate()
+        .map_err(|error| anyhow::anyhow!("--{error}"))?;
+    let load = |input: &Input| -> anyhow::Result<LoadedTrace> {
+        let profile = load(input, filter.keep_recursion)?;
+        warn_of_unmatched(&filter.query(), &profile);
+        Ok(LoadedTrace {
+            path: input.trace.display().to_string(),
+            size: input.file_size(),
+            profile,
+        })
+    };
+    // The earlier one first: warnings are in the order of the arguments.
+    let against = against.map(load).transpose()?;
+    let session = Session::new(load(trace)?, against);
+    Ok(session.ask(filter, options, &Cancel::default())?)
+}
+
+/// Loads a trace.
+pub(crate) fn load(input: &Input, keep_recursion: bool) -> anyhow::Result<Profile> {
+    let store = StoreOptions {
+        recursion: keep_recursion,
+    };
+    let profile = input.load(Options::default(), store)?;
+    input.warn_of(profile.damage());
+    if profile.shortened_stacks() > 0 {
+        crate::error::warn(&format!(
+            "{} has too many different stacks; only the outer part of some was kept",
+            input.name()
+        ));
+    }
+    Ok(profile)
 }
 
 /// A name that nothing is called is most likely misspelt.
@@ -185,95 +129,10 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     query::share(text).ok_or_else(|| "a share is from 0% to 100%".to_owned())
 }
 
-/// Quotes a text so that a shell takes it for one word.
-pub(crate) fn quoted(text: &str) -> String {
-    // No command line can have NUL; nothing else fails.
-    let text = text.replace('\0', "");
-    shlex::try_quote(&text).map_or_else(|_| text.clone(), Into::into)
-}
-
-/// Quotes a path for a shell. One that begins with `-` is not taken for a flag.
-pub(crate) fn quoted_path(path: &Path) -> String {
-    let text = path.display().to_string();
-    if text.len() > 1 && text.starts_with('-') {
-        quoted(&format!("./{text}"))
-    } else {
-        quoted(&text)
-    }
-}
-
-/// How stacks and groups are looked at.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Look {
-    /// Leave functions out of stacks; their memory is their callers'. A name with * and ?, or
-    /// /REGEX/
-    #[arg(long, value_name = "PATTERN")]
-    hide: Vec<String>,
-
-    /// Tell anonymous functions apart by their lines
-    #[arg(long)]
-    split_anonymous: bool,
-}
-
-impl Look {
-    pub(crate) fn view(&self, by: By) -> anyhow::Result<View> {
-        Ok(View {
-            by: by.group(),
-            hidden: self
-                .hide
-                .iter()
-                .map(|text| pattern(text).context("cannot understand --hide"))
-                .collect::<anyhow::Result<_>>()?,
-            split_anonymous: self.split_anonymous,
-        })
-    }
-}
-
-/// `Parser.*` or `/regex/`.
-pub(crate) fn pattern(text: &str) -> anyhow::Result<Pattern> {
-    Pattern::parse(text).with_context(|| format!("{text} is not a regular expression"))
-}
-
-/// What blocks are put together by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// The place of the allocation in the source
-    Site,
-    /// Its address: tells instances of functors and inlined copies apart
-    Address,
-    /// The function that allocates
-    Function,
-    /// Its file
-    File,
-    /// Its module
-    Module,
-    /// The domain
-    Domain,
-    /// The size of blocks, in powers of two
-    Size,
-    /// How long blocks lived, in powers of ten
-    Age,
-}
-
-impl By {
-    pub(crate) fn group(self) -> GroupBy {
-        match self {
-            Self::Site => GroupBy::Site,
-            Self::Address => GroupBy::Address,
-            Self::Function => GroupBy::Function,
-            Self::File => GroupBy::File,
-            Self::Module => GroupBy::Module,
-            Self::Domain => GroupBy::Domain,
-            Self::Size => GroupBy::Size,
-            Self::Age => GroupBy::Age,
-        }
-    }
-}
-
 /// Whether people or programs read the answer.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Json {
-    /// Print JSON; docs/json.md describes it
+    /// Print JSON (see docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -292,38 +151,5 @@ impl Json {
         } else {
             crate::output::to_stdout_styled(&render(report))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{quoted, quoted_path};
-
-    /// The shell that people type into, not our idea of it.
-    #[test]
-    fn a_shell_takes_it_for_one_word() {
-        for text in [
-            "plain.ctf",
-            "",
-            "it's",
-            "M.f'",
-            "\"both\" 'quotes'",
-            "$(touch x) `y` $HOME \\ !! ^a^b ~ {a,b} * ?",
-            "two\nlines",
-            "é ≤ 日本",
-        ] {
-            let script = format!("printf '%s.' {}", quoted(text));
-            let output = std::process::Command::new("sh")
-                .args(["-c", &script])
-                .output();
-            let printed = output.map(|output| output.stdout).unwrap_or_default();
-            assert_eq!(String::from_utf8_lossy(&printed), format!("{text}."));
-        }
-    }
-
-    #[test]
-    fn paths_are_not_flags() {
-        assert_eq!(quoted_path("-x.ctf".as_ref()), "./-x.ctf");
-        assert_eq!(quoted_path("-".as_ref()), "-");
     }
 }

@@ -1,25 +1,25 @@
-//! Traces that are read more than once: by the viewer, for what only some questions need.
+//! Traces for the viewer and the report file.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use heapline_server::{Subjects, Trace};
+use heapline_server::Trace;
 use heapline_trace::Snapshot;
 
 use crate::input::Input;
 
 /// A trace, and perhaps an earlier one, checked to be there.
-pub(crate) fn subjects(input: &Input, against: Option<PathBuf>) -> anyhow::Result<Subjects> {
+pub(crate) fn traces(
+    input: &Input,
+    against: Option<PathBuf>,
+) -> anyhow::Result<(Trace, Option<Trace>)> {
     let against = against.map(|trace| Input {
         trace,
         strict: input.strict,
     });
-    Ok(Subjects {
-        trace: trace(input)?,
-        against: against.as_ref().map(trace).transpose()?,
-    })
+    Ok((trace(input)?, against.as_ref().map(trace).transpose()?))
 }
 
 fn trace(input: &Input) -> anyhow::Result<Trace> {

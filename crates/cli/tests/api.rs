@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use heapline_server::{Engine, Progress, Request, Subjects, Trace, missing_page};
+use heapline_engine::{Cancel, Request, Session};
+use heapline_server::{Progress, Subjects, Trace, load, missing_page};
 use serde_json::Value;
 
 fn fixture(name: &str) -> PathBuf {
@@ -38,183 +38,59 @@ fn trace(path: &Path) -> Trace {
     }
 }
 
-fn engine(name: &str, against: Option<&str>) -> Engine {
-    let subjects = Subjects {
-        trace: trace(&fixture(name)),
-        against: against.map(|name| trace(&fixture(name))),
-    };
-    Engine::load(Arc::new(subjects), &Progress::default()).unwrap()
+fn session(name: &str, against: Option<&str>) -> Session {
+    let against = against.map(|name| trace(&fixture(name)));
+    let subjects = Subjects::new(trace(&fixture(name)), against);
+    load(&subjects, &Progress::default()).unwrap()
 }
 
-fn answer(engine: &Engine, request: &Request) -> Value {
-    let answer = engine.answer(request);
-    serde_json::from_slice(&answer.unwrap_or_else(|error| panic!("{}: {error}", request.key())))
-        .unwrap()
+/// The request of a text such as `hotspots?by=site`.
+fn request(text: &str) -> Request {
+    let (report, query) = text.split_once('?').unwrap_or((text, ""));
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    Request::from_pairs(report, pairs).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A report with parameters, written as `name=value`; flags without a value.
-fn asked(text: &str) -> (Request, Vec<String>) {
-    let mut words = text.split(" | ");
-    let report = words.next().unwrap();
-    let mut request = Request::new(report);
-    let mut options = Vec::new();
-    for word in words {
-        match word.split_once('=') {
-            Some((name, value)) => {
-                request = request.with(name, value);
-                options.extend([format!("--{name}"), value.to_owned()]);
-            }
-            None => {
-                request = request.with(word, "true");
-                options.push(format!("--{word}"));
-            }
-        }
-    }
-    (request, options)
+fn answer(session: &Session, request: &Request) -> Value {
+    let answer = session.answer(request, &Cancel::default());
+    let answer = answer.unwrap_or_else(|error| panic!("{}: {error}", request.key()));
+    serde_json::from_slice(&answer.json().unwrap()).unwrap()
 }
 
-const QUESTIONS: [&str; 44] = [
-    "info",
-    "summary",
-    "summary | by=module | rows=2",
-    "summary | where=heap = major",
-    "hotspots",
-    "hotspots | by=site | rows=1000",
-    "hotspots | by=address | sort=inclusive | rows=3",
-    "hotspots | by=domain | sort=peak",
-    "hotspots | by=size | sort=end",
-    "hotspots | by=age | sort=blocks",
-    "hotspots | live=peak | estimator=count",
-    "hotspots | where=inside \"Mix.words\" | where=lifetime > 2ms",
-    "hotspots | hide=Stdlib.* | hide=/tree/i | split-anonymous",
-    "hotspots | keep-recursion",
-    "tree",
-    "tree | bottom-up",
-    "tree | bottom-up | by=site",
-    "tree | by=module | min=0% | sites",
-    "tree | by=file | depth=2 | min=0.5%",
-    "tree | focus=Mix.words",
-    "tree | focus=Mix.words | focus=Stdlib.Map.Make.add | live=90%",
-    "tree | hide=Stdlib.* | keep-recursion | min=0.1%",
-    "tree | details | min=0.1%",
-    "series",
-    "series | measure=allocation-rate | by=function | top=3 | points=17",
-    "series | measure=promoted-bytes | by=domain",
-    "series | measure=live-words | by=size | where=promoted",
-    "series | from=10ms | to=peak | points=7 | by=module",
-    "series | from=50%",
-    "series | to=20ms | measure=allocated-bytes",
-    "series | callers-of=Stdlib.Map.Make.bal",
-    "series | callers-of=Stdlib.Map.Make.bal | callers-of=Stdlib.Map.Make.add | by=module",
-    "stats",
-    "stats | bins=5 | segments=3 | where=size > 10w",
-    "heatmap",
-    "heatmap | times=7 | where=heap = major",
-    "leaks",
-    "leaks | by=function | tail=20% | rows=2",
-    "diff | window=..50% | window=50%..",
-    "diff | window=..50% | window=50%.. | of=end | by=site | rows=3",
-    "diff | window=..50% | window=50%.. | only-real | rows=2",
-    "diff | window=0s..10ms | window=10ms..20ms | where=heap = minor | hide=Stdlib.*",
-    "hotspots | where=size > 1TiB",
-    "summary | live=@00:00:01",
-];
-
+/// Options are parsed and reports computed by the same code for both; what can still differ is how
+/// traces are loaded, and the command line that "copy as command" gives.
 #[test]
-fn the_api_answers_what_the_commands_print() {
-    let name = "mix-ocaml53/trace.ctf";
-    let engine = engine(name, None);
-    for question in QUESTIONS {
-        let (request, options) = asked(question);
-        let path = fixture(name).display().to_string();
-        let command = [request.report().to_owned(), path];
-        let arguments = [&command[..], &options, &["--json".to_owned()]].concat();
-        assert_eq!(answer(&engine, &request), printed(&arguments), "{question}");
-    }
-}
-
-#[test]
-fn two_traces_are_compared_as_the_command_does() {
+fn commands_print_what_the_api_answers() {
     let (before, after) = ("mix-ocaml413/trace.ctf", "mix-ocaml53/trace.ctf");
-    let engine = engine(after, Some(before));
-    for question in [
-        "diff",
-        "diff | of=peak | by=site | rows=3",
-        "diff | of=end | by=module | only-real",
-        "diff | per=time",
-        "diff | per=allocated | where=heap = minor",
+    let session = session(after, Some(before));
+    for text in [
+        "info",
+        "summary?by=module&rows=2",
+        "hotspots?live=peak&estimator=count",
+        "hotspots?where=inside+%22Mix.words%22&where=lifetime+%3E+2ms",
+        "hotspots?hide=Stdlib.*&hide=/tree/i&split-anonymous=true",
+        "hotspots?keep-recursion=true",
+        "hotspots?where=size+%3E+1TiB",
+        "summary?live=@00:00:01",
+        "tree?bottom-up=true",
+        "tree?focus=Mix.words&focus=Stdlib.Map.Make.add&live=90%25",
+        "series",
+        "series?from=10ms&to=peak&points=7&by=module",
+        "series?callers-of=Stdlib.Map.Make.bal&callers-of=Stdlib.Map.Make.add&by=module",
+        "stats?bins=5&segments=3",
+        "heatmap?times=7",
+        "leaks?by=function&tail=20%25&rows=2",
+        "diff?window=..50%25&window=50%25..&of=end&by=site&rows=3",
+        "diff?of=peak&by=site&rows=3",
+        "diff?per=allocated&where=heap+%3D+minor&only-real=true",
+        "diff?keep-recursion=true",
     ] {
-        let (request, options) = asked(question);
-        let paths = [before, after].map(|name| fixture(name).display().to_string());
-        let command = [&["diff".to_owned()][..], &paths, &options].concat();
-        let arguments = [&command[..], &["--json".to_owned()]].concat();
-        assert_eq!(answer(&engine, &request), printed(&arguments), "{question}");
+        let request = request(text);
+        let command = session.command_line(&request).unwrap();
+        let words = shlex::split(&command).unwrap();
+        let arguments = [&words[1..], &["--json".to_owned()]].concat();
+        assert_eq!(answer(&session, &request), printed(&arguments), "{command}");
     }
-}
-
-#[test]
-fn a_flame_graph_is_the_tree_in_columns() {
-    let name = "mix-ocaml53/trace.ctf";
-    let engine = engine(name, None);
-    for options in [
-        "min=0.1%",
-        "min=0% | bottom-up",
-        "focus=Mix.words",
-        "by=module | sites",
-    ] {
-        let flame = answer(&engine, &asked(&format!("flame | {options}")).0);
-        let tree = answer(&engine, &asked(&format!("tree | details | {options}")).0);
-        assert_eq!(flame["total"], tree["total"]);
-        for part in ["nodes", "callers"] {
-            let (columns, nodes) = (&flame[part], tree[part].as_array().unwrap());
-            assert_eq!(columns["parent"].as_array().unwrap().len(), nodes.len());
-            for (i, node) in nodes.iter().enumerate() {
-                let is_other = node["kind"] == "other";
-                let label = columns["label"][i].as_i64().unwrap();
-                match usize::try_from(label) {
-                    Ok(label) => assert_eq!(flame["labels"][label], node["label"]),
-                    Err(_) => assert!(is_other),
-                }
-                assert_eq!(
-                    columns["parent"][i].as_i64(),
-                    node["parent"].as_i64().or(Some(-1))
-                );
-                assert_eq!(columns["bytes"][i], node["total"]["bytes"]["value"]);
-                assert_eq!(columns["error"][i], node["total"]["bytes"]["error"]);
-                assert_eq!(columns["own"][i], node["own"]["bytes"]["value"]);
-                assert_eq!(columns["blocks"][i], node["total"]["blocks"]["value"]);
-                assert_eq!(columns["samples"][i], node["total"]["samples"]);
-                assert_eq!(columns["at_end"][i], node["details"]["live_at_end"]);
-                assert_eq!(columns["promoted"][i], node["details"]["promoted"]);
-            }
-        }
-    }
-    let few = answer(&engine, &asked("flame | min=0% | max-nodes=5").0);
-    assert!(few["nodes"]["parent"].as_array().unwrap().len() <= 5);
-    assert!(few["min"].as_f64().unwrap() > 0.0);
-}
-
-#[test]
-fn names_are_completed_by_what_is_allocated_in_them() {
-    let engine = engine("mix-ocaml53/trace.ctf", None);
-    let names = |question: &str| -> Vec<String> {
-        let answer = answer(&engine, &asked(question).0);
-        let names = answer["names"].as_array().unwrap().iter();
-        names
-            .map(|name| name["name"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(
-        names("complete | q=MAP.make"),
-        [
-            "Stdlib.Map.Make.add",
-            "Stdlib.Map.Make.bal",
-            "Stdlib.Map.Make.create"
-        ]
-    );
-    assert_eq!(names("complete | kind=module | rows=1"), ["Mix"]);
-    assert_eq!(names("complete | kind=file | q=mix"), ["mix.ml"]);
-    assert!(names("complete | q=nothing like that").is_empty());
 }
 
 /// A viewer, ended with the test.
@@ -384,23 +260,22 @@ fn a_report_has_the_answers_in_it() {
         serde_json::from_str(&text).unwrap()
     };
     assert_eq!(unpacked("info")["file"], "trace.ctf");
-    let engine = engine("mix-ocaml53/trace.ctf", None);
-    for question in [
+    let session = session("mix-ocaml53/trace.ctf", None);
+    // As the page writes them.
+    for key in [
         "summary",
-        "hotspots | rows=1000",
-        "hotspots | by=site | rows=1000 | where=live at peak",
-        "flame | bottom-up | min=0.1% | where=live at end",
-        "flame | min=0.1% | where=allocated in 0.013973s..0.041922s",
-        "stats | where=allocated in 0s..0.013973s",
+        "hotspots?rows=1000",
+        "hotspots?by=site&rows=1000&where=live+at+peak",
+        "flame?bottom-up=true&min=0.1%25&where=live+at+end",
+        "flame?min=0.1%25&where=allocated+in+0.013973s..0.041922s",
+        "stats?where=allocated+in+0s..0.013973s",
         "heatmap",
-        "series | by=module | measure=allocated-bytes | points=400",
-        "leaks | rows=100",
-        "diff | rows=200 | window=0s..0.027947s | window=0.027947s..0.041922s",
+        "series?by=module&measure=allocated-bytes&points=400",
+        "leaks?rows=100",
+        "diff?rows=200&window=0s..0.027947s&window=0.027947s..0.041922s",
     ] {
-        let (request, _) = asked(question);
-        let expected = answer(&engine, &request);
-        let found = unpacked(&request.key());
-        assert_near(&found, &expected, question);
+        let expected = answer(&session, &request(key));
+        assert_near(&unpacked(key), &expected, key);
     }
 }
 

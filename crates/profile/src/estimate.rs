@@ -8,21 +8,22 @@
 
 use std::ops::{Add, AddAssign, Sub};
 
+use clap::ValueEnum;
 use heapline_model::{Scheme, Space};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Two standard errors, near enough: 95 % of a normal distribution.
 const Z95: f64 = 1.959_963_984_540_054;
 
-/// What a sampled block is taken to stand for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How samples are scaled to totals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
-    /// S / p bytes, where p is the probability that a block of its size is seen. Never less
-    /// precise than counting, and nearly exact for large blocks.
+    /// Size over the probability of being sampled: the most precise.
     #[default]
     HorvitzThompson,
-    /// The number of its samples over the rate: what memtrace's tools and its viewer show.
+    /// Samples over the sampling rate: the numbers of memtrace's tools and viewer.
     Count,
 }
 
@@ -364,6 +365,7 @@ impl std::iter::Sum for Amount {
 
 /// An estimated amount and its error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Estimate {
     /// The amount.
     pub value: f64,

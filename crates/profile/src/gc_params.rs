@@ -4,12 +4,14 @@ use serde::Serialize;
 
 /// The runtime parameters of a traced program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GcParams {
     params: Vec<GcParam>,
 }
 
 /// One parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GcParam {
     /// Its letter in `OCAMLRUNPARAM`.
     pub key: String,

@@ -1,7 +1,8 @@
 //! Blocks in groups: by site, function, file, module, domain, size or age.
 
+use clap::ValueEnum;
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::estimate::Amount;
 use crate::query::Pattern;
@@ -9,30 +10,34 @@ use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
 use crate::store::{NONE, Profile, ROOT, is_anonymous};
 
-/// What blocks are put together by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What blocks are grouped by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GroupBy {
-    /// The place in the source of the allocation.
+    /// Source location of the allocation.
     Site,
-    /// Its address in the program: tells apart the instances of functors and inlined copies.
+    /// Code address of the allocation; distinguishes functor instances and inlined copies.
     Address,
-    /// The function that allocates.
+    /// Function that allocates.
     #[default]
     Function,
-    /// Its file.
+    /// Source file of that function.
     File,
-    /// Its module.
+    /// Module of that function.
     Module,
-    /// The domain.
+    /// Domain that allocates.
     Domain,
-    /// The size, in powers of two.
+    /// Block size, in powers of two.
     Size,
-    /// How long blocks lived, in powers of ten.
+    /// Lifetime, in powers of ten.
     Age,
 }
 
 impl GroupBy {
+    /// What nodes of trees can be.
+    pub(crate) const FRAMES: [Self; 4] = [Self::Function, Self::Site, Self::File, Self::Module];
+
     /// Whether groups are made of frames, so that a group can also be somewhere in a stack.
     #[must_use]
     pub fn is_of_frames(self) -> bool {
@@ -72,31 +77,36 @@ impl GroupBy {
 
 /// How blocks and stacks are looked at.
 #[derive(Clone, Debug, Default)]
-pub struct View {
-    /// What blocks are put together by.
-    pub by: GroupBy,
+pub(crate) struct View {
+    /// What blocks are grouped by.
+    pub(crate) by: GroupBy,
     /// Functions to leave out of stacks. Their memory is their callers'.
-    pub hidden: Vec<Pattern>,
+    pub(crate) hidden: Vec<Pattern>,
     /// Tell anonymous functions apart by their lines.
-    pub split_anonymous: bool,
+    pub(crate) split_anonymous: bool,
 }
 
 /// What a group is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Label {
     /// The name, such as `Stdlib.List.map`.
     pub name: String,
     /// The name as the trace has it, where that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub raw_name: Option<String>,
     /// The place in the source, such as `list.ml:92:32-39`, or the file.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
     /// The module, in reports that tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub module: Option<String>,
     /// The file, in reports that tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub file: Option<String>,
 }
 

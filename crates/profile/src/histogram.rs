@@ -70,6 +70,7 @@ pub(crate) struct Survival {
 
 /// A point of a survival curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SurvivalPoint {
     /// The age.
     pub age: f64,

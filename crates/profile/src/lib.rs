@@ -15,6 +15,7 @@ mod estimate;
 mod gc_params;
 mod groups;
 mod histogram;
+mod options;
 mod phases;
 pub mod query;
 pub mod reports;
@@ -27,7 +28,8 @@ mod walk;
 
 pub use estimate::{Amount, Estimate, Estimator, Sampling, Sum};
 pub use gc_params::{GcParam, GcParams};
-pub use groups::{GroupBy, Label, View};
+pub use groups::{GroupBy, Label};
+pub use options::{Look, OptionError, Share, one_of, value_name};
 pub use query::{Query, QueryError};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;

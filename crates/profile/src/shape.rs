@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How memory grew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GrowthShape {
     /// Steadily, to the end: a leak if ever there was one.

@@ -2,8 +2,8 @@
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::query::Pattern;
-use heapline_profile::reports::{Direction, TreeOptions, flame, tree};
-use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_profile::reports::{Direction, FlameOptions, TreeOptions, flame, tree};
+use heapline_profile::{Estimator, Profile, Query, Scope, Share, StoreOptions};
 use heapline_testkit::fixtures;
 
 /// The threshold is doubled until the tree is small enough; the tree is then the one of that
@@ -23,22 +23,28 @@ fn the_threshold_is_the_first_at_which_the_tree_is_small_enough() {
             for threshold in [0.0, 0.001] {
                 for max_nodes in [0, 1, 10, 50, 200, 1000, usize::MAX] {
                     let mut options = TreeOptions {
-                        direction,
+                        bottom_up: direction == Direction::BottomUp,
                         focus: focus.clone(),
-                        threshold,
+                        min: Share(threshold),
                         details: true,
                         ..TreeOptions::default()
                     };
-                    let found = flame(&scope, &options, max_nodes);
+                    let found = flame(
+                        &scope,
+                        &FlameOptions {
+                            tree: options.clone(),
+                            max_nodes,
+                        },
+                    );
                     let mut expected = tree(&scope, &options);
                     while expected.nodes.len() + expected.callers.len() > max_nodes
-                        && options.threshold < 1.0
+                        && options.min.0 < 1.0
                     {
-                        options.threshold = (options.threshold * 2.0).max(1e-6);
+                        options.min = Share((options.min.0 * 2.0).max(1e-6));
                         expected = tree(&scope, &options);
                     }
                     let what = format!("{name} {direction:?} {threshold} {max_nodes}");
-                    assert!(found.min.total_cmp(&options.threshold).is_eq(), "{what}");
+                    assert!(found.min.total_cmp(&options.min.0).is_eq(), "{what}");
                     let bytes = |nodes: &[heapline_profile::reports::TreeNode]| -> Vec<f64> {
                         nodes.iter().map(|node| node.total.bytes.value).collect()
                     };

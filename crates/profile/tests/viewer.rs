@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, hotspots, series};
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::fixtures;
 
 /// The viewer's filters, and the queries that mean the same.
@@ -101,10 +101,7 @@ fn locations(scope: &Scope<'_>) -> BTreeMap<String, f64> {
         hotspots(
             scope,
             &HotspotOptions {
-                view: View {
-                    by,
-                    ..View::default()
-                },
+                by,
                 rows: usize::MAX,
                 ..HotspotOptions::default()
             },
@@ -215,7 +212,7 @@ fn numbers_are_those_of_the_viewer() {
                 &scope,
                 &SeriesOptions {
                     measure: Measure::LiveBytes,
-                    points: 450,
+                    points: Some(450),
                     ..SeriesOptions::default()
                 },
             );
@@ -263,7 +260,7 @@ fn what_is_alive_at_the_peak_is_the_peak() {
         for estimator in [Estimator::HorvitzThompson, Estimator::Count] {
             let all = Scope::new(&profile, &Query::default(), estimator);
             let options = SeriesOptions {
-                points: 7,
+                points: Some(7),
                 ..SeriesOptions::default()
             };
             let highest = series(&all, &options)

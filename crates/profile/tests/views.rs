@@ -5,10 +5,10 @@ use std::path::Path;
 use heapline_formats::{Options, Reader};
 use heapline_profile::query::{Pattern, TimePoint};
 use heapline_profile::reports::{
-    Direction, HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy,
-    TreeOptions, heatmap, hotspots, names, series, tree,
+    HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions, heatmap,
+    hotspots, names, series, tree,
 };
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, Share, StoreOptions};
 
 fn load() -> Profile {
     load_from("mix-ocaml53/trace.ctf")
@@ -75,9 +75,11 @@ fn a_part_of_a_series_has_the_values_of_the_whole() {
             &all,
             &SeriesOptions {
                 measure,
-                points,
-                window: Some((TimePoint::Micros(10_000), TimePoint::Micros(30_000))),
-                groups: Some((View::default(), 3)),
+                points: Some(points),
+                from: Some(TimePoint::Micros(10_000)),
+                to: Some(TimePoint::Micros(30_000)),
+                by: Some(GroupBy::Function),
+                top: 3,
                 ..SeriesOptions::default()
             },
         )
@@ -114,8 +116,8 @@ fn callers_are_those_of_the_tree() {
     let up = tree(
         &all,
         &TreeOptions {
-            direction: Direction::BottomUp,
-            threshold: 0.0,
+            bottom_up: true,
+            min: Share(0.0),
             ..TreeOptions::default()
         },
     );
@@ -124,8 +126,8 @@ fn callers_are_those_of_the_tree() {
             &all,
             &SeriesOptions {
                 measure: Measure::AllocatedBytes,
-                points: 1,
-                groups: Some((View::default(), 100)),
+                points: Some(1),
+                top: 100,
                 callers_of: functions.iter().map(|name| Pattern::glob(name)).collect(),
                 ..SeriesOptions::default()
             },
@@ -195,10 +197,7 @@ fn rows_say_what_all_that_they_call_allocates() {
     let profile = load();
     let table = |scope: &Scope<'_>, by, sort| {
         let options = HotspotOptions {
-            view: View {
-                by,
-                ..View::default()
-            },
+            by,
             sort,
             rows: 1000,
             ..HotspotOptions::default()

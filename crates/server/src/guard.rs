@@ -137,7 +137,7 @@ mod tests {
         }
         guard
             .check(&Uri::from_static("/api/v1/info"), &headers, true)
-            .map_err(|error| error.status)
+            .map_err(|error| error.status())
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use heapline_engine::{Answer, Request};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -24,11 +25,10 @@ use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
 
 use crate::assets;
-use crate::engine::Subjects;
 use crate::error::ApiError;
 use crate::guard::Guard;
-use crate::request::Request;
 use crate::state::State;
+use crate::trace::Subjects;
 
 /// The first port that is tried, and the last.
 const PORTS: std::ops::RangeInclusive<u16> = 8080..=9000;
@@ -44,6 +44,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The largest head of a request. Queries are in it.
 const LARGEST_HEAD: usize = 64 << 10;
+
+const JSON: &str = "application/json";
 
 /// Less is not worth compressing.
 const SMALL: usize = 1 << 10;
@@ -163,6 +165,19 @@ struct Content {
     status: StatusCode,
     kind: &'static str,
     body: Bytes,
+    /// The answer that the body is of.
+    answer: Option<Arc<Answer>>,
+}
+
+impl Content {
+    fn new(kind: &'static str, body: Bytes) -> Self {
+        Self {
+            status: StatusCode::OK,
+            kind,
+            body,
+            answer: None,
+        }
+    }
 }
 
 async fn respond(
@@ -181,9 +196,8 @@ async fn respond(
         (Ok(()), Some(report)) => api(report, request.uri().query().unwrap_or(""), state).await,
     };
     let content = result.unwrap_or_else(|error| Content {
-        status: error.status,
-        kind: "application/json",
-        body: error.body().into(),
+        status: error.status(),
+        ..Content::new(JSON, error.body().into())
     });
     response(content, request.headers())
 }
@@ -201,22 +215,19 @@ fn check_method(method: &Method) -> Result<(), ApiError> {
 
 fn page(path: &str) -> Result<Content, ApiError> {
     if let Some(file) = assets::find(path) {
-        return Ok(Content {
-            status: StatusCode::OK,
-            kind: file.kind,
-            body: Bytes::from_static(file.bytes),
-        });
+        return Ok(Content::new(file.kind, Bytes::from_static(file.bytes)));
     }
     match assets::missing_page() {
-        Some(reason) if path == "/" => Ok(Content {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            kind: "text/plain; charset=utf-8",
-            body: format!(
+        Some(reason) if path == "/" => {
+            let text = format!(
                 "This heapline was built without its page: {reason}.\n\
                  The reports are there: /api/v1/summary, for example.\n"
-            )
-            .into(),
-        }),
+            );
+            Ok(Content {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                ..Content::new("text/plain; charset=utf-8", text.into())
+            })
+        }
         _ => Err(ApiError::new(
             StatusCode::NOT_FOUND,
             "not_found",
@@ -226,17 +237,15 @@ fn page(path: &str) -> Result<Content, ApiError> {
 }
 
 async fn api(report: &str, query: &str, state: &State) -> Result<Content, ApiError> {
-    let body = if report == "status" {
-        serde_json::to_vec(&state.status())
-            .unwrap_or_default()
-            .into()
-    } else {
-        state.answer(Request::parse(report, query)).await?
-    };
+    if report == "status" {
+        let status = serde_json::to_vec(&state.status()).unwrap_or_default();
+        return Ok(Content::new(JSON, status.into()));
+    }
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let answer = state.answer(Request::from_pairs(report, pairs)?).await?;
     Ok(Content {
-        status: StatusCode::OK,
-        kind: "application/json",
-        body,
+        answer: Some(Arc::clone(&answer)),
+        ..Content::new(JSON, Bytes::from_owner(answer.json()?))
     })
 }
 
@@ -271,6 +280,19 @@ fn response(content: Content, asked: &HeaderMap) -> Response<Full<Bytes>> {
     if is_zipped {
         set(CONTENT_ENCODING, "gzip");
     }
+    if let Some(answer) = &content.answer {
+        // Both are plain ASCII.
+        if let Ok(identity) = HeaderValue::from_str(&answer.identity) {
+            headers.insert(HeaderName::from_static("heapline-trace"), identity);
+        }
+        headers.insert(
+            HeaderName::from_static("heapline-epoch"),
+            HeaderValue::from(answer.epoch),
+        );
+    }
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
     if content.status == StatusCode::METHOD_NOT_ALLOWED {
         set(ALLOW, "GET, HEAD");
         // There may be a body, which nobody wants to read.

@@ -1,27 +1,22 @@
-//! The web viewer of Heapline: a JSON API over the reports of
-//! [`heapline_profile`], and the page that uses it.
+//! The web viewer of Heapline: the requests of [`heapline_engine`] over HTTP, and the page that
+//! sends them.
 //!
-//! - [`Engine`] answers [`Request`]s about loaded traces; no network is needed for that.
-//! - [`Server`] does it over HTTP, and serves the page, which is part of the program.
+//! - [`Server`] answers requests and serves the page, which is part of the program.
 //! - [`write_report`] writes the page as one file, with answers in it.
 //!
 //! The API is described in `docs/api.md`: a request has the name and the options of a command, and
 //! the answer is what that command prints with `--json`.
 
-mod answer;
 mod assets;
-mod engine;
 mod error;
 mod guard;
 mod http;
-mod params;
 mod report;
-mod request;
 mod state;
+mod trace;
 
 pub use assets::missing_page;
-pub use engine::{Engine, Opener, Progress, Subjects, Trace};
-pub use error::{ApiError, Place};
+pub use error::ApiError;
 pub use http::Server;
 pub use report::{ReportError, write_report};
-pub use request::Request;
+pub use trace::{Opener, Progress, Subjects, Trace, load};

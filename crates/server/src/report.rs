@@ -8,17 +8,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use clap::ValueEnum as _;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::Value;
 
+use heapline_engine::{Cancel, EngineError, Filter, Params, Request, Session};
+use heapline_profile::query::{TimePoint, Window};
+use heapline_profile::reports::{
+    Compared, DiffOptions, FlameOptions, HeatmapOptions, HotspotOptions, LeakOptions, Measure,
+    SeriesOptions, StatsOptions, SummaryOptions, TreeOptions,
+};
+use heapline_profile::{GroupBy, Query, Share};
+
 use crate::assets;
-use crate::engine::Engine;
-use crate::error::ApiError;
-use crate::request::Request;
 use crate::state::Status;
+use crate::trace::Subjects;
 
 /// The places of the page that the report fills.
 const STYLE: &str = "<link rel=\"stylesheet\" href=\"./assets/app.css\" />";
@@ -30,26 +37,15 @@ const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"def
 
 /// Nodes of a flame graph, and rows of a table, of all blocks, those at the peak and those at the
 /// end. The page asks for as many rows.
-const NODES: &str = "5000";
-const ROWS: &str = "1000";
+const NODES: usize = 5000;
+const ROWS: usize = 1000;
 
 /// The same of a part of the time, of which there are many.
-const NODES_OF_SLICE: &str = "1000";
-const ROWS_OF_SLICE: &str = "250";
+const NODES_OF_SLICE: usize = 1000;
+const ROWS_OF_SLICE: usize = 250;
 
 /// Digits of a number. Pages show four, and no estimate is as precise as nine.
 const DIGITS: i32 = 9;
-
-const MEASURES: [Option<&str>; 8] = [
-    None,
-    Some("live-blocks"),
-    Some("live-words"),
-    Some("allocated-bytes"),
-    Some("allocated-words"),
-    Some("allocation-rate"),
-    Some("promoted-bytes"),
-    Some("promotion-rate"),
-];
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +58,7 @@ pub enum ReportError {
     BadPage(&'static str),
     /// A question was not answered.
     #[error("`{0}` cannot be answered: {1}")]
-    Unanswered(String, ApiError),
+    Unanswered(String, EngineError),
     /// It could not be written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -82,26 +78,27 @@ struct Report<'a> {
 /// any of them to the end of any later one can be looked at. `progress` is told how many of how
 /// many questions are answered.
 pub fn write_report(
-    engine: &Engine,
+    subjects: &Subjects,
+    session: &Session,
     slices: usize,
     progress: &(dyn Fn(usize, usize) + Sync),
     out: &mut dyn Write,
 ) -> Result<(), ReportError> {
     let page = Page::new()?;
-    let bounds = bounds(engine.profile().duration(), slices.max(1));
-    let questions = questions(engine, &bounds);
+    let bounds = bounds(session.trace().profile.duration(), slices.max(1));
+    let questions = questions(session.against().is_some(), &bounds);
     let done = AtomicUsize::new(0);
     let answers: Result<Vec<(String, Value)>, ReportError> = questions
         .par_iter()
         .map(|question| {
-            let packed = question.packed(engine)?;
+            let packed = question.packed(session)?;
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, questions.len());
             Ok((question.key.key(), packed.into()))
         })
         .collect();
     let report = Report {
         version: 1,
-        status: Status::ready(engine.subjects()),
+        status: Status::ready(subjects, session),
         slices: bounds.iter().map(|&micros| micros as f64 / 1e6).collect(),
         answers: answers?.into_iter().collect(),
     };
@@ -137,12 +134,19 @@ struct Question {
 }
 
 impl Question {
+    fn new(request: Request) -> Self {
+        Self {
+            key: request.clone(),
+            asked: request,
+        }
+    }
+
     /// The answer: JSON, compressed, as text.
-    fn packed(&self, engine: &Engine) -> Result<String, ReportError> {
-        let answer = engine
-            .answer(&self.asked)
+    fn packed(&self, session: &Session) -> Result<String, ReportError> {
+        let answer = session
+            .answer(&self.asked, &Cancel::default())
             .map_err(|error| ReportError::Unanswered(self.key.key(), error))?;
-        let mut answer: Value = serde_json::from_slice(&answer).map_err(io::Error::other)?;
+        let mut answer = serde_json::to_value(&answer.report).map_err(io::Error::other)?;
         round(&mut answer);
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
         serde_json::to_writer(&mut encoder, &answer).map_err(io::Error::other)?;
@@ -151,105 +155,145 @@ impl Question {
 }
 
 /// What the page asks: `ui/src/state/questions.ts` is the other side of this.
-fn questions(engine: &Engine, bounds: &[u64]) -> Vec<Question> {
-    let mut questions = Vec::new();
-    let mut ask = |key: Request, limit: Option<(&str, &str)>| {
-        let asked = match limit {
-            Some((name, most)) => key.clone().replacing(name, most),
-            None => key.clone(),
-        };
-        questions.push(Question { key, asked });
-    };
-    let by = |report: &str, by: Option<&str>| {
-        let request = Request::new(report);
-        by.map_or(request.clone(), |by| request.with("by", by))
-    };
-    ask(Request::new("info"), None);
-    for group in [
+fn questions(has_other: bool, bounds: &[u64]) -> Vec<Question> {
+    let mut requests = vec![Request::Info];
+    for by in [
         None,
-        Some("function"),
-        Some("module"),
-        Some("site"),
-        Some("file"),
-        Some("domain"),
+        Some(GroupBy::Function),
+        Some(GroupBy::Module),
+        Some(GroupBy::Site),
+        Some(GroupBy::File),
+        Some(GroupBy::Domain),
     ] {
-        for measure in MEASURES {
-            let mut series = by("series", group).with("points", "400");
-            if let Some(measure) = measure {
-                series = series.with("measure", measure);
-            }
-            ask(series, None);
+        for &measure in Measure::value_variants() {
+            requests.push(Request::Series(Params::all(SeriesOptions {
+                measure,
+                by,
+                points: Some(400),
+                ..SeriesOptions::default()
+            })));
         }
     }
-    for group in [None, Some("function"), Some("module")] {
-        ask(by("leaks", group).with("rows", "100"), None);
+    for by in [GroupBy::Site, GroupBy::Function, GroupBy::Module] {
+        requests.push(Request::Leaks(Params::all(LeakOptions {
+            by,
+            rows: 100,
+            ..LeakOptions::default()
+        })));
     }
-    for of in [None, Some("peak"), Some("end")] {
-        for group in [None, Some("site"), Some("file"), Some("module")] {
-            let diff = by("diff", group).with("rows", "200");
-            let diff = of.map_or(diff.clone(), |of| diff.with("of", of));
-            if engine.subjects().against.is_some() {
-                ask(diff, None);
-            } else if of != Some("peak") && bounds.len() > 2 {
-                let (first, last) = (bounds[0], bounds[bounds.len() - 1]);
+    for of in [Compared::Allocated, Compared::Peak, Compared::End] {
+        let window = match bounds {
+            _ if has_other => Vec::new(),
+            // A window has no peak.
+            [first, _, .., last] if of != Compared::Peak => {
                 let middle = bounds[bounds.len() / 2];
-                let window = |from, to| format!("{}..{}", time(from), time(to));
-                let halves = diff
-                    .with("window", &window(first, middle))
-                    .with("window", &window(middle, last));
-                ask(halves, None);
+                vec![window(*first, middle), window(middle, *last)]
             }
+            _ => continue,
+        };
+        for by in FRAMES {
+            requests.push(Request::Diff(Params::all(DiffOptions {
+                window: window.clone(),
+                of,
+                by,
+                rows: 200,
+                ..DiffOptions::default()
+            })));
         }
     }
-    for (i, condition) in conditions(bounds).into_iter().enumerate() {
-        let only = |request: Request| match &condition {
-            Some(condition) => request.with("where", condition),
-            None => request,
+    let mut questions: Vec<Question> = requests.into_iter().map(Question::new).collect();
+    for (i, queries) in conditions(bounds).into_iter().enumerate() {
+        let filter = Filter {
+            queries,
+            ..Filter::default()
         };
-        let (nodes, rows) = if i < WHOLE {
+        let (max_nodes, rows) = if i < WHOLE {
             (NODES, ROWS)
         } else {
             (NODES_OF_SLICE, ROWS_OF_SLICE)
         };
-        let flame = Request::new("flame").with("min", "0.1%");
-        ask(only(flame.clone()), Some(("max-nodes", nodes)));
-        ask(
-            only(flame.with("bottom-up", "true")),
-            Some(("max-nodes", nodes)),
-        );
-        for report in ["summary", "stats", "heatmap"] {
-            ask(only(Request::new(report)), None);
+        for bottom_up in [false, true] {
+            let tree = TreeOptions {
+                bottom_up,
+                min: Share(0.001),
+                ..TreeOptions::default()
+            };
+            let key = FlameOptions {
+                tree,
+                ..FlameOptions::default()
+            };
+            let asked = FlameOptions {
+                max_nodes,
+                ..key.clone()
+            };
+            let request = |options| Request::Flame(about(&filter, options));
+            questions.push(Question {
+                key: request(key),
+                asked: request(asked),
+            });
         }
-        for group in [None, Some("site"), Some("file"), Some("module")] {
-            let table = by("hotspots", group).with("rows", ROWS);
-            ask(only(table), Some(("rows", rows)));
+        questions.extend(
+            [
+                Request::Summary(about(&filter, SummaryOptions::default())),
+                Request::Stats(about(&filter, StatsOptions::default())),
+                Request::Heatmap(about(&filter, HeatmapOptions::default())),
+            ]
+            .map(Question::new),
+        );
+        for by in FRAMES {
+            let request = |rows| {
+                let options = HotspotOptions {
+                    by,
+                    rows,
+                    ..HotspotOptions::default()
+                };
+                Request::Hotspots(about(&filter, options))
+            };
+            questions.push(Question {
+                key: request(ROWS),
+                asked: request(rows),
+            });
         }
     }
     questions
+}
+
+/// What the page groups tables and comparisons by.
+const FRAMES: [GroupBy; 4] = [
+    GroupBy::Function,
+    GroupBy::Site,
+    GroupBy::File,
+    GroupBy::Module,
+];
+
+fn about<O: heapline_engine::Ask>(filter: &Filter, options: O) -> Params<O> {
+    Params {
+        filter: filter.clone(),
+        options,
+    }
 }
 
 /// How many of the conditions are not about a part of the time.
 const WHOLE: usize = 3;
 
 /// Which blocks: all, those at the peak, at the end, and of each pair of bounds.
-fn conditions(bounds: &[u64]) -> Vec<Option<String>> {
+fn conditions(bounds: &[u64]) -> Vec<Vec<Query>> {
     let mut conditions = vec![
-        None,
-        Some("live at peak".to_owned()),
-        Some("live at end".to_owned()),
+        Vec::new(),
+        vec![Query::live_at(TimePoint::Peak)],
+        vec![Query::live_at(TimePoint::End)],
     ];
     debug_assert_eq!(conditions.len(), WHOLE);
     for (i, &from) in bounds.iter().enumerate() {
         for &to in &bounds[i + 1..] {
-            conditions.push(Some(format!("allocated in {}..{}", time(from), time(to))));
+            conditions.push(vec![Query::allocated_in(&window(from, to))]);
         }
     }
     conditions
 }
 
-/// Seconds as JavaScript writes them.
-fn time(micros: u64) -> String {
-    format!("{}s", micros as f64 / 1e6)
+fn window(from: u64, to: u64) -> Window {
+    Window::new(TimePoint::Micros(from), TimePoint::Micros(to))
 }
 
 /// Rounds all numbers that are not whole: digits that nobody can see are most of a file.
@@ -348,7 +392,8 @@ mod tests {
         assert_eq!(bounds(0.0, 8), [0, 1]);
         assert_eq!(bounds(0.000_002, 8), [0, 1, 3]);
         let windows = conditions(&bounds(10.0, 2)).split_off(WHOLE);
-        let windows: Vec<String> = windows.into_iter().flatten().collect();
+        let windows: Vec<Query> = windows.into_iter().flatten().collect();
+        let windows: Vec<&str> = windows.iter().map(Query::text).collect();
         assert_eq!(
             windows,
             [

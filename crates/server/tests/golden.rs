@@ -4,12 +4,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use heapline_server::{Engine, Progress, Request, Subjects, Trace};
+use heapline_engine::{Cancel, EngineError, Request, Session};
+use heapline_server::{Progress, Subjects, Trace, load};
 use serde_json::Value;
 
-fn engine() -> Engine {
+fn session() -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/odd/peakend.ctf");
     let bytes = fs::read(path).unwrap();
     let trace = Trace {
@@ -18,53 +18,39 @@ fn engine() -> Engine {
         strict: false,
         open: Box::new(move || Ok(Box::new(std::io::Cursor::new(bytes.clone())))),
     };
-    let subjects = Subjects {
-        trace,
-        against: None,
-    };
-    Engine::load(Arc::new(subjects), &Progress::default()).unwrap()
+    load(&Subjects::new(trace, None), &Progress::default()).unwrap()
 }
 
-fn requests() -> Vec<(&'static str, Request)> {
-    let ask = Request::new;
-    vec![
-        ("info", ask("info")),
-        ("summary", ask("summary").with("rows", "1")),
-        ("hotspots", ask("hotspots").with("live", "peak")),
-        (
-            "tree",
-            ask("tree").with("details", "true").with("sites", "true"),
-        ),
-        ("flame", ask("flame").with("focus", "M1.*")),
-        (
-            "series",
-            ask("series").with("by", "function").with("points", "3"),
-        ),
-        (
-            "stats",
-            ask("stats").with("bins", "2").with("segments", "1"),
-        ),
-        ("heatmap", ask("heatmap").with("times", "2")),
-        ("leaks", ask("leaks")),
-        (
-            "diff",
-            ask("diff").with("window", "..50%").with("window", "50%.."),
-        ),
-        ("complete", ask("complete").with("q", "fn")),
-        ("error", ask("hotspots").with("where", "sise > 3")),
-        ("unknown", ask("hotspots").with("row", "3")),
-    ]
+/// The name of the file, and a report with its parameters.
+const REQUESTS: [(&str, &str, &[(&str, &str)]); 13] = [
+    ("info", "info", &[]),
+    ("summary", "summary", &[("rows", "1")]),
+    ("hotspots", "hotspots", &[("live", "peak")]),
+    ("tree", "tree", &[("details", "true"), ("sites", "true")]),
+    ("flame", "flame", &[("focus", "M1.*")]),
+    ("series", "series", &[("by", "function"), ("points", "3")]),
+    ("stats", "stats", &[("bins", "2"), ("segments", "1")]),
+    ("heatmap", "heatmap", &[("times", "2")]),
+    ("leaks", "leaks", &[]),
+    ("diff", "diff", &[("window", "..50%"), ("window", "50%..")]),
+    ("complete", "complete", &[("q", "fn")]),
+    ("error", "hotspots", &[("where", "sise > 3")]),
+    ("unknown", "hotspots", &[("row", "3")]),
+];
+
+fn answer(session: &Session, report: &str, pairs: &[(&str, &str)]) -> Result<Value, EngineError> {
+    let request = Request::from_pairs(report, pairs.iter().copied())?;
+    let answer = session.answer(&request, &Cancel::default())?;
+    Ok(serde_json::from_slice(&answer.json()?).unwrap())
 }
 
 #[test]
 fn answers_are_as_they_were() {
-    let engine = engine();
+    let session = session();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for (name, request) in requests() {
-        let answer: Value = match engine.answer(&request) {
-            Ok(answer) => serde_json::from_slice(&answer).unwrap(),
-            Err(error) => serde_json::to_value(&error).unwrap(),
-        };
+    for (name, report, pairs) in REQUESTS {
+        let answer = answer(&session, report, pairs)
+            .unwrap_or_else(|error| serde_json::to_value(&error).unwrap());
         let file = folder.join(format!("{name}.json"));
         if std::env::var_os("BLESS").is_some() {
             fs::create_dir_all(&folder).unwrap();

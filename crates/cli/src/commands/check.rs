@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use heapline_profile::Profile;
 use heapline_profile::reports::{self, Budget, Check, Outcome, Verdict};
+use heapline_profile::{Estimator, Profile};
 use heapline_text::{self as text, Context as TextContext, Screen};
 
 use crate::input::Input;
-use crate::question::{Filter, Json, share, warn_of_unmatched};
+use crate::question::{Json, load, share, warn_of_unmatched};
 
 /// Check that a trace keeps to budgets; exit with 1 if it does not
 ///
@@ -52,19 +52,12 @@ pub(crate) struct Args {
     #[arg(long)]
     sure: bool,
 
-    #[command(flatten)]
-    estimate: Estimate,
+    /// Select how samples are scaled to totals
+    #[arg(long, value_enum, default_value_t)]
+    estimator: Estimator,
 
     #[command(flatten)]
     json: Json,
-}
-
-/// Only the estimator of a filter makes sense here.
-#[derive(clap::Args, Clone, Debug)]
-struct Estimate {
-    /// What a sampled block stands for
-    #[arg(long, value_enum, default_value_t = crate::question::EstimatorName::HorvitzThompson)]
-    estimator: crate::question::EstimatorName,
 }
 
 impl Args {
@@ -76,25 +69,25 @@ impl Args {
                  as in --budget 'live at peak < 200MiB'"
             );
         }
-        let filter = Filter::with_estimator(self.estimate.estimator);
-        let profile = filter.load(&self.input)?;
+        let profile = load(&self.input, false)?;
         for budget in &budgets {
             self.check_names(budget, &profile)?;
         }
         let mut verdicts: Vec<Verdict> = budgets
             .iter()
-            .map(|budget| budget.check(&profile, filter.estimator()))
+            .map(|budget| budget.check(&profile, self.estimator))
             .collect();
         if let Some(base) = &self.against {
-            let base = filter.load(&Input {
+            let base = Input {
                 trace: base.clone(),
                 strict: self.input.strict,
-            })?;
+            };
+            let base = load(&base, false)?;
             verdicts.extend(reports::check_against(
                 &base,
                 &profile,
                 self.tolerance,
-                filter.estimator(),
+                self.estimator,
             ));
         }
         let passed = verdicts.iter().all(|verdict| match verdict.outcome {

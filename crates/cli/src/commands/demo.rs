@@ -1,7 +1,9 @@
 //! `heapline demo`.
 
+use heapline_engine::Filter;
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View, reports};
+use heapline_profile::reports::SummaryOptions;
+use heapline_profile::{Profile, StoreOptions, reports};
 use heapline_server::{Subjects, Trace};
 use heapline_text::{self as text, Context, Line, Screen};
 
@@ -36,27 +38,21 @@ impl Args {
         if self.text {
             return summary(screen);
         }
-        self.serving.serve(Subjects {
-            trace: Trace {
-                path: "mix.ctf".to_owned(),
-                size: Some(TRACE.len() as u64),
-                strict: false,
-                open: Box::new(|| Ok(Box::new(TRACE))),
-            },
-            against: None,
-        })
+        let trace = Trace {
+            path: "mix.ctf".to_owned(),
+            size: Some(TRACE.len() as u64),
+            strict: false,
+            open: Box::new(|| Ok(Box::new(TRACE))),
+        };
+        self.serving.serve(Subjects::new(trace, None))
     }
 }
 
 fn summary(screen: Screen) -> anyhow::Result<()> {
     let mut reader = Reader::new(TRACE, Options::default())?;
     let profile = Profile::load(&mut reader, StoreOptions::default())?;
-    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
-    let view = View {
-        by: GroupBy::Site,
-        ..View::default()
-    };
-    let report = reports::summary(&scope, &view, 5);
+    let scope = Filter::default().scope(&profile);
+    let report = reports::summary(&scope, &SummaryOptions::default());
     let suggest =
         |report: &str, arguments: &[&str]| command_line(report, "mix.ctf".as_ref(), "", arguments);
     let context = Context {

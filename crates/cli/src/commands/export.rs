@@ -3,16 +3,15 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::ValueEnum;
 use heapline_export as export;
 use heapline_export::Leaf;
 use heapline_profile::query::TimePoint;
-use heapline_profile::{Moment, Scope};
+use heapline_profile::{Look, Moment, Scope};
 
 use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
-use crate::question::{By, Look, Question};
+use crate::question::Question;
 
 /// Write a profile for other programs: pprof, speedscope, Firefox Profiler, Parquet, ...
 #[derive(Debug, clap::Args)]
@@ -39,7 +38,7 @@ pub(crate) struct Args {
 
     /// When blocks have to be alive to count as live: end, peak, 10s, 90%
     #[arg(long, value_name = "TIME")]
-    at: Option<String>,
+    at: Option<TimePoint>,
 
     /// End each stack with the line of the allocation
     #[arg(long)]
@@ -76,10 +75,6 @@ enum Format {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let at = match &self.at {
-            Some(at) => Some(TimePoint::parse(at).context("cannot understand --at")?),
-            None => None,
-        };
         let to_stdout = self.output == Path::new("-");
         match self.format {
             Format::Parquet if to_stdout => {
@@ -88,11 +83,12 @@ impl Args {
             Format::Pprof if to_stdout => refuse_terminal("heap.pb.gz")?,
             _ => {}
         }
-        // The view is of functions here; what it hides is what counts.
-        let hidden = self.look.view(By::Function)?.hidden;
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile)?.hiding(&hidden);
-        let at = at.map(|at| at.moment(&profile, scope.estimator()));
+        let scope = self.question.scope(&profile).hiding(&self.look.hide);
+        let at = self
+            .at
+            .as_ref()
+            .map(|at| at.moment(&profile, scope.estimator()));
         if self.format == Format::Parquet {
             write_file(&self.output, &self.force, |out| {
                 export::parquet::blocks(&scope, out)

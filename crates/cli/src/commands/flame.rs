@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use heapline_export::{self as export, Leaf, SvgOptions};
-use heapline_profile::Scope;
+use heapline_profile::{Look, Scope};
 use heapline_text::sanitize;
 use heapline_text::units::{estimated_bytes, program_name, seconds};
 
 use crate::output::{Force, write_file};
-use crate::question::{By, Look, Question};
+use crate::question::Question;
 
 /// Write a flame graph: folded stacks, or a picture
 #[derive(Debug, clap::Args)]
@@ -71,9 +71,8 @@ impl Args {
             }
             None => extension == "svg",
         };
-        let hidden = self.look.view(By::Function)?.hidden;
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile)?.hiding(&hidden);
+        let scope = self.question.scope(&profile).hiding(&self.look.hide);
         let leaf = if self.sites {
             Leaf::Site
         } else {

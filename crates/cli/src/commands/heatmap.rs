@@ -1,6 +1,6 @@
 //! `heapline heatmap`.
 
-use heapline_profile::reports::{self, HeatmapOptions};
+use heapline_profile::reports::HeatmapOptions;
 use heapline_text::{self as text, Screen};
 
 use crate::question::{Json, Question};
@@ -15,9 +15,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// Equal parts of the run
-    #[arg(long, default_value_t = 48, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    times: u16,
+    #[command(flatten)]
+    options: HeatmapOptions,
 
     #[command(flatten)]
     json: Json,
@@ -25,12 +24,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        let profile = self.question.load()?;
-        let scope = self.question.scope(&profile)?;
-        let options = HeatmapOptions {
-            times: usize::from(self.times),
-        };
-        let report = reports::heatmap(&scope, &options);
+        let report = self.question.ask(&self.options)?;
         self.question
             .print(self.json, screen, &report, text::heatmap)
     }

@@ -1,12 +1,12 @@
 //! `heapline info`.
 
 use clap::ValueEnum;
+use heapline_engine::Info;
 use heapline_export::identify;
 use heapline_formats::Options;
 use heapline_profile::StoreOptions;
-use heapline_profile::reports::{self, Overview};
+use heapline_profile::reports;
 use heapline_text::{self as text, Context, Screen, TraceFile};
-use serde::Serialize;
 
 use crate::input::{Input, warn_of_left_out};
 use crate::output::{to_stdout, to_stdout_styled};
@@ -39,14 +39,6 @@ enum Format {
     Memtrace,
 }
 
-#[derive(Serialize)]
-struct WithFile<'a> {
-    file: String,
-    file_size: Option<u64>,
-    #[serde(flatten)]
-    overview: &'a Overview,
-}
-
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         // What memtrace's identify leaves out, it must leave out too.
@@ -59,10 +51,10 @@ impl Args {
         let file = self.input.trace.display().to_string();
         let file_size = self.input.file_size();
         if self.json {
-            let json = WithFile {
+            let json = Info {
                 file,
                 file_size,
-                overview: &overview,
+                overview,
             };
             let mut text = serde_json::to_vec_pretty(&json)?;
             text.push(b'\n');

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use heapline_server::{Engine, Progress, ReportError, write_report};
+use heapline_server::{Progress, ReportError, Subjects, Trace, load, write_report};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::input::Input;
@@ -44,13 +44,14 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut subjects = reopen::subjects(&self.input, self.against)?;
         // Whoever gets the report need not know where the trace was.
-        for trace in std::iter::once(&mut subjects.trace).chain(&mut subjects.against) {
-            trace.path = trace.name().to_owned();
-        }
-        let engine =
-            Engine::load(subjects.into(), &Progress::default()).map_err(anyhow::Error::msg)?;
+        let without_folder = |trace: Trace| Trace {
+            path: trace.name().to_owned(),
+            ..trace
+        };
+        let (trace, against) = reopen::traces(&self.input, self.against)?;
+        let subjects = Subjects::new(without_folder(trace), against.map(without_folder));
+        let session = load(&subjects, &Progress::default()).map_err(anyhow::Error::msg)?;
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(
             ProgressStyle::with_template("answering {bar:30} {pos} of {len}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -60,11 +61,10 @@ impl Args {
             bar.set_position(done as u64);
         };
         let written = write_file(&self.output, &self.force, |out| {
-            write_report(&engine, usize::from(self.slices), &progress, out).map_err(|error| {
-                match error {
-                    ReportError::Io(error) => error,
-                    other => io::Error::other(other),
-                }
+            let slices = usize::from(self.slices);
+            write_report(&subjects, &session, slices, &progress, out).map_err(|error| match error {
+                ReportError::Io(error) => error,
+                other => io::Error::other(other),
             })
         });
         bar.finish_and_clear();

@@ -25,13 +25,8 @@ pub(crate) struct Args {
     #[arg(long)]
     linear: bool,
 
-    /// Bars of the linear histogram of lifetimes
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    bins: usize,
-
-    /// Equal parts of the run
-    #[arg(long, default_value_t = 10, value_name = "N")]
-    segments: usize,
+    #[command(flatten)]
+    options: StatsOptions,
 
     /// The numbers of another program, mistakes included
     #[arg(long, value_enum)]
@@ -49,23 +44,16 @@ enum Compat {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        let profile = self.question.load()?;
         if self.compat.is_some() {
-            if !self.question.filter.query()?.is_all() {
+            if !self.question.filter.query().is_all() {
                 anyhow::bail!("ocaml-alloc-stats has no filters: --where goes without --compat");
             }
-            let report = reports::alloc_stats(&profile);
+            let report = reports::alloc_stats(&self.question.load()?);
             return self
                 .question
                 .print(self.json, screen, &report, text::alloc_stats);
         }
-        let scope = self.question.scope(&profile)?;
-        let options = StatsOptions {
-            segments: self.segments,
-            bins: self.bins,
-            linear: self.linear,
-        };
-        let report = reports::stats(&scope, &options);
+        let report = self.question.ask(&self.options)?;
         self.question.print(self.json, screen, &report, text::stats)
     }
 }

@@ -1,9 +1,9 @@
 //! `heapline summary`.
 
-use heapline_profile::reports;
+use heapline_profile::reports::SummaryOptions;
 use heapline_text::{self as text, Screen};
 
-use crate::question::{By, Json, Look, Question};
+use crate::question::{Json, Question};
 
 /// Show the totals, the peak, and the five lists that matter
 #[derive(Debug, clap::Args)]
@@ -16,16 +16,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// What the lists are of
-    #[arg(long, value_enum, default_value_t = By::Site)]
-    by: By,
-
-    /// Rows of each list
-    #[arg(long, default_value_t = 5, value_name = "N")]
-    rows: usize,
-
     #[command(flatten)]
-    look: Look,
+    options: SummaryOptions,
 
     #[command(flatten)]
     json: Json,
@@ -33,10 +25,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        let view = self.look.view(self.by)?;
-        let profile = self.question.load()?;
-        let scope = self.question.scope(&profile)?;
-        let report = reports::summary(&scope, &view, self.rows);
+        let report = self.question.ask(&self.options)?;
         self.question
             .print(self.json, screen, &report, text::summary)
     }

@@ -53,8 +53,8 @@ pub(super) struct Serving {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let subjects = reopen::subjects(&self.input, self.against)?;
-        self.serving.serve(subjects)
+        let (trace, against) = reopen::traces(&self.input, self.against)?;
+        self.serving.serve(Subjects::new(trace, against))
     }
 }
 

@@ -25,6 +25,11 @@ pub use pattern::Pattern;
 pub use token::Comparison;
 pub(crate) use token::{TokenKind, tokens};
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
 use crate::estimate::Estimator;
 use crate::selection::Selection;
 use crate::store::{Moment, Profile};
@@ -89,10 +94,21 @@ impl Query {
 
     /// What is alive at a time.
     #[must_use]
-    pub fn live_at(time: TimePoint, text: &str) -> Self {
+    pub fn live_at(time: TimePoint) -> Self {
         Self {
-            text: format!("live at {text}"),
+            text: format!("live at {time}"),
             expr: Some(Expr::Clause(Clause::LiveAt(time))),
+        }
+    }
+
+    /// What is allocated in a window.
+    #[must_use]
+    pub fn allocated_in(window: &Window) -> Self {
+        Self {
+            text: format!("allocated in {}", window.text),
+            expr: Some(Expr::Clause(Clause::Allocated(ast::When::In(
+                window.span.clone(),
+            )))),
         }
     }
 
@@ -112,6 +128,52 @@ impl Query {
         self.expr
             .as_ref()
             .map_or_else(Vec::new, |expr| unmatched::unmatched(expr, profile))
+    }
+}
+
+impl FromStr for Query {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Query {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl FromStr for TimePoint {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+/// The canonical text, which parses to the same time.
+impl fmt::Display for TimePoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start => f.write_str("start"),
+            Self::Peak => f.write_str("peak"),
+            Self::End => f.write_str("end"),
+            Self::Micros(micros) => write!(f, "{}s", *micros as f64 / 1e6),
+            Self::Fraction(share) => write!(f, "{}%", (share * 1e14).round() / 1e12),
+            Self::Date(micros) => match jiff::Timestamp::from_microsecond(*micros) {
+                Ok(date) => write!(f, "@{date}"),
+                Err(_) => f.write_str("start"),
+            },
+            Self::Clock(time) => write!(f, "@{time}"),
+        }
+    }
+}
+
+impl Serialize for TimePoint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -158,6 +220,15 @@ impl Window {
         })
     }
 
+    /// The range from one time to another.
+    #[must_use]
+    pub fn new(from: TimePoint, to: TimePoint) -> Self {
+        Self {
+            text: format!("{from}..{to}"),
+            span: ast::Span { from, to },
+        }
+    }
+
     /// The window as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -169,6 +240,20 @@ impl Window {
     pub fn moments(&self, profile: &Profile, estimator: Estimator) -> (Moment, Moment) {
         let times = eval::Times { profile, estimator };
         (times.before(&self.span.from), times.before(&self.span.to))
+    }
+}
+
+impl FromStr for Window {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Window {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
     }
 }
 
@@ -210,6 +295,29 @@ mod tests {
             prop_assert_eq!(read.matches(&name), pattern.matches(&name));
             prop_assert_eq!(read, pattern);
         }
+    }
+
+    #[test]
+    fn times_parse_from_their_canonical_text() {
+        for text in [
+            "start",
+            "peak",
+            "end",
+            "0",
+            "1us",
+            "1.5s",
+            "2min",
+            "90%",
+            "7%",
+            "33.3%",
+            "@14:30:05",
+            "@2026-11-15T14:30:05.25Z",
+        ] {
+            let time = TimePoint::parse(text).unwrap();
+            assert_eq!(TimePoint::parse(&time.to_string()), Ok(time), "{text}");
+        }
+        let window = Window::new(TimePoint::Micros(13_973), TimePoint::Peak);
+        assert_eq!(Window::parse("0.013973s..peak"), Ok(window));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Patterns of names.
 
+use std::fmt;
+use std::str::FromStr;
+
 use regex::Regex;
+use serde::{Serialize, Serializer};
 
 use crate::store::Function;
 
@@ -200,6 +204,43 @@ fn escape_slashes(regex: &str) -> String {
     text
 }
 
+/// The pattern as options take it: a glob without quotes, or `/regex/`.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let glob = self.text.strip_prefix('"');
+        let Some(glob) = glob.and_then(|text| text.strip_suffix('"')) else {
+            return f.write_str(&self.text);
+        };
+        // Quotes are escaped in queries only.
+        let mut chars = glob.chars();
+        while let Some(c) = chars.next() {
+            match (c, chars.clone().next()) {
+                ('\\', Some('"')) => {}
+                ('\\', Some(next)) => {
+                    chars.next();
+                    write!(f, "\\{next}")?;
+                }
+                _ => write!(f, "{c}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text).map_err(|error| format!("not a valid regular expression: {error}"))
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -277,5 +318,8 @@ mod tests {
             Pattern::regex(r"a/b\/c\\/", false).unwrap().text(),
             r"/a\/b\/c\\\//"
         );
+        for text in ["/list/i", "/a/", "/a", "Parser.*", "a\"b", ""] {
+            assert_eq!(Pattern::parse(text).unwrap().to_string(), text);
+        }
     }
 }

@@ -350,9 +350,8 @@ fn no_more(name: &str, before: &Scope<'_>, after: &Scope<'_>, tolerance: f64) ->
         Vec::new()
     } else {
         let options = DiffOptions {
-            view: by_function(),
             rows: usize::MAX,
-            scale: 1.0,
+            ..DiffOptions::default()
         };
         diff(before, after, &options)
             .rows

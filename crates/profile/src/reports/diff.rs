@@ -2,35 +2,37 @@
 
 use std::collections::BTreeMap;
 
+use clap::{Args, ValueEnum};
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Figures, Subject};
 use crate::estimate::{Amount, Estimate, Estimator, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
+use crate::options::{self, Look, MAX_ROWS, OptionError};
 use crate::query::Window;
 use crate::scope::Scope;
 
 /// What makes two runs comparable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Normalise {
-    /// The same time: amounts after are scaled to the duration before.
+    /// Scale the second trace to the duration of the first.
     Time,
-    /// The same work: amounts after are scaled so that as many words are allocated in all.
+    /// Scale the second trace to the total allocation of the first.
     Allocated,
 }
 
 /// What of a trace, or of a part of one, is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
-    /// What was allocated.
+    /// Allocated memory.
     #[default]
     Allocated,
-    /// What was alive at the peak of each trace.
+    /// Memory live at the peak of each trace.
     Peak,
-    /// What was alive at the end of each trace or part.
+    /// Memory live at the end of each trace or window.
     End,
 }
 
@@ -70,33 +72,72 @@ pub enum WindowError {
     #[error("nothing happens in the window {0}")]
     Empty(String),
     /// It was asked for its peak.
-    #[error("a window has no peak of its own; the end compares what is alive at its end")]
+    #[error("a window has no peak; choose end to compare what is live at its end")]
     NoPeak,
 }
 
-/// How a diff is made.
-#[derive(Clone, Debug)]
+/// Options of comparisons.
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct DiffOptions {
-    /// What is compared.
-    pub view: View,
-    /// How many rows at most.
+    /// Compare two windows of one trace: 0s..10s, ..peak, 50%..; give it twice
+    #[arg(long, value_name = "FROM..TO")]
+    pub window: Vec<Window>,
+
+    /// Select what to compare
+    #[arg(long, value_enum, default_value_t)]
+    pub of: Compared,
+
+    /// Group by
+    #[arg(long, value_enum, default_value_t = GroupBy::Function)]
+    pub by: GroupBy,
+
+    /// Normalise the second trace to the same duration or total allocation
+    #[arg(long, value_enum)]
+    pub per: Option<Normalise>,
+
+    /// Limit the number of rows
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
-    /// The factor for all amounts after.
-    pub scale: f64,
+
+    /// Show significant changes only
+    #[arg(long)]
+    pub only_real: bool,
+
+    /// Which functions are shown, and how
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
 }
 
 impl Default for DiffOptions {
     fn default() -> Self {
-        Self {
-            view: View::default(),
-            rows: 20,
-            scale: 1.0,
+        options::defaults()
+    }
+}
+
+impl DiffOptions {
+    /// Checks options that do not go together.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        match (&self.window[..], self.per) {
+            ([], _) | ([_, _], None) => Ok(()),
+            ([_, _], Some(_)) => Err(OptionError::new(
+                "per",
+                "",
+                "applies to two traces, not to windows of one",
+            )),
+            ([first, ..], _) => Err(OptionError::new(
+                "window",
+                first.text(),
+                "must be given exactly twice",
+            )),
         }
     }
 }
 
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Diff {
     /// What was before.
     pub before: Subject,
@@ -118,6 +159,7 @@ pub struct Diff {
 
 /// A comparison and what the two sides are called, for a reader who has only that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NamedDiff {
     /// The file or the window before.
     pub before_name: String,
@@ -130,20 +172,9 @@ pub struct NamedDiff {
     pub diff: Diff,
 }
 
-impl Diff {
-    /// Keeps only changes that are real, and so many of them at most. Ask for all rows first.
-    #[must_use]
-    pub fn only_real(mut self, rows: usize) -> Self {
-        let all = self.rows.len() + self.hidden_rows;
-        self.rows.retain(|row| row.change.is_real);
-        self.rows.truncate(rows);
-        self.hidden_rows = all - self.rows.len();
-        self
-    }
-}
-
 /// A row of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct DiffRow {
     /// What it is called.
     pub label: Label,
@@ -154,6 +185,7 @@ pub struct DiffRow {
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Change {
     /// Before.
     pub before: Figures,
@@ -273,8 +305,7 @@ fn fourth_moments(scope: &Scope<'_>, groups: &Groups) -> Vec<f64> {
 }
 
 /// The factor that makes amounts after comparable to those before.
-#[must_use]
-pub fn scale(before: &Scope<'_>, after: &Scope<'_>, by: Normalise) -> f64 {
+fn scale(before: &Scope<'_>, after: &Scope<'_>, by: Normalise) -> f64 {
     let (before, after) = match by {
         Normalise::Time => (before.profile().duration(), after.profile().duration()),
         Normalise::Allocated => (
@@ -293,14 +324,44 @@ fn everything(scope: &Scope<'_>) -> Amount {
     scope.with(crate::Selection::all(scope.profile())).total()
 }
 
+/// Compares what the options ask for of two traces.
+#[must_use]
+pub fn diff_traces(before: Scope<'_>, after: Scope<'_>, options: &DiffOptions) -> Diff {
+    let of = options.of;
+    diff(&of.of_trace(before), &of.of_trace(after), options)
+}
+
+/// Compares what the options ask for of two windows of a trace.
+pub fn diff_windows(
+    scope: &Scope<'_>,
+    before: &Window,
+    after: &Window,
+    options: &DiffOptions,
+) -> Result<Diff, WindowError> {
+    let [before, after] = [before, after].map(|window| options.of.of_window(scope, window));
+    Ok(diff(&before?, &after?, options))
+}
+
 /// Compares what is in two scopes. If they are of the same profile, blocks that are in both cancel
 /// out, and do not add to the error.
 #[must_use]
 pub fn diff(before: &Scope<'_>, after: &Scope<'_>, options: &DiffOptions) -> Diff {
+    let scale = options.per.map_or(1.0, |per| scale(before, after, per));
+    diff_scaled(before, after, options, scale)
+}
+
+/// The same with a given factor for all amounts after.
+#[must_use]
+pub fn diff_scaled(
+    before: &Scope<'_>,
+    after: &Scope<'_>,
+    options: &DiffOptions,
+    scale: f64,
+) -> Diff {
     // A map with an order: sums must not depend on that of a hash table.
     let mut rows: BTreeMap<Label, [Side; 3]> = BTreeMap::new();
     let mut add = |scope: &Scope<'_>, side: usize| {
-        let groups = Groups::new(scope.profile(), &options.view);
+        let groups = Groups::new(scope.profile(), &options.look.view(options.by));
         let sums = groups.sums(scope).into_iter();
         let fourth = fourth_moments(scope, &groups);
         for ((label, amount), fourth) in groups.labels.iter().zip(sums).zip(fourth) {
@@ -325,7 +386,7 @@ pub fn diff(before: &Scope<'_>, after: &Scope<'_>, options: &DiffOptions) -> Dif
             }
             DiffRow {
                 label,
-                change: Change::new(&sides, options.scale),
+                change: Change::new(&sides, scale),
             }
         })
         .collect();
@@ -335,15 +396,19 @@ pub fn diff(before: &Scope<'_>, after: &Scope<'_>, options: &DiffOptions) -> Dif
         let key = |row: &DiffRow| row.change.bytes.value.abs();
         key(b).total_cmp(&key(a)).then(a.label.cmp(&b.label))
     });
-    let hidden_rows = rows.len().saturating_sub(options.rows);
+    let all_rows = rows.len();
+    if options.only_real {
+        rows.retain(|row| row.change.is_real);
+    }
     rows.truncate(options.rows);
-    let mut total = Change::new(&total, options.scale);
+    let hidden_rows = all_rows - rows.len();
+    let mut total = Change::new(&total, scale);
     total.is_real = total.p_value < 0.05;
     Diff {
         before: Subject::new(before),
         after: Subject::new(after),
-        by: options.view.by,
-        scale: options.scale,
+        by: options.by,
+        scale,
         total,
         rows,
         hidden_rows,

@@ -1,21 +1,25 @@
 //! When blocks were allocated by how long they lived.
 
+use clap::Args;
 use serde::Serialize;
 
 use super::Subject;
+use crate::options;
 use crate::scope::Scope;
 use crate::timeline;
 
-/// How the map is made.
-#[derive(Clone, Copy, Debug)]
+/// Options of [`heatmap`].
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct HeatmapOptions {
-    /// How many equal parts of the run.
+    /// Divide the run into N equal intervals
+    #[arg(long, default_value_t = 48, value_name = "N", value_parser = options::number(1, 1000))]
     pub times: usize,
 }
 
 impl Default for HeatmapOptions {
     fn default() -> Self {
-        Self { times: 48 }
+        options::defaults()
     }
 }
 
@@ -25,6 +29,7 @@ impl Default for HeatmapOptions {
 /// collected`, with the bounds of its times and ages; those alive at the end are `allocated in
 /// T0..T1 and live at end`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Heatmap {
     /// What it is about.
     pub subject: Subject,

@@ -1,60 +1,71 @@
 //! Where memory is allocated: a flat table.
 
+use clap::{Args, ValueEnum};
 use heapline_model::Space;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate, Sum};
-use crate::groups::{GroupBy, Groups, Label, View};
+use crate::groups::{GroupBy, Groups, Label};
 use crate::histogram::Survival;
+use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::store::{Moment, NONE};
 use crate::timeline::Timeline;
 
+/// Points of the growth of each row.
+const POINTS: usize = 16;
+
 /// What the rows are ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SortBy {
-    /// Bytes allocated there.
+    /// Bytes allocated by the group itself.
     #[default]
     Allocated,
-    /// Bytes allocated there or by what it calls.
+    /// Bytes allocated by the group and its callees.
     Inclusive,
-    /// Bytes alive at the peak.
+    /// Bytes live at the peak.
     Peak,
-    /// Bytes alive at the end.
+    /// Bytes live at the end.
     End,
-    /// Blocks allocated there.
+    /// Blocks allocated by the group itself.
     Blocks,
 }
 
-/// How the table is made.
-#[derive(Clone, Debug)]
+/// Options of [`hotspots`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct HotspotOptions {
-    /// What a row is.
-    pub view: View,
-    /// The order.
+    /// Group by
+    #[arg(long, value_enum, default_value_t = GroupBy::Function)]
+    pub by: GroupBy,
+
+    /// Sort rows by
+    #[arg(long, value_enum, default_value_t)]
     pub sort: SortBy,
-    /// How many rows at most.
+
+    /// Limit the number of rows
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
-    /// Points of the growth of each row.
-    pub points: usize,
+
+    /// Which functions are shown, and how
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
 }
 
 impl Default for HotspotOptions {
     fn default() -> Self {
-        Self {
-            view: View::default(),
-            sort: SortBy::default(),
-            rows: 20,
-            points: 16,
-        }
+        options::defaults()
     }
 }
 
 /// A flat table of where memory is allocated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Hotspots {
     /// What it is about.
     pub subject: Subject,
@@ -76,6 +87,7 @@ pub struct Hotspots {
 
 /// The figures that add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Totals {
     /// Allocated.
     pub allocated: Figures,
@@ -87,6 +99,7 @@ pub struct Totals {
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Hotspot {
     /// What it is called.
     pub label: Label,
@@ -109,6 +122,7 @@ pub struct Hotspot {
 
 /// The spread of a distribution; null where it was not reached before the trace ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Quantiles {
     /// The median.
     pub p50: Option<f64>,
@@ -163,7 +177,7 @@ impl Sums {
 #[must_use]
 pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.view);
+    let groups = Groups::new(profile, &options.look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let (by_group, counts) = sums(scope, &groups, peak.moment);
     let inclusive = match options.sort {
@@ -193,7 +207,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let shown = &order[..order.len().min(options.rows)];
     let (inclusive, details) = rayon::join(
         || groups.inclusive_sums_of(shown, scope, &counts),
-        || details(scope, &groups, shown, options.points),
+        || details(scope, &groups, shown, POINTS),
     );
 
     let mut total = Sums::default();
@@ -250,7 +264,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     }
     Hotspots {
         subject: Subject::new(scope),
-        by: options.view.by,
+        by: options.by,
         sort: options.sort,
         peak_time: peak.time,
         total,

@@ -1,39 +1,52 @@
 //! What grows and never dies.
 
+use clap::Args;
 use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label, View};
+use crate::groups::{GroupBy, Groups, Label};
+use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
 use crate::store::NONE;
 use crate::timeline::Timeline;
 
-/// How leaks are looked for.
-#[derive(Clone, Debug)]
+/// Points of the growth of each row.
+const POINTS: usize = 48;
+
+/// Options of [`leaks`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct LeakOptions {
-    /// What is put together.
-    pub view: View,
-    /// How old memory must be to count, as a share of the run.
-    pub tail: f64,
-    /// How many rows at most.
+    /// Group by
+    #[arg(long, value_enum, default_value_t = GroupBy::Site)]
+    pub by: GroupBy,
+
+    /// Ignore memory younger than this share of the run, which may still be freed
+    #[arg(long, default_value = "10%", value_name = "SHARE", value_parser = tail)]
+    pub tail: Share,
+
+    /// Limit the number of rows
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
-    /// Points of the growth of each row.
-    pub points: usize,
+
+    /// Which functions are shown, and how
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
 }
 
 impl Default for LeakOptions {
     fn default() -> Self {
-        Self {
-            view: View {
-                by: GroupBy::Site,
-                ..View::default()
-            },
-            tail: 0.1,
-            rows: 10,
-            points: 48,
-        }
+        options::defaults()
+    }
+}
+
+fn tail(text: &str) -> Result<Share, &'static str> {
+    match text.parse::<Share>() {
+        Ok(share) if share.0 <= 0.5 => Ok(share),
+        _ => Err("expected a share from 0% to 50%"),
     }
 }
 
@@ -43,6 +56,7 @@ impl Default for LeakOptions {
 /// then. A leak is a group with more old memory at the end of the run than at half of it, by more
 /// than the error of the difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Leaks {
     /// What it is about.
     pub subject: Subject,
@@ -68,6 +82,7 @@ pub struct Leaks {
 
 /// A group that grows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Leak {
     /// What it is called.
     pub label: Label,
@@ -105,9 +120,9 @@ impl Sums {
 #[must_use]
 pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.view);
+    let groups = Groups::new(profile, &options.look.view(options.by));
     let end = profile.micros(profile.end());
-    let tail = options.tail.clamp(0.0, 0.5);
+    let tail = options.tail.0.clamp(0.0, 0.5);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -148,7 +163,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     }
     let order = largest(&growth, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
-    let curves = curves(scope, &groups, shown, options.points.max(8));
+    let curves = curves(scope, &groups, shown, POINTS);
     let duration = profile.duration();
     let rows = shown
         .iter()
@@ -172,7 +187,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
         .collect();
     Leaks {
         subject: Subject::new(scope),
-        by: options.view.by,
+        by: options.by,
         tail,
         min_age: min_age as f64 / 1e6,
         retained: Figures::of_total(scope, &total.retained),

@@ -21,7 +21,7 @@ pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread,
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
 pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
-    compare_files, diff, scale,
+    compare_files, diff, diff_scaled, diff_traces, diff_windows,
 };
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
@@ -30,10 +30,10 @@ pub use leaks::{Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
-pub use summary::{Ranked, Ranking, RankingKind, Summary, summary};
+pub use summary::{Ranked, Ranking, RankingKind, Summary, SummaryOptions, summary};
 pub use tree::{
-    ByHeap, Details, Direction, Flame, NodeColumns, NodeKind, Tree, TreeNode, TreeOptions, flame,
-    tree,
+    ByHeap, Details, Direction, Flame, FlameOptions, NodeColumns, NodeKind, Tree, TreeNode,
+    TreeOptions, flame, tree,
 };
 
 use heapline_model::Capabilities;
@@ -44,6 +44,7 @@ use crate::scope::Scope;
 
 /// What a set of blocks amounts to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Figures {
     /// Bytes, headers included.
     pub bytes: Estimate,
@@ -74,6 +75,7 @@ impl Figures {
 
 /// What a report is about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Subject {
     /// The program.
     pub program: String,

@@ -7,6 +7,7 @@ use crate::scope::Scope;
 
 /// A function, file or module.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Name {
     /// As people write it.
     pub name: String,

@@ -1,11 +1,13 @@
 //! Memory over time.
 
+use clap::{Args, ValueEnum};
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Subject;
 use crate::callers::by_caller;
-use crate::groups::{Groups, Label, View};
+use crate::groups::{GroupBy, Groups, Label};
+use crate::options::{self, Look, OptionError};
 use crate::query::{Pattern, TimePoint};
 use crate::scope::Scope;
 use crate::store::{Moment, NEVER, NONE};
@@ -13,15 +15,16 @@ use crate::timeline::{self, Timeline};
 use crate::walk::Changes;
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Bytes that are alive.
+    /// Live bytes.
     #[default]
     LiveBytes,
-    /// Blocks that are alive.
+    /// Live blocks.
     LiveBlocks,
-    /// Words that are alive, headers included.
+    /// Live words, headers included.
     LiveWords,
     /// Words allocated since the start.
     AllocatedWords,
@@ -49,36 +52,102 @@ impl Measure {
     }
 }
 
-/// How the series are made.
-#[derive(Clone, Debug)]
+/// Points of time of a series unless `points` says otherwise.
+const POINTS: usize = 100;
+
+/// Limit of the numbers in a series: points of all groups.
+const MAX_CELLS: usize = 2_000_000;
+
+/// Options of [`series`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct SeriesOptions {
-    /// What is measured.
+    /// Select what to measure
+    #[arg(long, value_enum, default_value_t)]
     pub measure: Measure,
-    /// How many points of time, at equal distances.
-    pub points: usize,
-    /// Groups to be shown apart, and how many of them; the rest is put together.
-    pub groups: Option<(View, usize)>,
-    /// Only the time from one point to another. Values are as in the whole.
-    pub window: Option<(TimePoint, TimePoint)>,
-    /// Functions that call each other, from the one that allocates up: only stacks that end in
-    /// them, and the groups are who calls the last of them.
+
+    /// Split the series by
+    #[arg(long, value_enum)]
+    pub by: Option<GroupBy>,
+
+    /// Show the N largest groups and merge the others
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, 1000))]
+    pub top: usize,
+
+    /// Set the number of points in time [default: the terminal's width, or 100]
+    #[arg(long, value_name = "N", value_parser = options::number(1, 100_000))]
+    pub points: Option<usize>,
+
+    /// Start at this time: 10s, 20%, peak. Values are those of the whole series
+    #[arg(long, value_name = "TIME")]
+    pub from: Option<TimePoint>,
+
+    /// End at this time
+    #[arg(long, value_name = "TIME")]
+    pub to: Option<TimePoint>,
+
+    /// Show what matching functions allocate, split by caller. Repeat to follow a call chain, from
+    /// the allocating function up
+    #[arg(long, value_name = "PATTERN")]
     pub callers_of: Vec<Pattern>,
+
+    /// Which functions are shown, and how
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
 }
 
 impl Default for SeriesOptions {
     fn default() -> Self {
-        Self {
-            measure: Measure::default(),
-            points: 100,
-            groups: None,
-            window: None,
-            callers_of: Vec::new(),
+        options::defaults()
+    }
+}
+
+impl SeriesOptions {
+    fn points(&self) -> usize {
+        self.points.unwrap_or(POINTS)
+    }
+
+    /// What the series is split by, if it is.
+    fn split(&self) -> Option<GroupBy> {
+        let callers = (!self.callers_of.is_empty()).then_some(GroupBy::Function);
+        self.by.or(callers)
+    }
+
+    /// The part of the run that is shown, if it is not the whole.
+    fn window(&self) -> Option<(TimePoint, TimePoint)> {
+        (self.from.is_some() || self.to.is_some()).then(|| {
+            (
+                self.from.clone().unwrap_or(TimePoint::Start),
+                self.to.clone().unwrap_or(TimePoint::End),
+            )
+        })
+    }
+
+    /// Checks options that do not go together.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        let points = self.points();
+        if self.split().is_some() && self.top.saturating_mul(points) > MAX_CELLS {
+            return Err(OptionError::new(
+                "points",
+                points.to_string(),
+                "x top must not exceed 2,000,000",
+            ));
+        }
+        match self.by {
+            Some(by) if !self.callers_of.is_empty() && !by.is_of_frames() => Err(OptionError::new(
+                "by",
+                by.name(),
+                "must be function, site, address, file or module with callers-of",
+            )),
+            _ => Ok(()),
         }
     }
 }
 
 /// Memory over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Series {
     /// What it is about.
     pub subject: Subject,
@@ -97,12 +166,14 @@ pub struct Series {
     pub groups: Vec<GroupLine>,
     /// The functions whose callers the groups are, as they were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(optional, as = "Option<Vec<String>>"))]
     pub callers_of: Vec<String>,
 }
 
 /// One line. Between a point and the one before it the value was never below `low` nor above
 /// `high`, and was both: no peak is lost, however few points there are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Line {
     /// The value at each point.
     pub values: Vec<f64>,
@@ -114,6 +185,7 @@ pub struct Line {
 
 /// A line of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GroupLine {
     /// What it is called.
     pub label: Label,
@@ -127,12 +199,13 @@ pub struct GroupLine {
 /// The series of the blocks in scope.
 #[must_use]
 pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
-    let groups = options.groups.as_ref().map(|(view, top)| {
+    let groups = options.split().map(|by| {
+        let view = options.look.view(by);
         let groups = match &options.callers_of[..] {
-            [] => Groups::new(scope.profile(), view),
-            functions => by_caller(scope.profile(), view, functions),
+            [] => Groups::new(scope.profile(), &view),
+            functions => by_caller(scope.profile(), &view, functions),
         };
-        (groups, *top)
+        (groups, options.top)
     });
     let inside = match &groups {
         Some((groups, _)) if !options.callers_of.is_empty() => {
@@ -208,16 +281,16 @@ struct Points {
 impl Points {
     fn new(scope: &Scope<'_>, options: &SeriesOptions) -> Self {
         let profile = scope.profile();
-        let points = options.points.clamp(1, 100_000);
+        let points = options.points().clamp(1, 100_000);
         let last = profile.micros(profile.end());
         let equal = |whole: u64| (1..=points).map(move |i| timeline::time(whole, i, points));
-        let Some((from, to)) = &options.window else {
+        let Some((from, to)) = options.window() else {
             return Self {
                 ends: equal(last).collect(),
                 is_window: false,
             };
         };
-        let micros = |time: &TimePoint| time.micros(profile, scope.estimator()).min(last);
+        let micros = |time: TimePoint| time.micros(profile, scope.estimator()).min(last);
         let (from, to) = (micros(from), micros(to));
         let mut ends = vec![from];
         ends.extend(equal(to.saturating_sub(from)).map(|time| from + time));

@@ -1,17 +1,44 @@
 //! The page to read first.
 
+use clap::Args;
 use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label, View};
+use crate::groups::{GroupBy, Groups, Label};
+use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
 
 /// A block is short-lived if it dies within this share of the run.
 const SHORT: f64 = 0.01;
 
+/// Options of [`summary`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SummaryOptions {
+    /// Group by
+    #[arg(long, value_enum, default_value_t = GroupBy::Site)]
+    pub by: GroupBy,
+
+    /// Limit the number of rows of each list
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
+    pub rows: usize,
+
+    /// Which functions are shown, and how
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
+}
+
+impl Default for SummaryOptions {
+    fn default() -> Self {
+        options::defaults()
+    }
+}
+
 /// Totals, the peak, and the five lists that matter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
     /// What it is about.
     pub subject: Subject,
@@ -42,6 +69,7 @@ pub struct Summary {
 
 /// A ranked list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ranking {
     /// What it ranks.
     pub kind: RankingKind,
@@ -55,6 +83,7 @@ pub struct Ranking {
 
 /// What a list ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RankingKind {
     /// Bytes alive at the peak.
@@ -71,6 +100,7 @@ pub enum RankingKind {
 
 /// A row of a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ranked {
     /// What it is called.
     pub label: Label,
@@ -80,11 +110,12 @@ pub struct Ranked {
     pub percent: f64,
 }
 
-/// The summary of the blocks in scope, with lists of so many rows.
+/// The summary of the blocks in scope.
 #[must_use]
-pub fn summary(scope: &Scope<'_>, view: &View, rows: usize) -> Summary {
+pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let profile = scope.profile();
-    let groups = Groups::new(profile, view);
+    let rows = options.rows;
+    let groups = Groups::new(profile, &options.look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let duration = profile.duration();
     let short = duration * SHORT;
@@ -122,7 +153,7 @@ pub fn summary(scope: &Scope<'_>, view: &View, rows: usize) -> Summary {
     let rate = |estimate: Estimate| (duration > 0.0).then(|| estimate.per(duration));
     Summary {
         subject: Subject::new(scope),
-        by: view.by,
+        by: options.by,
         allocated,
         promoted,
         collected,

@@ -2,14 +2,14 @@
 
 use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
-    Budget, DiffOptions, Outcome, alloc_stats, check_against, compare_files, diff,
+    Budget, DiffOptions, Outcome, alloc_stats, check_against, compare_files, diff, diff_scaled,
 };
 use heapline_profile::{Estimator, Query, Scope, StoreOptions};
 use heapline_testkit::generate;
 use heapline_trace::{Block, Source, Writer};
 
 use crate::traces::{assert_finite, assert_no_null, load, odd_traces};
-use crate::{ALL_BY, close, for_each_scope, view};
+use crate::{ALL_BY, close, for_each_scope};
 
 #[test]
 fn nothing_differs_from_itself() {
@@ -17,7 +17,7 @@ fn nothing_differs_from_itself() {
         let profile = scope.profile();
         for by in ALL_BY {
             let options = DiffOptions {
-                view: view(by),
+                by,
                 ..DiffOptions::default()
             };
             let report = diff(scope, scope, &options);
@@ -42,11 +42,7 @@ fn nothing_differs_from_itself() {
                 scope.allocated_in(window.moments(profile, scope.estimator()))
             };
             let (first, second) = (half("..50%"), half("50%.."));
-            let options = DiffOptions {
-                scale: 2.0,
-                ..options
-            };
-            let report = diff(&first, &second, &options);
+            let report = diff_scaled(&first, &second, &options, 2.0);
             assert_finite(name, &report);
             let both = report.total.before.bytes.value + report.total.after.bytes.value / 2.0;
             close(name, both, scope.total().bytes.value);

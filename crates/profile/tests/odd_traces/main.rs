@@ -5,10 +5,10 @@ mod traces;
 mod trees;
 
 use heapline_profile::reports::{
-    Figures, HotspotOptions, LeakOptions, Measure, SeriesOptions, SortBy, StatsOptions, hotspots,
-    leaks, series, stats, summary,
+    Figures, HotspotOptions, LeakOptions, Measure, SeriesOptions, SortBy, StatsOptions,
+    SummaryOptions, hotspots, leaks, series, stats, summary,
 };
-use heapline_profile::{Estimator, GroupBy, Query, Scope, StoreOptions, View};
+use heapline_profile::{Estimator, GroupBy, Query, Scope, Share, StoreOptions};
 use traces::{assert_finite, assert_no_null, load, odd_traces};
 
 const ALL_BY: [GroupBy; 8] = [
@@ -45,13 +45,6 @@ const QUERIES: [&str; 5] = [
     "heap = major",
     "size > 1TiB",
 ];
-
-fn view(by: GroupBy) -> View {
-    View {
-        by,
-        ..View::default()
-    }
-}
 
 /// Calls `f` with every odd trace, a few queries and both estimators.
 fn for_each_scope(f: impl Fn(&str, &Scope<'_>)) {
@@ -96,7 +89,11 @@ fn sum<'a>(figures: impl IntoIterator<Item = &'a Figures>) -> Figures {
 fn summaries_add_up() {
     for_each_scope(|name, scope| {
         let total = scope.total();
-        let report = summary(scope, &view(GroupBy::Function), 5);
+        let options = SummaryOptions {
+            by: GroupBy::Function,
+            ..SummaryOptions::default()
+        };
+        let report = summary(scope, &options);
         assert_finite(name, &report);
         assert_no_null(name, &report, &["allocation_rate", "promotion_rate"]);
         close(name, report.allocated.bytes.value, total.bytes.value);
@@ -133,10 +130,10 @@ fn rows_of_hotspots_add_up() {
             for sort in ALL_SORTS {
                 let name = format!("{name}, by {by:?}, sorted by {sort:?}");
                 let options = HotspotOptions {
-                    view: view(by),
+                    by,
                     sort,
                     rows: 3,
-                    points: 5,
+                    ..HotspotOptions::default()
                 };
                 let report = hotspots(scope, &options);
                 assert_finite(&name, &report);
@@ -189,8 +186,9 @@ fn lines_of_series_add_up() {
                     let name = format!("{name}, {measure:?}, {groups:?}, {points} points");
                     let options = SeriesOptions {
                         measure,
-                        points,
-                        groups: groups.map(|by| (view(by), top)),
+                        points: Some(points),
+                        by: groups,
+                        top,
                         ..SeriesOptions::default()
                     };
                     let report = series(scope, &options);
@@ -271,8 +269,8 @@ fn statistics_and_leaks_add_up() {
         for by in ALL_BY {
             for tail in [0.0, 0.1, 0.5] {
                 let options = LeakOptions {
-                    view: view(by),
-                    tail,
+                    by,
+                    tail: Share(tail),
                     rows: 2,
                     ..LeakOptions::default()
                 };
@@ -299,26 +297,34 @@ fn statistics_and_leaks_add_up() {
 #[test]
 fn reports_for_pictures_are_finite() {
     use heapline_profile::query::{Pattern, TimePoint};
-    use heapline_profile::reports::{HeatmapOptions, TreeOptions, flame, heatmap, names};
+    use heapline_profile::reports::{
+        FlameOptions, HeatmapOptions, TreeOptions, flame, heatmap, names,
+    };
     for_each_scope(|name, scope| {
         let map = heatmap(scope, &HeatmapOptions { times: 5 });
         assert_finite(name, &map);
         assert_eq!(map.times.len(), 6);
         assert_eq!(map.bytes[0].len(), map.ages.len() - 1);
         let options = TreeOptions {
-            threshold: 0.0,
+            min: Share(0.0),
             sites: true,
             ..TreeOptions::default()
         };
-        assert_finite(name, &flame(scope, &options, 100));
+        let options = FlameOptions {
+            tree: options,
+            max_nodes: 100,
+        };
+        assert_finite(name, &flame(scope, &options));
         assert_finite(name, &names(scope, GroupBy::Function));
         for measure in ALL_MEASURES {
             let zoomed = SeriesOptions {
                 measure,
-                points: 3,
-                groups: Some((view(GroupBy::Function), 2)),
-                window: Some((TimePoint::Fraction(0.9), TimePoint::Peak)),
+                points: Some(3),
+                top: 2,
+                from: Some(TimePoint::Fraction(0.9)),
+                to: Some(TimePoint::Peak),
                 callers_of: vec![Pattern::glob("*")],
+                ..SeriesOptions::default()
             };
             let zoomed = series(scope, &zoomed);
             assert_finite(name, &zoomed);

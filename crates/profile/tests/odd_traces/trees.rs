@@ -4,10 +4,10 @@ use heapline_profile::query::Pattern;
 use heapline_profile::reports::{
     Direction, Figures, HotspotOptions, NodeKind, SortBy, TreeNode, TreeOptions, hotspots, tree,
 };
-use heapline_profile::{Estimator, GroupBy, Query, Scope, StoreOptions, View};
+use heapline_profile::{Estimator, GroupBy, Look, Query, Scope, Share, StoreOptions};
 
 use crate::traces::{load, odd_traces};
-use crate::{close, for_each_scope, same, sum, view};
+use crate::{close, for_each_scope, same, sum};
 
 /// The figures of the nodes at the top.
 fn tops(nodes: &[TreeNode]) -> Figures {
@@ -48,16 +48,16 @@ fn trees_add_up() {
         ] {
             for direction in [Direction::TopDown, Direction::BottomUp] {
                 for (threshold, depth, sites) in [
-                    (0.0, usize::MAX, true),
-                    (0.0, usize::MAX, false),
-                    (0.05, 4, false),
-                    (0.3, usize::MAX, true),
+                    (0.0, None, true),
+                    (0.0, None, false),
+                    (0.05, Some(4), false),
+                    (0.3, None, true),
                 ] {
                     let name = format!("{name}, {by:?}, {direction:?}, {threshold}");
                     let options = TreeOptions {
-                        view: view(by),
-                        direction,
-                        threshold,
+                        by,
+                        bottom_up: direction == Direction::BottomUp,
+                        min: Share(threshold),
                         depth,
                         sites,
                         ..TreeOptions::default()
@@ -87,7 +87,7 @@ fn trees_around_a_focus_add_up() {
             ] {
                 let options = TreeOptions {
                     focus,
-                    threshold: 0.0,
+                    min: Share(0.0),
                     ..TreeOptions::default()
                 };
                 let report = tree(scope, &options);
@@ -113,13 +113,13 @@ fn trees_around_a_focus_add_up() {
 fn hidden_functions_keep_their_memory() {
     for_each_scope(|name, scope| {
         for pattern in ["*", "*Module1*", "*f1*", "0x*"] {
-            let view = View {
-                hidden: vec![Pattern::glob(pattern)],
-                ..View::default()
+            let look = Look {
+                hide: vec![Pattern::glob(pattern)],
+                ..Look::default()
             };
             let bytes = scope.total().bytes.value;
             let options = HotspotOptions {
-                view: view.clone(),
+                look: look.clone(),
                 rows: usize::MAX,
                 ..HotspotOptions::default()
             };
@@ -135,9 +135,10 @@ fn hidden_functions_keep_their_memory() {
             for direction in [Direction::TopDown, Direction::BottomUp] {
                 for by in [GroupBy::Function, GroupBy::File] {
                     let options = TreeOptions {
-                        view: View { by, ..view.clone() },
-                        direction,
-                        threshold: 0.0,
+                        by,
+                        look: look.clone(),
+                        bottom_up: direction == Direction::BottomUp,
+                        min: Share(0.0),
                         ..TreeOptions::default()
                     };
                     let report = tree(scope, &options);
@@ -184,8 +185,8 @@ fn recursion_does_not_change_totals() {
         }
         for direction in [Direction::TopDown, Direction::BottomUp] {
             let options = TreeOptions {
-                direction,
-                threshold: 0.0,
+                bottom_up: direction == Direction::BottomUp,
+                min: Share(0.0),
                 ..TreeOptions::default()
             };
             let report = tree(&kept, &options);

@@ -51,10 +51,7 @@ impl Running {
             .url()
             .split_once("#token=")
             .map(|(_, token)| token.to_owned());
-        let subjects = Subjects {
-            trace,
-            against: None,
-        };
+        let subjects = Subjects::new(trace, None);
         std::thread::spawn(move || server.serve(subjects));
         Self { address, token }
     }

@@ -24,6 +24,20 @@ fn the_trace_can_be_asked_about() {
 }
 
 #[test]
+fn answers_say_which_trace_they_are_about() {
+    let server = Running::demo();
+    let answer = server.get("/api/v1/summary?rows=1");
+    let status = server.get("/api/v1/status");
+    let identity = status.json()["identity"].as_str().unwrap().to_owned();
+    assert_eq!(answer.header("heapline-trace"), Some(&*identity));
+    assert_eq!(answer.header("heapline-epoch"), Some("0"));
+    assert_eq!(status.json()["epoch"], 0);
+    let other = Running::start(fixture("odd/peakend.ctf"));
+    let other = other.get("/api/v1/summary?rows=1");
+    assert_ne!(other.header("heapline-trace"), Some(&*identity));
+}
+
+#[test]
 fn a_query_is_refused_where_it_is_wrong() {
     let server = Running::demo();
     let refused = server.get("/api/v1/hotspots?where=size+%3E+3+and+lifetim+%3E+2s");

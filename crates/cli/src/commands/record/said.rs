@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use heapline_engine::{Filter, shell_path};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, View, reports};
+use heapline_profile::reports::SummaryOptions;
+use heapline_profile::{Profile, StoreOptions, reports};
 use heapline_recorder::tail::{self, Ending, Note, Outcome};
 use heapline_text::units::{bytes, count, estimated_bytes, seconds};
 use heapline_text::{self as text, Screen};
@@ -14,7 +16,7 @@ use heapline_text::{self as text, Screen};
 use super::program::Kind;
 use super::rate::Rate;
 use crate::error::{note, warn};
-use crate::question::{command_line, quoted_path};
+use crate::question::command_line;
 
 /// A recording that has ended.
 pub(super) struct Recorded {
@@ -67,12 +69,8 @@ impl Recorded {
             .with_context(|| format!("cannot read {name}"))?;
         let profile = Profile::load(&mut reader, StoreOptions::default())
             .with_context(|| format!("cannot read {name}"))?;
-        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
-        let view = View {
-            by: GroupBy::Site,
-            ..View::default()
-        };
-        let report = reports::summary(&scope, &view, 5);
+        let scope = Filter::default().scope(&profile);
+        let report = reports::summary(&scope, &SummaryOptions::default());
         let nanos = Duration::from_nanos(outcome.nanos).as_secs_f64();
         let took = self.took.as_secs_f64();
         note(&format!(
@@ -95,10 +93,7 @@ impl Recorded {
             };
             return crate::output::to_stdout_styled(&text::summary(&report, &context));
         }
-        note(&format!(
-            "next: heapline summary {}",
-            quoted_path(&self.trace)
-        ));
+        note(&format!("next: heapline summary {}", shell_path(&name)));
         Ok(())
     }
 

@@ -15,6 +15,7 @@ const CURVE: usize = 100;
 
 /// How long blocks live.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LifetimeStats {
     /// Blocks that were alive at the end: they lived at least as long as they were seen. They
     /// count in the quantiles and the survival curve, and are not in the histograms.

@@ -3,40 +3,45 @@
 mod lifetimes;
 mod parts;
 
+use clap::Args;
 use serde::Serialize;
 
 pub use self::lifetimes::LifetimeStats;
 pub use self::parts::Segment;
 use super::{Figures, Quantiles, Subject};
 use crate::estimate::Amount;
+use crate::options;
 use crate::scope::Scope;
 
 /// Blocks of more words than this go directly to the major heap.
 const LARGE: u64 = 256;
 
-/// How statistics are made.
-#[derive(Clone, Copy, Debug)]
+/// Options of [`stats`].
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct StatsOptions {
-    /// Equal parts of the run.
-    pub segments: usize,
-    /// Bars of the linear histograms.
+    /// Set the number of bars of the linear histogram of lifetimes
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(1, 10_000))]
     pub bins: usize,
-    /// Whether texts show the linear histograms instead of the logarithmic ones.
+
+    /// Divide the run into N equal intervals
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(1, 10_000))]
+    pub segments: usize,
+
+    /// Show histograms with bars of equal width
+    #[arg(long)]
     pub linear: bool,
 }
 
 impl Default for StatsOptions {
     fn default() -> Self {
-        Self {
-            segments: 10,
-            bins: 20,
-            linear: false,
-        }
+        options::defaults()
     }
 }
 
 /// Sizes and lifetimes of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stats {
     /// What it is about.
     pub subject: Subject,
@@ -56,6 +61,7 @@ pub struct Stats {
 
 /// How large blocks are, in words without the header, each estimated block counted once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SizeStats {
     /// The mean; null if there are no blocks.
     pub mean: Option<f64>,
@@ -81,6 +87,7 @@ pub struct SizeStats {
 
 /// A bar of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Bin {
     /// The least value in it.
     pub low: f64,

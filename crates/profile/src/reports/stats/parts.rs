@@ -15,6 +15,7 @@ const PHASE_PARTS: usize = 128;
 
 /// A part of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Segment {
     /// Seconds since the start.
     pub from: f64,

@@ -1,5 +1,6 @@
 //! A tree in columns: small enough for a page that draws a hundred thousand nodes.
 
+use clap::Args;
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 use serde::Serialize;
@@ -7,11 +8,33 @@ use serde::Serialize;
 use super::load::detailed_by_stack;
 use super::{ByHeap, Direction, NodeKind, Tree, TreeNode, TreeOptions, tree_of};
 use crate::groups::{GroupBy, Label};
+use crate::options::{self, Share};
 use crate::reports::{Figures, Subject};
 use crate::scope::Scope;
 
+/// Options of [`flame`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FlameOptions {
+    /// The tree that is drawn
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub tree: TreeOptions,
+
+    /// Limit the number of nodes by raising --min
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = options::number(1, 1_000_000))]
+    pub max_nodes: usize,
+}
+
+impl Default for FlameOptions {
+    fn default() -> Self {
+        options::defaults()
+    }
+}
+
 /// A [`Tree`] with its details, in columns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Flame {
     /// What it is about.
     pub subject: Subject,
@@ -40,6 +63,7 @@ pub struct Flame {
 
 /// Nodes, with one list for each of their properties.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NodeColumns {
     /// The place of the node above, or -1.
     pub parent: Vec<i64>,
@@ -81,18 +105,19 @@ pub struct NodeColumns {
 /// The tree of the blocks in scope in columns, of so many nodes at most, or of those at the top at
 /// least.
 #[must_use]
-pub fn flame(scope: &Scope<'_>, options: &TreeOptions, max_nodes: usize) -> Flame {
+pub fn flame(scope: &Scope<'_>, options: &FlameOptions) -> Flame {
+    let max_nodes = options.max_nodes;
     let mut options = TreeOptions {
         details: true,
-        ..options.clone()
+        ..options.tree.clone()
     };
     let by_stack = detailed_by_stack(scope);
     let mut drawn = tree_of(scope, &options, &by_stack);
-    while drawn.nodes.len() + drawn.callers.len() > max_nodes && options.threshold < 1.0 {
-        options.threshold = fitting(&drawn, options.threshold, max_nodes);
+    while drawn.nodes.len() + drawn.callers.len() > max_nodes && options.min.0 < 1.0 {
+        options.min = Share(fitting(&drawn, options.min.0, max_nodes));
         drawn = tree_of(scope, &options, &by_stack);
     }
-    columns(drawn, options.threshold)
+    columns(drawn, options.min.0)
 }
 
 /// The first doubling of a threshold at which a tree has so many nodes at most, or 1 at least.

@@ -37,6 +37,7 @@ impl Load for Amount {
 
 /// What is known of the blocks of a node beside how many they are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Details {
     /// Mean seconds that blocks lived, those alive at the end as long as they were seen; null if
     /// there are none.
@@ -53,6 +54,7 @@ pub struct Details {
 
 /// Bytes by the heap that they were allocated on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ByHeap {
     /// The minor heap.
     pub minor: f64,

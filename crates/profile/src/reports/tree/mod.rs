@@ -7,21 +7,24 @@ mod frames;
 mod grow;
 mod load;
 
-use serde::{Deserialize, Serialize};
+use clap::Args;
+use serde::Serialize;
 
 use super::{Figures, Subject};
-use crate::groups::{GroupBy, Label, View};
+use crate::groups::{GroupBy, Label};
+use crate::options::{self, Look, OptionError, Share};
 use crate::query::Pattern;
 use crate::scope::Scope;
 use drawing::Shape;
-pub use flame::{Flame, NodeColumns, flame};
+pub use flame::{Flame, FlameOptions, NodeColumns, flame};
 use focus::Focus;
 use frames::Frames;
 pub use load::{ByHeap, Details};
 use load::{Load, detailed_by_stack};
 
 /// Which way a tree grows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From the program's entry to the functions that allocate.
@@ -31,42 +34,103 @@ pub enum Direction {
     BottomUp,
 }
 
-/// How a tree is made.
-#[derive(Clone, Debug)]
+/// Each pattern of a focus is a bit of a word.
+const MAX_FOCUS: usize = 64;
+
+/// Options of [`tree`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct TreeOptions {
-    /// What a node is; of [`GroupBy`], only those made of frames. Others are taken for functions.
-    pub view: View,
-    /// Which way it grows.
-    pub direction: Direction,
-    /// Functions that call each other in this order: only stacks with them are looked at, and
-    /// there are two trees, of their callers and of what they call. At most 64.
+    /// Start from allocations and show their callers
+    #[arg(long)]
+    pub bottom_up: bool,
+
+    /// Show callers and callees of matching functions. Repeat for functions that call each other
+    /// in this order
+    #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<Pattern>,
-    /// Nodes with less than this share of the total are put together.
-    pub threshold: f64,
-    /// How deep the tree is at most.
-    pub depth: usize,
-    /// Show the place of the allocation below the function that allocates.
+
+    /// Group frames by
+    // Groups that are not made of frames are taken for functions.
+    #[arg(
+        long,
+        default_value = GroupBy::Function.name(),
+        value_parser = options::one_of(&GroupBy::FRAMES)
+    )]
+    pub by: GroupBy,
+
+    /// Merge nodes below this share of the total into "other"
+    #[arg(long, default_value = "1%", value_name = "SHARE")]
+    pub min: Share,
+
+    /// Limit the depth
+    #[arg(long, value_name = "N")]
+    pub depth: Option<usize>,
+
+    /// Show the source location of each allocation below its function; implied by --bottom-up
+    #[arg(long)]
     pub sites: bool,
-    /// Tell more of each node: see [`Details`]. Labels then have modules and files.
+
+    /// Add lifetimes, heaps and growth of each node, and its module and file, to the JSON
+    #[arg(long)]
     pub details: bool,
+
+    /// Which functions are shown, and how
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
 }
 
 impl Default for TreeOptions {
     fn default() -> Self {
-        Self {
-            view: View::default(),
-            direction: Direction::default(),
-            focus: Vec::new(),
-            threshold: 0.005,
-            depth: usize::MAX,
-            sites: false,
-            details: false,
+        options::defaults()
+    }
+}
+
+impl TreeOptions {
+    /// Which way the tree grows.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        if self.bottom_up {
+            Direction::BottomUp
+        } else {
+            Direction::TopDown
         }
+    }
+
+    /// The same with the lines of allocations where readers want them first: at the top of a tree
+    /// of functions that grows from allocations up.
+    #[must_use]
+    pub fn with_implied_sites(mut self) -> Self {
+        self.sites |= self.bottom_up && self.by == GroupBy::Function;
+        self
+    }
+
+    /// Checks options that do not go together.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        let error = |i: usize, message| {
+            Err(OptionError::new(
+                "focus",
+                self.focus[i].to_string(),
+                message,
+            ))
+        };
+        if self.focus.len() > MAX_FOCUS {
+            return error(MAX_FOCUS, "can be given 64 times at most");
+        }
+        if self.bottom_up && !self.focus.is_empty() {
+            return error(
+                0,
+                "shows callers and callees; it cannot be used with bottom-up",
+            );
+        }
+        Ok(())
     }
 }
 
 /// A tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Tree {
     /// What it is about.
     pub subject: Subject,
@@ -92,6 +156,7 @@ pub struct Tree {
 
 /// A node of a tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TreeNode {
     /// Its caller's place in the list, or what it calls, in a tree that grows from allocations
     /// up; null at the top.
@@ -110,11 +175,13 @@ pub struct TreeNode {
     pub own: Figures,
     /// More about its total, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub details: Option<Details>,
 }
 
 /// What a node stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
     /// A call.
@@ -137,21 +204,18 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
 
 fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &[T]) -> Tree {
     let profile = scope.profile();
-    let view = View {
-        by: match options.view.by {
-            by if by.is_of_frames() => by,
-            _ => GroupBy::Function,
-        },
-        ..options.view.clone()
-    };
+    let view = options.look.view(match options.by {
+        by if by.is_of_frames() => by,
+        _ => GroupBy::Function,
+    });
     let frames = Frames::new(profile, &view, options);
     let total = by_stack.iter().map(Load::amount).sum();
     let shape = Shape {
-        threshold: options.threshold * Load::bytes(&total),
-        depth: options.depth,
+        threshold: options.min.0 * Load::bytes(&total),
+        depth: options.depth.unwrap_or(usize::MAX),
     };
     let (nodes, callers, focus_total, focus_own) = if options.focus.is_empty() {
-        let nodes = match options.direction {
+        let nodes = match options.direction() {
             Direction::TopDown => frames.top_down(by_stack, shape),
             Direction::BottomUp => {
                 let mut drawn = frames.callers(frames.leaves(by_stack), shape);
@@ -173,8 +237,8 @@ fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &[T]) ->
     Tree {
         subject: Subject::new(scope),
         by: view.by,
-        direction: options.direction,
-        threshold: options.threshold,
+        direction: options.direction(),
+        threshold: options.min.0,
         total: Figures::of_total(scope, &total),
         focus: options
             .focus

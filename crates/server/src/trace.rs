@@ -1,14 +1,16 @@
-//! Loaded traces that questions can be asked about.
+//! Traces that can be opened, also more than once.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
+use heapline_engine::{LoadedTrace, Session};
 use heapline_formats::{Options, Reader};
-use heapline_profile::reports::{self, Name, Overview};
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions};
-use serde::Serialize;
+use heapline_profile::{Profile, StoreOptions};
+
+/// Bytes of answers that are kept.
+const CACHE: usize = 128 << 20;
 
 /// A trace that can be opened, also more than once.
 pub struct Trace {
@@ -94,16 +96,25 @@ impl Read for Counted {
     }
 }
 
-/// What is looked at: a trace, and perhaps an earlier one that it is compared with.
+/// A trace, and perhaps an earlier one that it is compared with.
 #[derive(Debug)]
 pub struct Subjects {
     /// The trace.
-    pub trace: Trace,
+    pub trace: Arc<Trace>,
     /// What was before.
-    pub against: Option<Trace>,
+    pub against: Option<Arc<Trace>>,
 }
 
 impl Subjects {
+    /// The two traces.
+    #[must_use]
+    pub fn new(trace: Trace, against: Option<Trace>) -> Self {
+        Self {
+            trace: Arc::new(trace),
+            against: against.map(Arc::new),
+        }
+    }
+
     /// Bytes to be read in all, if that is known.
     pub(crate) fn size(&self) -> Option<u64> {
         let against = match &self.against {
@@ -114,90 +125,16 @@ impl Subjects {
     }
 }
 
-/// Loaded traces that questions can be asked about, from several threads at once.
-#[derive(Debug)]
-pub struct Engine {
-    subjects: Arc<Subjects>,
-    profiles: Profiles,
-    overview: OnceLock<Overview>,
-    /// Functions, files and modules.
-    names: [OnceLock<Vec<Name>>; 3],
-}
-
-/// The profiles of the traces.
-#[derive(Debug)]
-pub(crate) struct Profiles {
-    pub(crate) trace: Profile,
-    pub(crate) against: Option<Profile>,
-}
-
-impl Profiles {
-    fn load(subjects: &Subjects, progress: &Progress) -> Result<Self, String> {
-        let load = |trace: &Trace| trace.load(progress);
-        Ok(Self {
-            trace: load(&subjects.trace)?,
-            against: subjects.against.as_ref().map(load).transpose()?,
+/// Loads the traces. Errors are for people.
+pub fn load(subjects: &Subjects, progress: &Progress) -> Result<Session, String> {
+    let load = |trace: &Arc<Trace>| -> Result<LoadedTrace, String> {
+        Ok(LoadedTrace {
+            path: trace.path.clone(),
+            size: trace.size,
+            profile: trace.load(progress)?,
         })
-    }
-}
-
-/// `heapline info --json`.
-#[derive(Debug, Serialize)]
-pub(crate) struct Info<'a> {
-    file: &'a str,
-    file_size: Option<u64>,
-    #[serde(flatten)]
-    overview: &'a Overview,
-}
-
-impl Engine {
-    /// Loads the traces. Errors are for people.
-    pub fn load(subjects: Arc<Subjects>, progress: &Progress) -> Result<Self, String> {
-        Ok(Self {
-            profiles: Profiles::load(&subjects, progress)?,
-            subjects,
-            overview: OnceLock::new(),
-            names: Default::default(),
-        })
-    }
-
-    /// What is looked at.
-    #[must_use]
-    pub fn subjects(&self) -> &Subjects {
-        &self.subjects
-    }
-
-    /// The profile of the trace.
-    #[must_use]
-    pub fn profile(&self) -> &Profile {
-        &self.profiles.trace
-    }
-
-    /// The profiles of the traces.
-    pub(crate) fn profiles(&self) -> &Profiles {
-        &self.profiles
-    }
-
-    /// What the trace is.
-    pub(crate) fn info(&self) -> Info<'_> {
-        let trace = &self.subjects.trace;
-        Info {
-            file: &trace.path,
-            file_size: trace.size,
-            overview: self.overview.get_or_init(|| reports::info(self.profile())),
-        }
-    }
-
-    /// All names of a kind, those that most is allocated in first.
-    pub(crate) fn names(&self, kind: GroupBy) -> &[Name] {
-        let place = match kind {
-            GroupBy::Module => 2,
-            GroupBy::File => 1,
-            _ => 0,
-        };
-        self.names[place].get_or_init(|| {
-            let scope = Scope::new(self.profile(), &Query::default(), Estimator::default());
-            reports::names(&scope, kind)
-        })
-    }
+    };
+    let trace = load(&subjects.trace)?;
+    let against = subjects.against.as_ref().map(load).transpose()?;
+    Ok(Session::new(trace, against).with_cache(CACHE))
 }

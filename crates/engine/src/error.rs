@@ -1,0 +1,115 @@
+//! Why a request has no answer, for programs and for people.
+
+use heapline_profile::{OptionError, QueryError};
+use serde::Serialize;
+
+/// What kind of error it is. The name is the `code` of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// A parameter is unknown, or has a value that it cannot have.
+    BadParameter,
+    /// A query, a time or a window cannot be parsed.
+    BadQuery,
+    /// There is no such report.
+    NotFound,
+    /// There is no second trace to compare with.
+    NoOtherTrace,
+    /// Nobody waits for the answer any more.
+    Cancelled,
+    /// The trace cannot be read.
+    Failed,
+    /// A defect of this program.
+    Internal,
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct EngineError {
+    /// What kind of error it is.
+    #[serde(rename = "code")]
+    pub kind: ErrorKind,
+    /// What is wrong, for people.
+    pub message: String,
+    /// Where, if it is a parameter.
+    #[serde(flatten)]
+    pub place: Option<Box<Place>>,
+}
+
+/// The parameter that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Its name.
+    pub parameter: String,
+    /// Its value.
+    pub value: String,
+    /// The part of the value that is wrong, in UTF-16 code units.
+    pub span: Option<[usize; 2]>,
+    /// What was expected there.
+    pub expected: Option<String>,
+}
+
+impl EngineError {
+    /// An error that is not about a parameter.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            place: None,
+        }
+    }
+
+    /// A parameter is unknown, or has a value that it cannot have.
+    pub(crate) fn parameter(name: &str, value: &str, message: impl Into<String>) -> Self {
+        Self {
+            place: Some(Box::new(Place {
+                parameter: name.to_owned(),
+                value: value.to_owned(),
+                span: None,
+                expected: None,
+            })),
+            ..Self::new(ErrorKind::BadParameter, message)
+        }
+    }
+
+    /// A query, or a part of one, cannot be parsed.
+    pub(crate) fn query(name: &str, error: &QueryError) -> Self {
+        let units = |end: usize| {
+            let text = error.query.get(..end).unwrap_or(&error.query);
+            text.encode_utf16().count()
+        };
+        Self {
+            place: Some(Box::new(Place {
+                parameter: name.to_owned(),
+                value: error.query.clone(),
+                span: Some([units(error.start), units(error.end)]),
+                expected: Some(error.expected.clone()),
+            })),
+            ..Self::new(ErrorKind::BadQuery, error.message.clone())
+        }
+    }
+}
+
+impl From<OptionError> for EngineError {
+    fn from(error: OptionError) -> Self {
+        let message = format!("`{}` {}", error.option, error.message);
+        Self::parameter(error.option, &error.value, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapline_profile::Query;
+
+    use super::*;
+
+    #[test]
+    fn places_are_in_the_units_of_javascript() {
+        let error = Query::parse("inside \"𝕏é\" and lifetim > 2s").unwrap_err();
+        let error = EngineError::query("where", &error);
+        // 𝕏 takes four bytes, and two units of UTF-16.
+        assert_eq!(error.place.unwrap().span, Some([17, 24]));
+        assert_eq!(error.message, "`lifetim` is not a field");
+    }
+}

@@ -1,0 +1,31 @@
+//! Typed requests to heap profiles, and their answers.
+//!
+//! A [`Request`] is a report of [`heapline_profile`] with its options. The command line, the API,
+//! report files and the viewer all use the same definition: clap parses it, [`Request::pairs`]
+//! writes it, and [`Request::command_line`] shows the command that prints the same numbers.
+//!
+//! A [`Session`] holds loaded profiles and answers requests about them. There is no HTTP here, no
+//! file is opened, and no thread is needed.
+
+mod answer;
+mod ask;
+mod cache;
+mod cancel;
+mod complete;
+mod error;
+mod filter;
+mod reports;
+mod request;
+mod session;
+mod shell;
+
+pub use answer::{Answer, Info};
+pub use ask::Ask;
+pub use cancel::{Cancel, CancelOnDrop};
+pub use complete::{CompleteOptions, Completion};
+pub use error::{EngineError, ErrorKind, Place};
+pub use filter::Filter;
+pub use reports::{Report, Request};
+pub use request::Params;
+pub use session::{LoadedTrace, Session};
+pub use shell::{shell_path, shell_quote};

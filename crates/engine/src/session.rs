@@ -1,0 +1,189 @@
+//! Loaded profiles that can be asked about.
+
+use std::hash::Hasher;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use heapline_profile::reports::{self, Name, Overview};
+use heapline_profile::{GroupBy, Profile};
+use siphasher::sip::SipHasher13;
+
+use crate::answer::{Answer, Info};
+use crate::ask::Ask;
+use crate::cache::Cache;
+use crate::cancel::Cancel;
+use crate::complete::KINDS;
+use crate::error::EngineError;
+use crate::filter::Filter;
+use crate::reports::Request;
+
+/// A trace that was loaded.
+#[derive(Debug)]
+pub struct LoadedTrace {
+    /// The trace as the user named it, for commands.
+    pub path: String,
+    /// The bytes of the file, if it is one.
+    pub size: Option<u64>,
+    /// The profile.
+    pub profile: Profile,
+}
+
+/// The profiles that a request is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Profiles<'a> {
+    pub(crate) trace: &'a Profile,
+    pub(crate) against: Option<&'a Profile>,
+}
+
+/// Loaded profiles that can be asked about, from several threads at once.
+#[derive(Debug)]
+pub struct Session {
+    trace: LoadedTrace,
+    against: Option<LoadedTrace>,
+    identity: Arc<str>,
+    epoch: u64,
+    cache: Mutex<Cache>,
+    overview: OnceLock<Overview>,
+    /// By the place in [`KINDS`].
+    names: [OnceLock<Vec<Name>>; KINDS.len()],
+}
+
+impl Session {
+    /// A session about a trace, and perhaps an earlier one to compare it with.
+    #[must_use]
+    pub fn new(trace: LoadedTrace, against: Option<LoadedTrace>) -> Self {
+        Self {
+            identity: identity(&trace, against.as_ref()),
+            trace,
+            against,
+            epoch: 0,
+            cache: Mutex::new(Cache::new(0)),
+            overview: OnceLock::new(),
+            names: Default::default(),
+        }
+    }
+
+    /// The same, keeping recent answers of so many bytes.
+    #[must_use]
+    pub fn with_cache(mut self, bytes: usize) -> Self {
+        self.cache = Mutex::new(Cache::new(bytes));
+        self
+    }
+
+    /// Replaces the profile by a later state of the same trace.
+    pub fn advance(&mut self, profile: Profile, epoch: u64) {
+        self.trace.profile = profile;
+        self.epoch = epoch;
+        self.overview = OnceLock::new();
+        self.names = Default::default();
+    }
+
+    /// Identifies the traces: the same files give the same text, others another.
+    #[must_use]
+    pub fn identity(&self) -> &Arc<str> {
+        &self.identity
+    }
+
+    /// Counts the states of a trace that grows. Answers of different epochs do not go together.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The trace.
+    #[must_use]
+    pub fn trace(&self) -> &LoadedTrace {
+        &self.trace
+    }
+
+    /// The earlier trace to compare with.
+    #[must_use]
+    pub fn against(&self) -> Option<&LoadedTrace> {
+        self.against.as_ref()
+    }
+
+    /// Answers a request, from the cache if it has been answered before.
+    pub fn answer(&self, request: &Request, cancel: &Cancel) -> Result<Arc<Answer>, EngineError> {
+        cancel.check()?;
+        let key = (self.epoch, request.key());
+        if let Some(answer) = self.cache().find(&key) {
+            return Ok(answer);
+        }
+        let report = request.report(self, cancel)?;
+        let answer = Arc::new(Answer::new(Arc::clone(&self.identity), self.epoch, report));
+        if self.cache().is_enabled() {
+            // A report takes about as much memory as its JSON, and both are kept.
+            let bytes = 2 * answer.json()?.len();
+            self.cache().insert(key, &answer, bytes);
+        }
+        Ok(answer)
+    }
+
+    /// Computes a report, without the cache.
+    pub fn ask<O: Ask>(
+        &self,
+        filter: &Filter,
+        options: &O,
+        cancel: &Cancel,
+    ) -> Result<O::Report, EngineError> {
+        options.validate()?;
+        cancel.check()?;
+        options.ask(self, filter, cancel)
+    }
+
+    /// The command that prints the answer to a request, if there is one.
+    #[must_use]
+    pub fn command_line(&self, request: &Request) -> Option<String> {
+        let against = self.against.as_ref().map(|trace| &*trace.path);
+        request.command_line(&self.trace.path, against)
+    }
+
+    /// The profiles.
+    pub(crate) fn profiles(&self) -> Profiles<'_> {
+        Profiles {
+            trace: &self.trace.profile,
+            against: self.against.as_ref().map(|trace| &trace.profile),
+        }
+    }
+
+    /// What the trace is.
+    pub fn info(&self) -> Info {
+        let overview = self
+            .overview
+            .get_or_init(|| reports::info(&self.trace.profile));
+        Info {
+            file: self.trace.path.clone(),
+            file_size: self.trace.size,
+            overview: overview.clone(),
+        }
+    }
+
+    /// All names of a kind, those with the most allocation first.
+    pub(crate) fn names(&self, kind: GroupBy) -> &[Name] {
+        let place = KINDS.iter().position(|known| *known == kind).unwrap_or(0);
+        self.names[place].get_or_init(|| {
+            let scope = Filter::default().scope(&self.trace.profile);
+            reports::names(&scope, KINDS[place])
+        })
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A hash of what tells traces apart without reading them again: the name, the size, the header
+/// and the number of sampled blocks.
+fn identity(trace: &LoadedTrace, against: Option<&LoadedTrace>) -> Arc<str> {
+    let mut hasher = SipHasher13::new();
+    for trace in std::iter::once(trace).chain(against) {
+        let name = trace.path.rsplit('/').next().unwrap_or_default();
+        hasher.write(name.as_bytes());
+        hasher.write_u64(trace.size.unwrap_or(u64::MAX));
+        let profile = &trace.profile;
+        // Debug output has all fields of the header.
+        hasher.write(format!("{:?}", profile.header()).as_bytes());
+        hasher.write_u64(profile.len() as u64);
+        hasher.write_u64(profile.duration().to_bits());
+    }
+    format!("{:016x}", hasher.finish()).into()
+}

@@ -1,0 +1,173 @@
+//! Sessions: answers, completion, the cache and cancellation.
+
+use std::sync::Arc;
+
+use heapline_engine::{Cancel, EngineError, ErrorKind, LoadedTrace, Request, Session};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Profile, StoreOptions};
+use heapline_testkit::fixtures;
+use serde_json::Value;
+
+fn profile(name: &str) -> Profile {
+    let path = fixtures::folder().join(name);
+    let mut reader = Reader::open(path, Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions { recursion: true }).unwrap()
+}
+
+fn trace(name: &str) -> LoadedTrace {
+    LoadedTrace {
+        path: name.to_owned(),
+        size: None,
+        profile: profile(name),
+    }
+}
+
+const MIX: &str = "mix-ocaml53/trace.ctf";
+
+fn try_answer(session: &Session, text: &str) -> Result<Value, EngineError> {
+    let mut words = text.split(" | ");
+    let report = words.next().unwrap();
+    let pairs = words.map(|word| word.split_once('=').unwrap_or((word, "true")));
+    let request = Request::from_pairs(report, pairs)?;
+    let answer = session.answer(&request, &Cancel::default())?;
+    Ok(serde_json::from_slice(&answer.json()?).unwrap())
+}
+
+fn answer(session: &Session, text: &str) -> Value {
+    try_answer(session, text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn a_flame_graph_is_the_tree_in_columns() {
+    let session = Session::new(trace(MIX), None);
+    for options in [
+        "min=0.1%",
+        "min=0% | bottom-up",
+        "focus=Mix.words",
+        "by=module | sites",
+    ] {
+        let flame = answer(&session, &format!("flame | {options}"));
+        let tree = answer(&session, &format!("tree | details | {options}"));
+        assert_eq!(flame["total"], tree["total"]);
+        for part in ["nodes", "callers"] {
+            let (columns, nodes) = (&flame[part], tree[part].as_array().unwrap());
+            assert_eq!(columns["parent"].as_array().unwrap().len(), nodes.len());
+            for (i, node) in nodes.iter().enumerate() {
+                let is_other = node["kind"] == "other";
+                let label = columns["label"][i].as_i64().unwrap();
+                match usize::try_from(label) {
+                    Ok(label) => assert_eq!(flame["labels"][label], node["label"]),
+                    Err(_) => assert!(is_other),
+                }
+                assert_eq!(
+                    columns["parent"][i].as_i64(),
+                    node["parent"].as_i64().or(Some(-1))
+                );
+                assert_eq!(columns["bytes"][i], node["total"]["bytes"]["value"]);
+                assert_eq!(columns["error"][i], node["total"]["bytes"]["error"]);
+                assert_eq!(columns["own"][i], node["own"]["bytes"]["value"]);
+                assert_eq!(columns["blocks"][i], node["total"]["blocks"]["value"]);
+                assert_eq!(columns["samples"][i], node["total"]["samples"]);
+                assert_eq!(columns["at_end"][i], node["details"]["live_at_end"]);
+                assert_eq!(columns["promoted"][i], node["details"]["promoted"]);
+            }
+        }
+    }
+    let few = answer(&session, "flame | min=0% | max-nodes=5");
+    assert!(few["nodes"]["parent"].as_array().unwrap().len() <= 5);
+    assert!(few["min"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn names_are_completed_by_what_is_allocated_in_them() {
+    let session = Session::new(trace(MIX), None);
+    let names = |text: &str| -> Vec<String> {
+        let answer = answer(&session, text);
+        let names = answer["names"].as_array().unwrap().iter();
+        names
+            .map(|name| name["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        names("complete | q=MAP.make"),
+        [
+            "Stdlib.Map.Make.add",
+            "Stdlib.Map.Make.bal",
+            "Stdlib.Map.Make.create"
+        ]
+    );
+    assert_eq!(names("complete | kind=module | rows=1"), ["Mix"]);
+    assert_eq!(names("complete | kind=file | q=mix"), ["mix.ml"]);
+    assert!(names("complete | q=nothing like that").is_empty());
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    let session = Session::new(trace(MIX), None);
+    for text in [
+        "series | points=100000 | top=1000 | by=site",
+        "series | callers-of=f | by=size",
+        "tree | focus=a | bottom-up",
+        "diff | window=1s..2s",
+        "diff | window=2s..1s | window=..",
+        "diff | window=..50% | window=50%.. | of=peak",
+        "diff | window=..50% | window=50%.. | per=time",
+    ] {
+        let error = try_answer(&session, text).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::BadParameter, "{text}: {error}");
+        assert!(error.place.is_some(), "{text}");
+    }
+    let focus = " | focus=a".repeat(65);
+    assert!(try_answer(&session, &format!("tree{focus}")).is_err());
+    let error = try_answer(&session, "diff").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NoOtherTrace);
+}
+
+#[test]
+fn answers_are_kept_until_the_trace_grows() {
+    let mut session = Session::new(trace(MIX), None).with_cache(1 << 20);
+    let request = Request::from_pairs("summary", [("rows", "1")]).unwrap();
+    let ask = |session: &Session| session.answer(&request, &Cancel::default()).unwrap();
+    let first = ask(&session);
+    assert!(Arc::ptr_eq(&first, &ask(&session)));
+    assert_eq!((first.epoch, &first.identity), (0, session.identity()));
+    session.advance(profile("odd/peakend.ctf"), 1);
+    let second = ask(&session);
+    assert_eq!((second.epoch, &second.identity), (1, &first.identity));
+    assert!(first.json() != second.json());
+    let uncached = Session::new(trace(MIX), None);
+    assert!(!Arc::ptr_eq(&ask(&uncached), &ask(&uncached)));
+}
+
+#[test]
+fn traces_are_told_apart() {
+    let identity = |name, against: Option<&str>| {
+        Session::new(trace(name), against.map(trace))
+            .identity()
+            .clone()
+    };
+    let other = "mix-ocaml413/trace.ctf";
+    assert_eq!(identity(MIX, None), identity(MIX, None));
+    assert_ne!(identity(MIX, None), identity(other, None));
+    assert_ne!(identity(MIX, None), identity(MIX, Some(other)));
+}
+
+#[test]
+fn a_cancelled_request_has_no_answer() {
+    let session = Session::new(trace(MIX), None).with_cache(1 << 20);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let request = Request::from_pairs::<&str, &str>("summary", []).unwrap();
+    let error = session.answer(&request, &cancel).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert!(session.answer(&request, &Cancel::default()).is_ok());
+}
+
+#[test]
+fn a_trace_that_is_gone_cannot_be_read_again() {
+    let session = Session::new(trace(MIX), None);
+    for text in ["info", "hotspots | keep-recursion"] {
+        let error = try_answer(&session, text).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Failed, "{text}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Building blocks for the options of reports.
+//!
+//! The options struct of a report is its only definition: names, help texts, defaults and limits.
+//! The command line parses it with clap, the API and report files through the same parser, and
+//! serialising it gives back the text of every option.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::{Args, Command, ValueEnum};
+use serde::{Serialize, Serializer};
+
+use crate::groups::{GroupBy, View};
+use crate::query::{self, Pattern};
+
+/// The largest number of rows of a report.
+pub(crate) const MAX_ROWS: u64 = 100_000;
+
+/// An option whose value does not go with the others.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{option} {message}")]
+pub struct OptionError {
+    /// The long name of the option, without `--`.
+    pub option: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What is wrong, as the end of a sentence that begins with the name of the option.
+    pub message: &'static str,
+}
+
+impl OptionError {
+    pub(crate) fn new(
+        option: &'static str,
+        value: impl Into<String>,
+        message: &'static str,
+    ) -> Self {
+        Self {
+            option,
+            value: value.into(),
+            message,
+        }
+    }
+}
+
+/// A share of a whole, from 0 to 1, written `1%` or `0.01`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        query::share(text)
+            .map(Self)
+            .ok_or("expected a share from 0% to 100%, such as 1% or 0.01")
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Percent where that is exact, so that every share has one canonical text.
+        let percent = (self.0 * 1e14).round() / 1e12;
+        if Self(percent / 100.0) == *self {
+            write!(f, "{percent}%")
+        } else {
+            write!(f, "{}", self.0)
+        }
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Which functions a report shows, and how.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Look {
+    /// Hide matching functions; their memory is attributed to the caller. A name with * and ?, or
+    /// /REGEX/
+    #[arg(long, value_name = "PATTERN")]
+    pub hide: Vec<Pattern>,
+
+    /// Tell anonymous functions apart by their lines
+    #[arg(long)]
+    pub split_anonymous: bool,
+}
+
+impl Look {
+    /// The same for groups of a kind.
+    pub(crate) fn view(&self, by: GroupBy) -> View {
+        View {
+            by,
+            hidden: self.hide.clone(),
+            split_anonymous: self.split_anonymous,
+        }
+    }
+}
+
+/// The defaults that the options themselves state.
+pub(crate) fn defaults<T: Args>() -> T {
+    T::augment_args(Command::new("defaults"))
+        .try_get_matches_from(["defaults"])
+        .and_then(|matches| T::from_arg_matches(&matches))
+        .unwrap_or_else(|error| unreachable!("every option has a default: {error}"))
+}
+
+/// Parses a whole number from `least` to `most`.
+pub(crate) fn number(least: u64, most: u64) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(least..=most)
+}
+
+/// Parses some of the values of an enum.
+pub fn one_of<T>(values: &[T]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: ValueEnum + Clone + Send + Sync + 'static,
+{
+    let names: Vec<_> = values
+        .iter()
+        .filter_map(ValueEnum::to_possible_value)
+        .collect();
+    PossibleValuesParser::new(names).try_map(|name| T::from_str(&name, false))
+}
+
+/// Serialises an enum by the name that options use.
+pub fn value_name<T: ValueEnum, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value.to_possible_value() {
+        Some(name) => serializer.serialize_str(name.get_name()),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_one_canonical_text() {
+        for (text, canonical) in [
+            ("1%", "1%"),
+            ("0.01", "1%"),
+            ("0.1 %", "0.1%"),
+            ("7%", "7%"),
+            ("0", "0%"),
+            ("100%", "100%"),
+        ] {
+            let share: Share = text.parse().unwrap();
+            assert_eq!(share.to_string(), canonical);
+            assert_eq!(canonical.parse(), Ok(share));
+        }
+        for text in ["101%", "-1%", "NaN", "much"] {
+            assert!(text.parse::<Share>().is_err(), "{text}");
+        }
+        for i in 0..=10_000 {
+            for share in [f64::from(i) / 10_000.0, 1.0 / f64::from(i + 1)] {
+                let text = Share(share).to_string();
+                assert_eq!(text.parse(), Ok(Share(share)), "{text}");
+            }
+        }
+    }
+}
