@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, askStatus, openSource } from "./api/source";
-import type { Info, Status, Summary } from "./api/types";
+import type { Status } from "./api/server";
+import type { Info, Summary } from "./api/types";
 import { bytes } from "./format";
 import { FlameView } from "./flame/flame";
 import { Header } from "./header";
@@ -63,14 +64,14 @@ export function App(): JSX.Element {
 async function open(): Promise<void> {
   const source = await openSource();
   useSource(source);
-  if (!source.isLive) setRule(oneAtATime);
+  if (!source.hasServer) setRule(oneAtATime);
   status.value = await askStatus(source);
   if (status.value.state === "failed") {
     throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
   }
   // A server answers when it has read the trace: what the page begins with is asked for now, so that it comes then.
   const asked = ask<Info>(infoQuestion);
-  if (source.isLive) for (const question of firstQuestions(state.value)) ask(question).catch(() => {});
+  if (source.hasServer) for (const question of firstQuestions(state.value)) ask(question).catch(() => {});
   const isAnswered = asked.then(
     () => true,
     () => true,

@@ -9,7 +9,7 @@ function slowSource() {
   const asked: { resolve: (answer: unknown) => void; signal: AbortSignal | undefined }[] = [];
   const source: Source = {
     slices: null,
-    isLive: true,
+    hasServer: true,
     ask<T>(_: unknown, signal?: AbortSignal): Promise<T> {
       return new Promise<T>((resolve, reject) => {
         asked.push({ resolve: resolve as (answer: unknown) => void, signal });

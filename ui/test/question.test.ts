@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { address, commandLine, question, shellWord } from "../src/api/question";
+import { address, commandLine, question, type Report, shellWord } from "../src/api/question";
 
 test("the same question has the same address, whatever the order of its options", () => {
   const one = question("hotspots", { rows: 1000, by: "site", where: ["live at peak"] });
@@ -14,30 +15,38 @@ test("the order of what is given several times counts", () => {
 });
 
 test("what is empty or off is left out", () => {
-  assert.equal(address(question("flame", { by: null, sites: false, focus: [], where: "" })), "flame");
+  assert.equal(address(question("flame", { by: null, sites: false, focus: [], where: [], depth: "" })), "flame");
 });
 
-test("a command can be pasted into a shell", () => {
-  const asked = question("flame", { where: [`inside "it's" and size > 1k`], "bottom-up": true, "max-nodes": 5 });
+test("what has its default value is left out", () => {
   assert.equal(
-    commandLine(asked, "heapline", "a b.ctf", null),
-    `heapline tree 'a b.ctf' --where 'inside "it'\\''s" and size > 1k' --bottom-up`,
+    address(question("hotspots", { by: "function", rows: 20, estimator: "count" })),
+    "hotspots?estimator=count",
   );
+  assert.equal(address(question("leaks", { by: "function" })), "leaks?by=function");
 });
 
-test("a comparison names the other trace, unless it is of two windows", () => {
-  assert.equal(
-    commandLine(question("diff", { of: "end" }), "heapline", "new", "old"),
-    "heapline diff old new --of end",
-  );
-  const windows = question("diff", { window: ["0s..1s", "1s..2s"] });
-  assert.equal(commandLine(windows, "heapline", "new", "old"), "heapline diff new --window 0s..1s --window 1s..2s");
+test("commands are those of the engine", () => {
+  const cases = JSON.parse(readFileSync("test/commands.json", "utf8")) as {
+    report: Report;
+    options: [string, string][];
+    against: string | null;
+    command: string;
+  }[];
+  assert.ok(cases.length > 5);
+  for (const { report, options, against, command } of cases) {
+    assert.equal(commandLine({ command: report, options }, "a b.ctf", against), command);
+  }
+});
+
+test("names with a prime can be pasted into a shell", () => {
+  const asked = question("flame", { where: [`inside "it's" and size > 1k`] });
+  assert.equal(commandLine(asked, "a.ctf", null), `heapline tree a.ctf --where 'inside "it'\\''s" and size > 1k'`);
 });
 
 test("words that a shell would change are quoted", () => {
   assert.equal(shellWord("trace.ctf"), "trace.ctf");
   assert.equal(shellWord("0.1%"), "0.1%");
   assert.equal(shellWord("$HOME"), "'$HOME'");
-  assert.equal(shellWord("-rf"), "'-rf'");
   assert.equal(shellWord(""), "''");
 });

@@ -1,6 +1,7 @@
 // Trees for tests: `["a", 10, [...children]]`.
 
-import type { Figures, Tree, TreeNode } from "../src/api/types";
+import type { Figures } from "../src/api/types";
+import type { Tree, TreeNode } from "../src/flame/tree";
 
 export type Branch = [name: string, bytes: number, children?: Branch[]];
 

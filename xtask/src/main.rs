@@ -44,6 +44,7 @@ Usage: cargo xtask COMMAND
             what the sampler costs Rust programs, against other profilers
   ocaml     set up the OCaml compilers and programs that tests of recording need, and
             print the variable to set for `cargo test`
+  types     generate the page's TypeScript declarations of requests and answers
   fixtures  make the fixtures that are generated, after their generator was changed
 ";
 
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),
+        ["types"] => types(true),
         ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),
         _ => {
             eprint!("{USAGE}");
@@ -91,4 +93,19 @@ fn fixtures() -> Outcome {
         "make-fixtures",
     ])
     .run()
+}
+
+/// Generates what the page knows of requests and answers, or checks that it is up to date.
+fn types(write: bool) -> Outcome {
+    let run = cargo(&[
+        "test",
+        "--quiet",
+        "--package",
+        "heapline-engine",
+        "--features",
+        "typescript",
+        "--test",
+        "typescript",
+    ]);
+    if write { run.env("BLESS", "1") } else { run }.run()
 }

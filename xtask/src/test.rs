@@ -58,6 +58,7 @@ pub(crate) fn run() -> Outcome {
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
     let references = reference_tests(&tests)?;
+    crate::types(false)?;
     cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
     // Builds the program that is tried next, too.
     package::run()?;

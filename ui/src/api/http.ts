@@ -7,9 +7,11 @@ const TOKEN_KEY = "heapline-token";
 export function httpSource(base: string): Source {
   const token = takeToken();
   const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
+  // What the server shows, from the first answer on.
+  let identity: string | null = null;
   return {
     slices: null,
-    isLive: true,
+    hasServer: true,
     async ask<T>(question: Parameters<Source["ask"]>[0], signal?: AbortSignal): Promise<T> {
       let response: Response;
       try {
@@ -19,6 +21,14 @@ export function httpSource(base: string): Source {
         throw new ApiError({
           code: "unreachable",
           message: "The server does not answer. Has `heapline view` been stopped?",
+        });
+      }
+      const shown = response.headers.get("Heapline-Trace");
+      identity ??= shown;
+      if (shown !== null && shown !== identity) {
+        throw new ApiError({
+          code: "other_trace",
+          message: "The server shows another trace now. Reload the page to see it.",
         });
       }
       const body: unknown = await response.json().catch(() => null);

@@ -1,35 +1,54 @@
-// A question is a command of the `heapline` program with its options: what the API is asked, what the report file
-// has the answer of, and what "copy as command" writes.
+// A question is a report with its options: what the API is asked, what the report file has the answer of, and what
+// "copy as command" writes. The names and defaults of options are generated from their definition.
 
-export type Command =
-  | "status"
-  | "info"
-  | "summary"
-  | "hotspots"
-  | "tree"
-  | "series"
-  | "stats"
-  | "heatmap"
-  | "leaks"
-  | "diff"
-  | "complete"
-  | "flame";
+import { REQUESTS } from "./requests";
+
+type Requests = typeof REQUESTS;
+export type Report = keyof Requests;
+export type Command = Report | "status";
+
+/** The values of an option that has a fixed set of them. */
+export type Choice<R extends Report, Name extends keyof Requests[R]> = Requests[R][Name] extends {
+  values: readonly (infer Value)[];
+}
+  ? Value
+  : never;
+
+type Value<Option> = Option extends { kind: "flag" }
+  ? boolean
+  : Option extends { kind: "list" }
+    ? readonly string[]
+    : Option extends { values: readonly (infer Choice)[] }
+      ? Choice
+      : string | number;
+
+type Options<C extends Command> = C extends Report
+  ? { readonly [Name in keyof Requests[C]]?: Value<Requests[C][Name]> | null }
+  : Record<string, never>;
 
 export interface Question {
   command: Command;
-  /** Options without `--` and their values, in the order in which they matter. */
+  /** Options without `--` and their values. */
   options: [name: string, value: string][];
 }
 
-type Value = string | number | boolean | readonly string[] | null | undefined;
+interface Option {
+  kind: "flag" | "list" | "value";
+  default?: string;
+}
 
-/** A question of options by name: lists are given several times, flags are `true`, what is empty is left out. */
-export function question(command: Command, options: Record<string, Value> = {}): Question {
+function optionsOf(command: Command): Record<string, Option> {
+  return command === "status" ? {} : REQUESTS[command];
+}
+
+/** A question of options by name. What is empty or has its default value is left out. */
+export function question<const C extends Command>(command: C, options: Options<C> = {} as Options<C>): Question {
+  const known = optionsOf(command);
   const list: [string, string][] = [];
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries(options as Record<string, unknown>)) {
     if (value === null || value === undefined || value === false || value === "") continue;
-    if (Array.isArray(value)) for (const one of value) list.push([name, String(one)]);
-    else list.push([name, String(value)]);
+    if (String(value) === known[name]?.default) continue;
+    for (const one of Array.isArray(value) ? value : [value]) list.push([name, String(one)]);
   }
   return { command, options: list };
 }
@@ -45,28 +64,31 @@ export function address({ command, options }: Question): string {
   return text === "" ? command : `${command}?${text}`;
 }
 
-// What the command line calls differently: a flame graph is a tree, drawn from columns.
-const TYPED: Partial<Record<Command, string>> = { flame: "tree" };
-// What only concerns how many points or boxes a picture has.
-const PICTURE_ONLY = new Set(["max-nodes"]);
-
-/** The line to type that prints the same numbers. `against` is the trace that is compared with, if there is one. */
-export function commandLine(
-  { command, options }: Question,
-  program: string,
-  trace: string,
-  against: string | null,
-): string {
+/**
+ * The line to type that prints the same numbers, as `Request::command_line` of the engine writes it. `against` is the
+ * trace that is compared with, if there is one.
+ */
+export function commandLine({ command, options }: Question, trace: string, against: string | null): string {
+  // The columns of a flame graph are for drawing; the command shows the tree.
+  const typed = command === "flame" ? "tree" : command;
   const comparesTraces = command === "diff" && against !== null && !options.some(([name]) => name === "window");
-  const words = [program, TYPED[command] ?? command, ...(comparesTraces ? [shellWord(against)] : []), shellWord(trace)];
-  for (const [name, value] of options) {
-    if (PICTURE_ONLY.has(name)) continue;
-    words.push(value === "true" ? `--${name}` : `--${name} ${shellWord(value)}`);
+  const words = ["heapline", typed, ...(comparesTraces ? [shellPath(against)] : []), shellPath(trace)];
+  for (const [name, { kind }] of Object.entries(optionsOf(typed))) {
+    for (const [, value] of options.filter(([option]) => option === name)) {
+      if (kind === "flag") words.push(`--${name}`);
+      else if (value.startsWith("-")) words.push(`--${name}=${shellWord(value)}`);
+      else words.push(`--${name} ${shellWord(value)}`);
+    }
   }
   return words.join(" ");
 }
 
 /** A word as a POSIX shell must be given it. */
 export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return /^[\w./-][\w./:@+%,-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The path of a file, which must not be taken for an option. */
+function shellPath(path: string): string {
+  return shellWord(path.startsWith("-") && path !== "-" ? `./${path}` : path);
 }

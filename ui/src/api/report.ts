@@ -1,6 +1,6 @@
 import { address, type Question } from "./question";
 import { ApiError, type Source } from "./source";
-import type { Status } from "./types";
+import type { Status } from "./server";
 
 interface Report {
   version: number;
@@ -18,7 +18,7 @@ export function reportSource(text: string): Source {
   }
   return {
     slices: report.slices,
-    isLive: false,
+    hasServer: false,
     async ask<T>(question: Question): Promise<T> {
       if (question.command === "status") return report.status as T;
       const packed = report.answers[address(question)];

@@ -3,7 +3,7 @@
 import { httpSource } from "./http";
 import { type Question, question } from "./question";
 import { reportSource } from "./report";
-import type { ApiErrorBody, Status } from "./types";
+import type { ApiErrorBody, Status } from "./server";
 
 export interface Source {
   /** The answer, as `heapline COMMAND --json` prints it. Fails with an {@link ApiError}, or when aborted. */
@@ -11,7 +11,7 @@ export interface Source {
   /** The only bounds of time windows that there are answers for; null if all are. */
   slices: readonly number[] | null;
   /** Whether any question can be asked: free queries, focus, hiding. */
-  isLive: boolean;
+  hasServer: boolean;
 }
 
 /** A question that has no answer, and why. */

@@ -32,7 +32,7 @@ const DELAY_MS = 120;
 
 export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
   const now = state.value;
-  const isLive = currentSource().isLive;
+  const hasServer = currentSource().hasServer;
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(now.where);
   const [completion, setCompletion] = useState<Choices | null>(null);
@@ -117,7 +117,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
 
   return (
     <div class="filter">
-      <div class={`filter-box ${isMine ? "is-wrong" : ""} ${isLive ? "" : "is-off"}`}>
+      <div class={`filter-box ${isMine ? "is-wrong" : ""} ${hasServer ? "" : "is-off"}`}>
         <Icon name="filter" />
         <input
           ref={input}
@@ -131,9 +131,9 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           aria-controls="completions"
           aria-invalid={isMine}
           aria-describedby="filter-error"
-          disabled={!isLive}
+          disabled={!hasServer}
           placeholder={
-            isLive
+            hasServer
               ? 'Filter: inside "Parser.*" and size >= 64KiB and lifetime > 2s'
               : "Free filters need the trace: heapline view TRACE"
           }
@@ -161,7 +161,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             }}
           />
         )}
-        {isLive && <kbd>w</kbd>}
+        {hasServer && <kbd>w</kbd>}
         {completion && (
           <ul class="completions" id="completions" role="listbox">
             {completion.items.map((item, place) => (
@@ -187,7 +187,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
         )}
       </div>
       <div class="filter-chips">
-        {isLive && (
+        {hasServer && (
           <button
             type="button"
             class="button"
@@ -220,7 +220,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             text={spanText(now.window.from, now.window.to)}
             help={<code>{windowClause(now.window, now.windowOf)}</code>}
             onRemove={() => update({ window: null })}
-            {...(isLive
+            {...(hasServer
               ? {
                   onClick: (event: MouseEvent) =>
                     openMenuBelow(event, [
@@ -255,7 +255,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             onRemove={() => update({ live: "peak" })}
           />
         )}
-        {isLive && (
+        {hasServer && (
           <Explain>
             Only blocks of which this is true. Fields: size, lifetime, allocated, collected, promoted, live at, heap,
             domain, inside (any function of the stack), site, file, module, line. Join with and, or, not and brackets.

@@ -1,6 +1,6 @@
 // What can be done with a function. Each action is a change of the state, so each can be undone.
 
-import type { TreeNode } from "../api/types";
+import type { TreeNode } from "./tree";
 import { patternOf, quoted, withClause } from "../state/patterns";
 import { type State, state, update } from "../state/state";
 import { copy } from "../widgets/controls";
@@ -56,14 +56,14 @@ export function act(action: Action, name: string): void {
 }
 
 /** The menu of a function. */
-export function functionMenu(node: Pick<TreeNode, "label" | "kind">, isLive: boolean): (MenuItem | "line")[] {
+export function functionMenu(node: Pick<TreeNode, "label" | "kind">, hasServer: boolean): (MenuItem | "line")[] {
   const { name, place } = node.label;
   const isOther = node.kind === "other";
   return [
     ...ACTIONS.map((action) => ({
       text: action.text,
       hint: action.key,
-      isDisabled: isOther || (action.needsEngine === true && !isLive),
+      isDisabled: isOther || (action.needsEngine === true && !hasServer),
       run: () => act(action, name),
     })),
     "line",

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { TreeNode } from "../api/types";
+import type { TreeNode } from "./tree";
 import { bytes, percent } from "../format";
 import { type Binding, useKeys } from "../keys";
 import { currentSource } from "../state/answers";
@@ -154,7 +154,7 @@ export function FlameCanvas(props: {
       event.clientY,
       [
         { text: "Zoom in", hint: "z", run: () => zoomTo(place) },
-        ...functionMenu(node, currentSource().isLive),
+        ...functionMenu(node, currentSource().hasServer),
         "line",
         { text: "Undo", hint: "u", isDisabled: !canUndo(), run: undo },
       ],
@@ -198,7 +198,7 @@ export function FlameCanvas(props: {
     { key: "ArrowRight", does: "to the right", run: () => move("right") },
     { key: "Enter", does: "zoom in on the selected box", run: () => selected && zoomTo(selected) },
     { key: "z", does: "zoom in on the box pointed at", run: () => chosen && zoomTo(chosen) },
-    ...ACTIONS.filter((action) => !action.needsEngine || currentSource().isLive).map((action) => ({
+    ...ACTIONS.filter((action) => !action.needsEngine || currentSource().hasServer).map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
       run: () => {

@@ -1,6 +1,7 @@
 // The colours of boxes. A box has the number of a colour; the colours themselves depend on the theme.
 
-import type { Label, TreeNode } from "../api/types";
+import type { Label } from "../api/types";
+import type { TreeNode } from "./tree";
 import type { State } from "../state/state";
 
 export interface Palette {

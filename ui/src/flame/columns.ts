@@ -1,6 +1,7 @@
 // Columns of nodes as nodes.
 
-import type { Estimate, Flame, Label, NodeColumns, Tree, TreeNode } from "../api/types";
+import type { Estimate, Flame, Label, NodeColumns } from "../api/types";
+import type { Tree, TreeNode } from "./tree";
 
 const KINDS = ["call", "site", "other"] as const;
 

@@ -1,6 +1,7 @@
 // Drawing a flame graph on a canvas: only what is on the screen, and nothing narrower than can be seen.
 
-import type { Label, TreeNode } from "../api/types";
+import type { Label } from "../api/types";
+import type { TreeNode } from "./tree";
 import { printable } from "../format";
 import type { Palette } from "./colours";
 import { firstRightOf, type Layout } from "./layout";

@@ -26,9 +26,9 @@ const STDLIB = "Stdlib.*";
 
 export function FlameView(): JSX.Element {
   const now = state.value;
-  const isLive = currentSource().isLive;
+  const hasServer = currentSource().hasServer;
   // A report file has the whole tree; focusing and hiding is then done here.
-  const asked = isLive
+  const asked = hasServer
     ? now
     : { ...now, focus: [], hide: [], ...(now.focus.length > 0 ? { direction: "down" as const } : {}) };
   const answer = useAnswer<Flame>(flameQuestion(asked));
@@ -36,7 +36,7 @@ export function FlameView(): JSX.Element {
   const whole = useMemo(() => data && treeOf(data), [data]);
   const tree = useMemo(
     () =>
-      whole && !isLive && now.focus.length + now.hide.length > 0 ? transformed(whole, now.focus, now.hide) : whole,
+      whole && !hasServer && now.focus.length + now.hide.length > 0 ? transformed(whole, now.focus, now.hide) : whole,
     [whole, now.focus, now.hide],
   );
   const drawn = useMemo(
@@ -63,7 +63,7 @@ export function FlameView(): JSX.Element {
       run: () => update({ direction: now.direction === "down" ? "up" : "down", node: "", focus: [] }),
     },
     { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
-    ...(isLive
+    ...(hasServer
       ? [{ key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) }]
       : []),
     { key: "l", does: "show or hide lines of source", run: () => update({ lines: !now.lines, node: "" }) },
@@ -144,7 +144,7 @@ export function FlameView(): JSX.Element {
                 text: "Show lines of source",
                 hint: "l",
                 isChecked: now.lines,
-                isDisabled: !isLive,
+                isDisabled: !hasServer,
                 run: () => update({ lines: !now.lines, node: "" }),
               },
               {
@@ -160,7 +160,7 @@ export function FlameView(): JSX.Element {
                 text: "Keep recursion",
                 hint: "r",
                 isChecked: now.recursion,
-                isDisabled: !isLive,
+                isDisabled: !hasServer,
                 run: () => update({ recursion: !now.recursion, node: "" }),
               },
             ])

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
-import type { Figures, TreeNode } from "../api/types";
+import type { Figures } from "../api/types";
+import type { TreeNode } from "./tree";
 import { bytes, count, estimatedBytes, estimatedCount, percent, printable, seconds } from "../format";
 import type { Unit } from "./layout";
 

@@ -1,7 +1,7 @@
 // Where the boxes of a flame graph are: flat arrays, no recursion, because OCaml stacks are thousands of frames deep and
 // a hundred thousand boxes must be laid out while nobody notices.
 
-import type { TreeNode } from "../api/types";
+import type { TreeNode } from "./tree";
 
 export type Unit = "bytes" | "blocks";
 export type Order = "size" | "name";

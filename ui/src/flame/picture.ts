@@ -1,6 +1,7 @@
 // What a flame graph consists of: one tree, or with a focus two with the focus between them.
 
-import type { Figures, Tree, TreeNode } from "../api/types";
+import type { Figures } from "../api/types";
+import type { Tree, TreeNode } from "./tree";
 import { colourNumbers } from "./colours";
 import { type Band, ROW } from "./draw";
 import { layOut, type Layout, type Order, pathNames, type Unit } from "./layout";

@@ -1,6 +1,7 @@
 // Searching in a flame graph.
 
-import type { Figures, Label, TreeNode } from "../api/types";
+import type { Figures, Label } from "../api/types";
+import type { TreeNode } from "./tree";
 
 /** Whether a name is meant by what was typed: a part of it in any case, or `/a regular expression/`. */
 export function matcher(text: string): ((label: Label) => boolean) | null {

@@ -1,7 +1,8 @@
 // Hiding and focusing in a tree that is at hand: for report files, which have no engine to ask. Sums of nodes are exact;
 // what the tree has put together as "other" cannot be looked into and stays there.
 
-import type { Estimate, Figures, NodeDetails, Tree, TreeNode } from "../api/types";
+import type { Estimate, Figures, Details } from "../api/types";
+import type { Tree, TreeNode } from "./tree";
 
 /** Whether a name is one of the patterns: `*` is any text, `?` any character (unless after `\`), `/.../` a regular expression. */
 export function matchesAny(patterns: readonly string[]): (name: string) => boolean {
@@ -95,7 +96,7 @@ class Forest {
   private readonly roots = new Map<string, Growing>();
 
   /** Adds to the node at the end of a path; the nodes before it must have been added with theirs. */
-  add(path: readonly TreeNode[], total: Figures, own: Estimate, details: NodeDetails): void {
+  add(path: readonly TreeNode[], total: Figures, own: Estimate, details: Details): void {
     let children = this.roots;
     let found: Growing | undefined;
     let isNew = false;
@@ -152,7 +153,7 @@ class Forest {
 
 const ZERO: Estimate = { value: 0, error: 0, low: 0, high: 0 };
 const NOTHING: Figures = { bytes: ZERO, blocks: ZERO, samples: 0 };
-const NO_DETAILS: NodeDetails = {
+const NO_DETAILS: Details = {
   lifetime: null,
   promoted: 0,
   heap: { minor: 0, major: 0, external: 0 },
@@ -176,7 +177,7 @@ function sumEstimates(a: Estimate, b: Estimate): Estimate {
   return { value, error, low: Math.max(0, value - error), high: value + error };
 }
 
-function sumDetails(before: TreeNode, added: NodeDetails, addedTotal: Figures): NodeDetails {
+function sumDetails(before: TreeNode, added: Details, addedTotal: Figures): Details {
   const { details, total } = before;
   const [weight, addedWeight] = [total.blocks.value, addedTotal.blocks.value];
   const mean = ((details.lifetime ?? 0) * weight + (added.lifetime ?? 0) * addedWeight) / (weight + addedWeight || 1);

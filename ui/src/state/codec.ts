@@ -19,6 +19,11 @@ export function choice<const T extends string>(values: readonly T[], byDefault: 
   };
 }
 
+/** A choice of all values of an option, with the same default. */
+export function option<const T extends string>(option: { values: readonly T[]; default: NoInfer<T> }): Codec<T> {
+  return choice(option.values, option.default);
+}
+
 export const flag: Codec<boolean> = {
   print: (value) => (value ? [""] : []),
   parse: (texts) => texts.length > 0,

@@ -8,7 +8,7 @@ import { state } from "./state";
 
 /** The command that prints the answer to a question about this trace. */
 export function command(question: Question): string {
-  return commandLine(question, "heapline", status.value?.path ?? "TRACE", status.value?.against_path ?? null);
+  return commandLine(question, status.value?.path ?? "TRACE", status.value?.against_path ?? null);
 }
 
 /** The command of the view on the screen. */

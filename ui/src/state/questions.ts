@@ -10,16 +10,17 @@ export function windowClause(window: Span, of: State["windowOf"]): string {
   return `${of} in ${queryTime(window.from)}..${queryTime(window.to)}`;
 }
 
-function estimator(state: State): string | null {
-  return state.estimator === "count" ? "count" : null;
+/** The filter as it was typed. */
+function typed(state: State): string[] {
+  const text = state.where.trim();
+  return text === "" ? [] : [text];
 }
 
 /** What blocks the state is about, apart from the moment at which they live. */
 function blocks(state: State) {
-  const where: string[] = [];
-  if (state.where.trim() !== "") where.push(state.where.trim());
+  const where = typed(state);
   if (state.window) where.push(windowClause(state.window, state.windowOf));
-  return { where, estimator: estimator(state) };
+  return { where, estimator: state.estimator };
 }
 
 /** What blocks the state is about. */
@@ -30,16 +31,11 @@ function scope(state: State) {
   return { where, estimator };
 }
 
-/** A choice that is left out where it is what the command does anyway. */
-function unless<T extends string>(byDefault: T, value: T): T | null {
-  return value === byDefault ? null : value;
-}
-
 export const infoQuestion = question("info");
 
 /** The totals of the whole trace. */
 export function wholeQuestion(state: State): Question {
-  return question("summary", { estimator: estimator(state) });
+  return question("summary", { estimator: state.estimator });
 }
 
 /** The totals of what is selected. */
@@ -59,9 +55,9 @@ export function seriesQuestion(state: State, points: number): Question {
       ? null
       : state.split;
   return question("series", {
-    where: state.where.trim(),
-    estimator: estimator(state),
-    measure: unless("live-bytes", state.measure),
+    where: typed(state),
+    estimator: state.estimator,
+    measure: state.measure,
     by,
     points,
     "callers-of": state.callers,
@@ -77,7 +73,7 @@ export function wholeSeriesQuestion(state: State, points: number): Question {
 
 function stacks(state: State, isUp: boolean) {
   return {
-    by: unless("function", state.frames),
+    by: state.frames,
     "bottom-up": isUp,
     hide: state.hide,
     "keep-recursion": state.recursion,
@@ -100,7 +96,7 @@ export const TABLE_ROWS = 1000;
 export function tableQuestion(state: State): Question {
   return question("hotspots", {
     ...scope(state),
-    by: unless("function", state.by),
+    by: state.by,
     hide: state.hide,
     rows: TABLE_ROWS,
   });
@@ -121,9 +117,9 @@ export function heatmapQuestion(state: State): Question {
 
 export function leaksQuestion(state: State): Question {
   return question("leaks", {
-    where: state.where.trim(),
-    estimator: estimator(state),
-    by: unless("site", state.leaksBy),
+    where: typed(state),
+    estimator: state.estimator,
+    by: state.leaksBy,
     rows: 100,
   });
 }
@@ -153,10 +149,10 @@ export function diffQuestion(state: State, trace: TraceFacts): Question {
   const text = (window: Span) => `${queryTime(window.from)}..${queryTime(window.to)}`;
   return question("diff", {
     window: windows ? [text(windows.before), text(windows.after)] : [],
-    where: state.where.trim(),
-    estimator: estimator(state),
-    of: unless("allocated", state.of),
-    by: unless("function", state.diffBy),
+    where: typed(state),
+    estimator: state.estimator,
+    of: state.of,
+    by: state.diffBy,
     hide: state.hide,
     rows: 200,
     "only-real": state.realOnly,

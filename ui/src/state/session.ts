@@ -1,7 +1,8 @@
 // What the page is about, from the moment that this is known.
 
 import { signal } from "@preact/signals";
-import type { Info, Status } from "../api/types";
+import type { Status } from "../api/server";
+import type { Info } from "../api/types";
 import { currentSource } from "./answers";
 import type { TraceFacts } from "./questions";
 

@@ -2,7 +2,9 @@
 // back button undoes it.
 
 import { computed, signal } from "@preact/signals";
-import { type Codec, choice, flag, list, moment, span, text } from "./codec";
+import type { Choice } from "../api/question";
+import { REQUESTS } from "../api/requests";
+import { type Codec, choice, flag, list, moment, option, span, text } from "./codec";
 
 export const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks", "compare"] as const;
 export const MEASURES = [
@@ -14,9 +16,12 @@ export const MEASURES = [
   "allocation-rate",
   "promoted-bytes",
   "promotion-rate",
-] as const;
-export const GROUPS = ["function", "site", "file", "module", "domain", "size", "age"] as const;
-export const FRAMES = ["function", "site", "file", "module"] as const;
+] as const satisfies Choice<"series", "measure">[];
+export const GROUPS = ["function", "site", "file", "module", "domain", "size", "age"] as const satisfies Choice<
+  "hotspots",
+  "by"
+>[];
+export const FRAMES = REQUESTS.flame.by.values;
 export const COLOURS = ["module", "heap", "lifetime", "growth"] as const;
 export const SORTS = ["own", "inclusive", "peak", "end", "blocks", "size", "life", "promoted", "name"] as const;
 
@@ -27,10 +32,10 @@ const CODECS = {
   where: text(),
   window: span,
   windowOf: choice(["allocated", "live", "collected"], "allocated"),
-  estimator: choice(["horvitz-thompson", "count"], "horvitz-thompson"),
+  estimator: option(REQUESTS.summary.estimator),
   unit: choice(["bytes", "blocks"], "bytes"),
   // The timeline.
-  measure: choice(MEASURES, "live-bytes"),
+  measure: choice(MEASURES, REQUESTS.series.measure.default),
   split: choice([...GROUPS, "none"], "function"),
   callers: list,
   zoom: span,
@@ -39,7 +44,7 @@ const CODECS = {
   // The flame graph and the tree.
   direction: choice(["down", "up"], "down"),
   shape: choice(["icicle", "flame"], "icicle"),
-  frames: choice(FRAMES, "function"),
+  frames: option(REQUESTS.flame.by),
   focus: list,
   hide: list,
   recursion: flag,
@@ -50,17 +55,17 @@ const CODECS = {
   search: text(),
   treeDirection: choice(["up", "down"], "up"),
   // The table and the lists.
-  by: choice(GROUPS, "function"),
+  by: choice(GROUPS, REQUESTS.hotspots.by.default),
   sort: choice(SORTS, "own"),
   ascending: flag,
   rows: text(),
   logHeights: flag,
-  leaksBy: choice(["site", "function", "module"], "site"),
+  leaksBy: choice(["site", "function", "module"], REQUESTS.leaks.by.default),
   // Comparing.
   before: span,
   after: span,
-  of: choice(["allocated", "peak", "end"], "allocated"),
-  diffBy: choice(FRAMES, "function"),
+  of: option(REQUESTS.diff.of),
+  diffBy: choice(FRAMES, REQUESTS.diff.by.default),
   realOnly: flag,
 } satisfies Record<string, Codec<never> | Codec<unknown>>;
 

@@ -237,7 +237,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         series={series}
         colours={colours}
         hovered={hovered?.layer ?? -1}
-        isLive={props.slices === null}
+        hasServer={props.slices === null}
         onHover={(layer) =>
           setHovered(layer < 0 ? null : { index: hovered?.index ?? (series?.times.length ?? 1) - 1, layer })
         }

@@ -12,12 +12,14 @@ export function TimelineBar(props: {
   series: Series | null;
   colours: { fills: string[]; other: string };
   hovered: number;
-  isLive: boolean;
+  hasServer: boolean;
   onHover: (layer: number) => void;
   onPick: (group: GroupLine) => void;
 }): JSX.Element {
   const now = state.value;
-  const splits = props.isLive ? [...GROUPS, "none" as const] : GROUPS.filter((one) => one !== "size" && one !== "age");
+  const splits = props.hasServer
+    ? [...GROUPS, "none" as const]
+    : GROUPS.filter((one) => one !== "size" && one !== "age");
   return (
     <div class="timeline-bar">
       <Select
@@ -80,7 +82,7 @@ export function TimelineBar(props: {
       <IconButton
         icon="zoom"
         text={now.zoom ? "Zoom out" : "Zoom to the window"}
-        isDisabled={!props.isLive || (!now.zoom && !now.window)}
+        isDisabled={!props.hasServer || (!now.zoom && !now.window)}
         onClick={() => update({ zoom: now.zoom ? null : now.window })}
       />
       <Select

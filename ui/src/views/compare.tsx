@@ -1,7 +1,7 @@
 // What changed, and whether it is real: between two traces, or between two windows of one.
 
 import type { JSX } from "preact";
-import type { Diff, Series } from "../api/types";
+import type { NamedDiff, Series } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, signedCount } from "../format";
 import { functionMenu } from "../flame/actions";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
@@ -20,12 +20,12 @@ const NO_WINDOWS = { before: null, after: null };
 
 export function CompareView(): JSX.Element {
   const now = state.value;
-  const { isLive, slices } = currentSource();
+  const { hasServer, slices } = currentSource();
   const against = status.value?.against ?? null;
   const facts = traceFacts();
   const windows = diffWindows(now, facts);
   const isEmpty = windows !== null && facts.duration === 0;
-  const answer = useAnswer<Diff>(isEmpty ? null : diffQuestion(now, facts));
+  const answer = useAnswer<NamedDiff>(isEmpty ? null : diffQuestion(now, facts));
   const { data, error, isStale } = answer;
   const series = useAnswer<Series>(
     windows ? wholeSeriesQuestion({ ...now, measure: "live-bytes", zoom: null }, POINTS) : null,
@@ -64,7 +64,7 @@ export function CompareView(): JSX.Element {
           options={groupOptions(FRAMES)}
           onChange={(diffBy) => update({ diffBy })}
         />
-        {isLive && (
+        {hasServer && (
           <Check
             text="Only real changes"
             help="Leave out what sampling may explain"
@@ -167,7 +167,7 @@ export function CompareView(): JSX.Element {
                       openMenu(
                         event.clientX,
                         event.clientY,
-                        functionMenu({ label: row.label, kind: "call" }, isLive),
+                        functionMenu({ label: row.label, kind: "call" }, hasServer),
                         row.label.name,
                       );
                     }}
@@ -201,7 +201,7 @@ export function CompareView(): JSX.Element {
                 );
               })}
               {data.hidden_rows > 0 && <p class="leak-rest muted">{count(data.hidden_rows)} more rows.</p>}
-              {against === null && isLive && (
+              {against === null && hasServer && (
                 <p class="leak-rest muted">
                   To compare with another trace: <code>heapline view NEW --against OLD</code>
                 </p>

@@ -21,7 +21,7 @@ interface Cell {
   age: number;
 }
 
-export function HeatmapChart({ data, isLive }: { data: Heatmap; isLive: boolean }): JSX.Element {
+export function HeatmapChart({ data, hasServer }: { data: Heatmap; hasServer: boolean }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const { width } = useSize(box);
   const [drag, setDrag] = useState<{ from: Cell; to: Cell } | null>(null);
@@ -63,7 +63,7 @@ export function HeatmapChart({ data, isLive }: { data: Heatmap; isLive: boolean 
             ? "alive at the end"
             : `lived ${seconds(data.ages[cell.age] as number)} – ${seconds(data.ages[cell.age + 1] as number)}`}
         </div>
-        {isLive && <div class="muted">Click, or drag over several, to see only these.</div>}
+        {hasServer && <div class="muted">Click, or drag over several, to see only these.</div>}
       </div>,
     );
   };
@@ -72,7 +72,7 @@ export function HeatmapChart({ data, isLive }: { data: Heatmap; isLive: boolean 
     if (!drag) return;
     setDrag(null);
     hideTip();
-    if (!isLive) return;
+    if (!hasServer) return;
     const [t0, t1] = [Math.min(drag.from.time, drag.to.time), Math.max(drag.from.time, drag.to.time)];
     const [a0, a1] = [Math.min(drag.from.age, drag.to.age), Math.max(drag.from.age, drag.to.age)];
     update({

@@ -29,7 +29,7 @@ const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
 
 export function LeaksView(): JSX.Element {
   const now = state.value;
-  const isLive = currentSource().isLive;
+  const hasServer = currentSource().hasServer;
   const answer = useAnswer<Leaks>(leaksQuestion(now));
   const { data, error, isStale } = answer;
   const [selected, setSelected] = useState(-1);
@@ -110,7 +110,7 @@ export function LeaksView(): JSX.Element {
                   [
                     { text: "Who calls it, of what is left at the end", hint: "Enter", run: () => show(row) },
                     "line",
-                    ...functionMenu({ label: row.label, kind: "call" }, isLive),
+                    ...functionMenu({ label: row.label, kind: "call" }, hasServer),
                   ],
                   row.label.name,
                 );

@@ -14,7 +14,7 @@ import { HeatmapChart } from "./heatmap";
 
 export function LifetimesView(): JSX.Element {
   const now = state.value;
-  const isLive = currentSource().isLive;
+  const hasServer = currentSource().hasServer;
   const answer = useAnswer<Stats>(statsQuestion(now));
   const { data, error, isStale } = answer;
   const heat = useAnswer<Heatmap>(heatmapQuestion(now));
@@ -51,7 +51,11 @@ export function LifetimesView(): JSX.Element {
           isWide
           help="Each cell is what was allocated in a window of time and lived for about so long. The row on top was still alive at the end. Rows of dark cells are generations; a dark top row that never fades is a leak."
         >
-          {heat.data ? <HeatmapChart data={heat.data} isLive={isLive} /> : heat.error && <Problem error={heat.error} />}
+          {heat.data ? (
+            <HeatmapChart data={heat.data} hasServer={hasServer} />
+          ) : (
+            heat.error && <Problem error={heat.error} />
+          )}
         </Card>
         <Card
           title="Survival"
@@ -81,7 +85,7 @@ export function LifetimesView(): JSX.Element {
               isLog={now.logHeights}
               label="Blocks by lifetime"
               edge={(value) => (value === 0 ? "0" : seconds(value))}
-              onPick={isLive ? pickLife : null}
+              onPick={hasServer ? pickLife : null}
             />
           ) : (
             <Empty title="Nothing of this died" />
@@ -106,7 +110,7 @@ export function LifetimesView(): JSX.Element {
             isLog={now.logHeights}
             label="Blocks by size"
             edge={(value) => (value >= 1024 ? `${value / 1024}k` : String(value))}
-            onPick={isLive ? pickSize : null}
+            onPick={hasServer ? pickSize : null}
           />
         </Card>
       </div>

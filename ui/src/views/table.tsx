@@ -24,11 +24,11 @@ import { type Column, columns, exported, sorted } from "./columns";
 
 export function TableView(): JSX.Element {
   const now = state.value;
-  const isLive = currentSource().isLive;
-  const answer = useAnswer<Hotspots>(tableQuestion(isLive ? now : { ...now, hide: [] }));
+  const hasServer = currentSource().hasServer;
+  const answer = useAnswer<Hotspots>(tableQuestion(hasServer ? now : { ...now, hide: [] }));
   const { data, error, isStale } = answer;
   // What is alive at a moment is a tent around it; growth is about all times.
-  const growth = useAnswer<Hotspots>(growthQuestion(isLive ? now : { ...now, hide: [] })).data;
+  const growth = useAnswer<Hotspots>(growthQuestion(hasServer ? now : { ...now, hide: [] })).data;
   const growthOf = useMemo(() => new Map(growth?.rows.map((row) => [nameOf(row.label), row.growth])), [growth]);
   const [selected, setSelected] = useState(-1);
   const filter = useRef<HTMLInputElement>(null);
@@ -56,7 +56,7 @@ export function TableView(): JSX.Element {
       does: "show the selected function in the flame graph",
       run: () => chosen && isFrames && focus(chosen),
     },
-    ...ACTIONS.filter((action) => !action.needsEngine || isLive).map((action) => ({
+    ...ACTIONS.filter((action) => !action.needsEngine || hasServer).map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
       run: () => {
@@ -94,7 +94,7 @@ export function TableView(): JSX.Element {
         <Select
           label="A row is a"
           value={now.by}
-          options={groupOptions<State["by"]>(isLive ? GROUPS : FRAMES)}
+          options={groupOptions<State["by"]>(hasServer ? GROUPS : FRAMES)}
           onChange={(by) => update({ by })}
         />
         <span class="muted">
@@ -182,7 +182,7 @@ export function TableView(): JSX.Element {
                         openMenu(
                           event.clientX,
                           event.clientY,
-                          functionMenu({ label: row.label, kind: "call" }, isLive),
+                          functionMenu({ label: row.label, kind: "call" }, hasServer),
                           row.label.name,
                         );
                     }}

@@ -1,6 +1,6 @@
 // Which rows of a tree are to be seen, with what is open.
 
-import type { TreeNode } from "../api/types";
+import type { TreeNode } from "../flame/tree";
 
 export interface TreeRow {
   node: number;

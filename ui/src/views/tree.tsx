@@ -2,7 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Flame, TreeNode } from "../api/types";
+import type { Flame } from "../api/types";
+import type { TreeNode } from "../flame/tree";
 import { bytes, countShort, percent, printable } from "../format";
 import { ACTIONS, act, functionMenu } from "../flame/actions";
 import { treeOf } from "../flame/columns";
@@ -26,13 +27,13 @@ import { leadingTo, opening, visibleRows } from "./tree-rows";
 
 export function TreeView(): JSX.Element {
   const now = state.value;
-  const isLive = currentSource().isLive;
+  const hasServer = currentSource().hasServer;
   const isUp = now.treeDirection === "up";
-  const answer = useAnswer<Flame>(treeQuestion(isLive ? now : { ...now, hide: [] }));
+  const answer = useAnswer<Flame>(treeQuestion(hasServer ? now : { ...now, hide: [] }));
   const { data, error, isStale } = answer;
   const whole = useMemo(() => data && treeOf(data), [data]);
   const tree = useMemo(
-    () => (whole && !isLive && now.hide.length > 0 ? transformed(whole, [], now.hide) : whole),
+    () => (whole && !hasServer && now.hide.length > 0 ? transformed(whole, [], now.hide) : whole),
     [whole, now.hide],
   );
   const names = useMemo(() => (tree ? pathNames(tree.nodes) : []), [tree]);
@@ -90,7 +91,7 @@ export function TreeView(): JSX.Element {
       },
     },
     { key: "*", does: "open everything", run: () => setOpen(new Set(names)) },
-    ...ACTIONS.filter((action) => !action.needsEngine || isLive).map((action) => ({
+    ...ACTIONS.filter((action) => !action.needsEngine || hasServer).map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
       run: () => {
@@ -215,7 +216,7 @@ export function TreeView(): JSX.Element {
                     onContextMenu={(event) => {
                       event.preventDefault();
                       setSelected(index);
-                      openMenu(event.clientX, event.clientY, functionMenu(node, isLive), node.label.name);
+                      openMenu(event.clientX, event.clientY, functionMenu(node, hasServer), node.label.name);
                     }}
                   >
                     <span role="gridcell" class={`number ${isNoise ? "is-noise" : ""}`}>

@@ -1,0 +1,26 @@
+// What the server says besides reports: see docs/api.md.
+
+export interface Status {
+  state: "loading" | "ready" | "failed";
+  version: string;
+  trace: string;
+  against: string | null;
+  against_path: string | null;
+  /** Identifies the traces, once they are loaded. */
+  identity: string | null;
+  /** Counts the states of a trace that grows. */
+  epoch: number;
+  read: number;
+  size: number | null;
+  error: string | null;
+  path: string;
+}
+
+export interface ApiErrorBody {
+  code: string;
+  message: string;
+  parameter: string | null;
+  value: string | null;
+  span: [number, number] | null;
+  expected: string | null;
+}

@@ -1,0 +1,20 @@
+// A call tree as the page draws it: nodes instead of columns.
+
+import type { Details, Estimate, Flame, Figures, Label, NodeKind } from "../api/types";
+
+/** A node of a tree. Of `own`, only the bytes are known. */
+export interface TreeNode {
+  parent: number | null;
+  depth: number;
+  label: Label;
+  kind: NodeKind;
+  others: number;
+  total: Figures;
+  own: Estimate;
+  details: Details;
+}
+
+export type Tree = Omit<Flame, "labels" | "min" | "focus_own" | "nodes" | "callers"> & {
+  nodes: TreeNode[];
+  callers: TreeNode[];
+};
