@@ -10,6 +10,7 @@ use serde_json::Value;
 ///
 /// The first flaws are listed one by one; the totals count all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Damage {
     /// The first flaws, in order.
     pub flaws: Vec<Flaw>,
@@ -41,6 +42,7 @@ impl Damage {
 
 /// One thing that is wrong with an input.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Flaw {
     /// Where, in bytes from the start of the decompressed input.
     pub offset: u64,
@@ -51,6 +53,7 @@ pub struct Flaw {
     pub message: String,
     /// Numbers and reasons that belong to the kind.
     #[serde(flatten)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub details: BTreeMap<String, Value>,
 }
 

@@ -85,6 +85,7 @@ pub enum Scheme {
 
 /// What a source can tell. Reports say that a source does not tell something rather than show zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are independent of each other"

@@ -7,7 +7,6 @@ use std::fmt;
 /// The first flaws are listed one by one; the totals count all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Damage {
     flaws: Vec<Flaw>,
     /// Flaws found, including those too many to be listed.
@@ -25,7 +24,6 @@ pub struct Damage {
 /// One thing that is wrong with a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Flaw {
     /// Where, in bytes from the start of the decompressed trace.
     pub offset: u64,
@@ -37,7 +35,6 @@ pub struct Flaw {
 /// What can be wrong with a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum FlawKind {

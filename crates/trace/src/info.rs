@@ -5,7 +5,6 @@
 /// Strings are whatever bytes the traced program put there, replaced where they are not UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TraceInfo {
     /// The probability with which each allocated word, headers included, was sampled.
     pub sample_rate: f64,

@@ -78,6 +78,7 @@ export const REQUESTS = {
     "keep-recursion": { kind: "flag" },
     bins: { kind: "value", default: "20" },
     segments: { kind: "value", default: "10" },
+    linear: { kind: "flag" },
   },
   heatmap: {
     where: { kind: "list" },

@@ -26,6 +26,7 @@ pub enum Normalise {
 /// What of a trace, or of a part of one, is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum Compared {
     /// Allocated memory.
     #[default]

@@ -14,6 +14,7 @@ use crate::store::Profile;
 
 /// What is in a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Overview {
     /// What the trace says of itself.
     pub trace: TraceInfo,
@@ -57,6 +58,7 @@ pub struct Overview {
 
 /// What a trace says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TraceInfo {
     /// The language runtime: `OCaml`, or `native` for programs whose allocator was sampled.
     pub runtime: &'static str,
@@ -105,6 +107,7 @@ impl TraceInfo {
 
 /// Events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EventCounts {
     /// Sampled blocks allocated on the minor heap.
     pub minor: u64,
@@ -132,6 +135,7 @@ impl EventCounts {
 
 /// Sums of samples, which is what memtrace's tools count in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Samples {
     /// All of them.
     pub total: u64,
@@ -152,6 +156,7 @@ pub struct Samples {
 
 /// Estimated bytes, headers included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Activity {
     /// Allocated in all.
     pub allocated: Estimate,
@@ -173,6 +178,7 @@ pub struct Activity {
 
 /// Blocks of one range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SizeClass {
     /// The most words a block of this class has, header excluded; none for the last class.
     pub max_words: Option<u64>,
