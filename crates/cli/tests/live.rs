@@ -173,7 +173,15 @@ fn a_report_has_all() {
     let recorder = record(&trace);
     let before = state(&trace);
     let page = folder.path().join("page.html");
-    run(&["report", text(&trace), "-o", text(&page), "--force"]);
+    run(&[
+        "report",
+        text(&trace),
+        "-o",
+        text(&page),
+        "--force",
+        "--slices",
+        "1",
+    ]);
     let page = fs::read_to_string(&page).unwrap();
     let (_, data) = page
         .split_once("<script id=\"heapline-report\" type=\"application/json\">")

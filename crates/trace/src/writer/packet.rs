@@ -2,7 +2,7 @@
 
 use std::borrow::BorrowMut;
 use std::io::{self, Write};
-use std::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use super::zeros;
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader};
@@ -99,9 +99,9 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
         let [a, b, c, d, ..] = (end as u64 * 8).to_le_bytes();
         // What is sealed must be there before it counts: the process can be killed at any time, and
         // other processes may read the memory.
-        publish();
+        fence(Ordering::Release);
         self.memory.borrow_mut()[PacketHeader::SIZE..][..4].copy_from_slice(&[a, b, c, d]);
-        publish();
+        fence(Ordering::Release);
     }
 
     /// The time of the last event, which stays when the packet has been written.
@@ -145,25 +145,13 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
     pub(super) fn write(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         let memory = self.memory.borrow_mut();
         sink.packet(&memory[..self.len])?;
-        publish();
+        fence(Ordering::Release);
         // The size too: the next packet must not be seen with this one's.
         memory[..8].fill(0);
-        publish();
+        fence(Ordering::Release);
         self.len = MAX_HEADER;
         sink.released();
         Ok(())
-    }
-}
-
-/// Orders what was stored before against what is stored next, for other processes that read the
-/// memory.
-#[inline]
-fn publish() {
-    if cfg!(target_arch = "x86_64") {
-        // The processor keeps stores in order; a fence would cost the compiler an instruction an event.
-        compiler_fence(Ordering::Release);
-    } else {
-        fence(Ordering::Release);
     }
 }
 
