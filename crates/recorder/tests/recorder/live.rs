@@ -1,7 +1,7 @@
 //! Reading while the program records, and after it was killed.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -171,7 +171,7 @@ fn endless(trace: &Path) {
             .write_all_at(&1_u64.to_le_bytes(), lane as u64 * 8)
             .unwrap();
     }
-    println!("recording");
+    writeln!(std::io::stdout(), "recording").unwrap();
     thread::scope(|scope| {
         for lane in 0..LANES {
             let count = &count;

@@ -24,12 +24,12 @@ fn state(trace: &Path) -> [(Vec<u8>, SystemTime); 2] {
 fn reading_changes_nothing_and_loses_nothing() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&options(&trace)).unwrap();
-    let mut recorded = 0;
+    let mut blocks = 0;
     for count in [0, 1, 2, 100, 2500, 2600, 2700, 5000, 20_011] {
-        while recorded < count {
-            let id = alloc(recorder, 0, recorded);
+        while blocks < count {
+            let id = alloc(recorder, 0, blocks);
             collect(recorder, 0, id);
-            recorded += 1;
+            blocks += 1;
         }
         let before = state(&trace);
         for _ in 0..2 {
@@ -295,7 +295,7 @@ pub(super) fn disk_full(trace: &Path) {
     for lane in 0..3 {
         alloc(recorder, lane, 0);
     }
-    let mut recorded: u64 = 3;
+    let mut blocks: u64 = 3;
     let limit = Rlimit {
         // Far above the tail, which has its place already.
         current: Some(400_000),
@@ -307,12 +307,12 @@ pub(super) fn disk_full(trace: &Path) {
         if try_alloc(recorder, lane, n).is_none() {
             break;
         }
-        recorded += 1;
+        blocks += 1;
     }
     assert!(!recorder.is_recording());
     recorder.stop();
     let count = trace.with_extension("count");
-    fs::write(count, recorded.to_string()).unwrap();
+    fs::write(count, blocks.to_string()).unwrap();
 }
 
 #[test]
