@@ -71,9 +71,7 @@ impl FileEnd<'_> {
         self.trace.len()
     }
 
-    /// Writes a packet. That is rare, and must not burden the code of events.
-    #[cold]
-    #[inline(never)]
+    /// Writes a packet.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.writer.failed {
             return Err(io::Error::other("an earlier packet could not be written"));
