@@ -54,7 +54,7 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<ByteSource> {
 ///     let mut reader = Reader::from_source(snapshot.reader(), Options::new())?;
 ///     let mut events = 0;
 ///     reader.for_each(|_, _| events += 1)?;
-///     # assert_eq!(events, 6088);
+///     # assert_eq!(events, 5586);
 /// }
 /// # Ok::<(), heapline_trace::Error>(())
 /// ```
