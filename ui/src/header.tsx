@@ -16,7 +16,8 @@ import { hideTip, tipOn } from "./widgets/tip";
 export function Header({ info }: { info: Info }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const started = new Date(info.trace.start_time_us / 1000);
-  const allocations = info.events.minor + info.events.major + info.events.external;
+  const { events } = info;
+  const allocations = events.minor + events.major + events.external + events.native;
   const command = viewCommand();
   return (
     <header class="header">
@@ -94,10 +95,11 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
     };
   }, []);
   const { trace, events, damage } = info;
-  const set = info.gc_params.params.filter((param) => !param.is_default);
+  const isNative = trace.ocaml_runtime_params === null;
+  const set = info.gc_params?.params.filter((param) => !param.is_default);
   const facts: [string, string][] = [
     ["Program", trace.executable_name],
-    ["Process", `${trace.pid} on ${trace.host_name}, ${trace.word_size}-bit`],
+    ["Process", `${trace.pid} on ${trace.host_name}${isNative ? "" : `, ${trace.word_size}-bit`}`],
     ...(trace.context ? [["Context", trace.context] as [string, string]] : []),
     [
       "Recorded",
@@ -105,9 +107,9 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
     ],
     [
       "Trace",
-      `${info.file}, ${bytes(info.file_size ?? info.trace_bytes)}: memtrace format ${info.format_version}, ${count(info.packets)} packets`,
+      `${info.file}, ${bytes(info.file_size ?? info.trace_bytes)}: ${info.format} format ${info.format_version}, ${count(info.packets)} packets`,
     ],
-    ["Domains", info.domains.join(", ")],
+    [isNative ? "Threads" : "Domains", info.domains.join(", ")],
     [
       "Sampling",
       info.is_exact
@@ -116,7 +118,9 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
     ],
     [
       "Events",
-      `${count(events.minor)} minor, ${count(events.major)} major, ${count(events.external)} external allocations; ${count(events.promotions)} promotions; ${count(events.collections)} collections`,
+      isNative
+        ? `${count(events.native)} allocations; ${count(events.collections)} frees`
+        : `${count(events.minor)} minor, ${count(events.major)} major, ${count(events.external)} external allocations; ${count(events.promotions)} promotions; ${count(events.collections)} collections`,
     ],
     ["Samples", count(info.samples.total)],
   ];
@@ -139,8 +143,10 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
           </>
         ))}
       </dl>
-      <h2>Garbage collector</h2>
-      {set.length === 0 ? (
+      {!isNative && <h2>Garbage collector</h2>}
+      {isNative ? null : !set ? (
+        <p class="muted">This source does not tell its settings.</p>
+      ) : set.length === 0 ? (
         <p class="muted">As by default.</p>
       ) : (
         <dl>

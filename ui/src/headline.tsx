@@ -75,7 +75,7 @@ export function Headline(props: { summary: Summary | null; whole: Summary | null
           </button>
         );
       })}
-      {summary && (
+      {summary?.subject.tells.promotions && (
         <div
           class="tile tile-plain"
           {...tipOn(

@@ -27,7 +27,7 @@ export function nodesOf(branches: readonly Branch[]): TreeNode[] {
       details: {
         lifetime: 1,
         promoted: 0,
-        heap: { minor: bytes, major: 0, external: 0 },
+        heap: { minor: bytes, major: 0, external: 0, native: 0 },
         live_at_half: 0,
         live_at_end: bytes,
       },
@@ -45,6 +45,7 @@ export function treeOf(branches: readonly Branch[]): Tree {
       duration: 1,
       estimator: "horvitz_thompson",
       is_exact: false,
+      tells: { lifetimes: true, promotions: true, gc_parameters: true, lanes: true },
       word_bytes: 8,
       bytes_per_sample: 100,
       sampled_blocks: 1,

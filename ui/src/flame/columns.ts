@@ -7,10 +7,12 @@ const KINDS = ["call", "site", "other"] as const;
 
 /** The tree of an answer. */
 export function treeOf(flame: Flame): Tree {
-  return { ...flame, nodes: nodesOf(flame.nodes, flame.labels), callers: nodesOf(flame.callers, flame.labels) };
+  const hasMinorHeap = flame.subject.tells.promotions;
+  const nodes = (columns: NodeColumns) => nodesOf(columns, flame.labels, hasMinorHeap);
+  return { ...flame, nodes: nodes(flame.nodes), callers: nodes(flame.callers) };
 }
 
-function nodesOf(columns: NodeColumns, labels: readonly Label[]): TreeNode[] {
+function nodesOf(columns: NodeColumns, labels: readonly Label[], hasMinorHeap: boolean): TreeNode[] {
   const nodes: TreeNode[] = [];
   const at = (column: readonly number[] | undefined, i: number) => column?.[i] ?? 0;
   for (let i = 0; i < columns.parent.length; i++) {
@@ -19,6 +21,7 @@ function nodesOf(columns: NodeColumns, labels: readonly Label[]): TreeNode[] {
     const bytes = at(columns.bytes, i);
     const lifetime = at(columns.lifetime, i);
     const [major, external] = [at(columns.major, i), at(columns.external, i)];
+    const rest = Math.max(0, bytes - major - external);
     nodes.push({
       parent: parent < 0 ? null : parent,
       depth: parent < 0 ? 0 : (nodes[parent] as TreeNode).depth + 1,
@@ -34,7 +37,7 @@ function nodesOf(columns: NodeColumns, labels: readonly Label[]): TreeNode[] {
       details: {
         lifetime: lifetime < 0 ? null : lifetime,
         promoted: at(columns.promoted, i),
-        heap: { minor: Math.max(0, bytes - major - external), major, external },
+        heap: { minor: hasMinorHeap ? rest : 0, major, external, native: hasMinorHeap ? 0 : rest },
         live_at_half: at(columns.at_half, i),
         live_at_end: at(columns.at_end, i),
       },

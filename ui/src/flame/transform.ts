@@ -156,7 +156,7 @@ const NOTHING: Figures = { bytes: ZERO, blocks: ZERO, samples: 0 };
 const NO_DETAILS: Details = {
   lifetime: null,
   promoted: 0,
-  heap: { minor: 0, major: 0, external: 0 },
+  heap: { minor: 0, major: 0, external: 0, native: 0 },
   live_at_half: 0,
   live_at_end: 0,
 };
@@ -188,6 +188,7 @@ function sumDetails(before: TreeNode, added: Details, addedTotal: Figures): Deta
       minor: details.heap.minor + added.heap.minor,
       major: details.heap.major + added.heap.major,
       external: details.heap.external + added.heap.external,
+      native: details.heap.native + added.heap.native,
     },
     live_at_half: details.live_at_half + added.live_at_half,
     live_at_end: details.live_at_end + added.live_at_end,
