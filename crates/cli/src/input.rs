@@ -43,11 +43,10 @@ impl Input {
             strict: self.strict,
             ..options
         };
-        let load = || {
-            let mut reader = heapline_formats::Reader::new(self.bytes()?, options)?;
-            anyhow::Ok(Profile::load(&mut reader, store)?)
-        };
-        load().with_context(|| self.name())
+        let bytes = self.bytes()?;
+        heapline_formats::Reader::new(bytes, options)
+            .and_then(|mut reader| Profile::load(&mut reader, store))
+            .with_context(|| self.name())
     }
 
     /// Opens the file itself, compressed as it may be.

@@ -21,10 +21,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// Histograms with bars of equal width
-    #[arg(long)]
-    linear: bool,
-
     #[command(flatten)]
     options: StatsOptions,
 
