@@ -12,7 +12,8 @@ fuzz_target!(|bytes: &[u8]| {
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
     let query = Query::parse(&String::from_utf8_lossy(&bytes[..end])).unwrap_or_default();
     let trace = bytes.get(end + 1..).unwrap_or_default();
-    let Ok(mut reader) = Reader::new(std::io::Cursor::new(trace.to_vec()), Options::default()) else {
+    let Ok(mut reader) = Reader::new(std::io::Cursor::new(trace.to_vec()), Options::default())
+    else {
         return;
     };
     let Ok(profile) = Profile::load(&mut reader, StoreOptions { recursion: true }) else {

@@ -2,6 +2,7 @@
 //!
 //! The program is this test itself. The commands also run in a pid namespace of their own, where it
 //! cannot be seen.
+#![cfg(recording)]
 
 #[path = "common/unshare.rs"]
 mod unshare;

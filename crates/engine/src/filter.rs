@@ -48,7 +48,7 @@ impl Filter {
             options: StatsOptions::default(),
         };
         let options = Request::Stats(params).option_words();
-        options.iter().map(|option| format!(" {option}")).collect()
+        options.iter().flat_map(|option| [" ", option]).collect()
     }
 
     /// All restrictions as one query.

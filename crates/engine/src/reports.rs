@@ -33,10 +33,6 @@ use crate::session::Session;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Subcommand)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "requests are few, and never in a hot loop"
-)]
 pub enum Request {
     /// What the trace is.
     Info,

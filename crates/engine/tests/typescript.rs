@@ -35,7 +35,10 @@ fn option(arg: &Arg) -> String {
     let mut text = format!("{{ kind: {kind:?}");
     let values = arg.get_possible_values();
     if kind == "value" && !values.is_empty() {
-        let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+        let names: Vec<&str> = values
+            .iter()
+            .map(clap::builder::PossibleValue::get_name)
+            .collect();
         write!(text, ", values: {names:?}").unwrap();
     }
     if let ("value", [default]) = (kind, arg.get_default_values()) {
@@ -54,9 +57,10 @@ fn requests_of_the_page_are_up_to_date() {
         writeln!(text, "  {}: {{", report.get_name()).unwrap();
         for arg in report.get_arguments() {
             let name = arg.get_long().unwrap();
-            let name = match name.contains('-') {
-                true => format!("{name:?}"),
-                false => name.to_owned(),
+            let name = if name.contains('-') {
+                format!("{name:?}")
+            } else {
+                name.to_owned()
             };
             writeln!(text, "    {name}: {},", option(arg)).unwrap();
         }
@@ -69,7 +73,12 @@ fn requests_of_the_page_are_up_to_date() {
 /// The page writes commands without a server; its tests compare them with these.
 #[test]
 fn commands_of_the_page_are_up_to_date() {
-    let cases: [(&str, &[(&str, &str)], Option<&str>); 8] = [
+    type Case = (
+        &'static str,
+        &'static [(&'static str, &'static str)],
+        Option<&'static str>,
+    );
+    let cases: [Case; 8] = [
         ("info", &[], Some("old.ctf")),
         (
             "summary",

@@ -37,7 +37,7 @@ fn deep_stacks_of_long_names_are_written_as_they_are_made() {
             .unwrap();
     }
     let bytes = writer.finish().unwrap();
-    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let bytes = std::io::Cursor::new(bytes.clone());
     let mut reader = Reader::new(bytes, Options::default()).unwrap();
     let options = StoreOptions { recursion: true };
     let profile = Profile::load(&mut reader, options).unwrap();

@@ -131,6 +131,7 @@ pub struct LocationDefinition<'a> {
 impl<'a> LocationDefinition<'a> {
     /// Its frames, outermost first: several where functions were inlined, none where the program
     /// itself knows nothing of the location.
+    #[must_use]
     pub fn frames(&self) -> impl ExactSizeIterator<Item = Frame<'a>> + use<'a> {
         let text = self.text;
         self.frames.iter().map(move |frame| {
@@ -315,6 +316,7 @@ impl Batch {
     }
 
     /// The locations that are new, or have been named since.
+    #[must_use]
     pub fn definitions(&self) -> impl ExactSizeIterator<Item = LocationDefinition<'_>> {
         self.definitions.iter().map(|definition| {
             let first = definition.first_frame as usize;

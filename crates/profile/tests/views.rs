@@ -18,7 +18,7 @@ fn load_from(trace: &str) -> Profile {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let path = fixtures.join(trace);
     let bytes = std::fs::read(path).unwrap();
-    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let bytes = std::io::Cursor::new(bytes.clone());
     let mut reader = Reader::new(bytes, Options::default()).unwrap();
     Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }

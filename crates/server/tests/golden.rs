@@ -22,7 +22,14 @@ fn session() -> Session {
 }
 
 /// The name of the file, and a report with its parameters.
-const REQUESTS: [(&str, &str, &[(&str, &str)]); 13] = [
+/// A name for the file, the report, and its parameters.
+type Case = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
+const REQUESTS: [Case; 13] = [
     ("info", "info", &[]),
     ("summary", "summary", &[("rows", "1")]),
     ("hotspots", "hotspots", &[("live", "peak")]),

@@ -67,14 +67,14 @@ pub fn heatmap(scope: &Scope<'_>, options: &HeatmapOptions) -> Heatmap {
         let weight = scope.weight(&stay);
         let birth = profile.time(stay.start);
         let part = times[1..parts].partition_point(|&bound| bound <= birth);
-        if !stay.ends() {
-            alive_bytes[part] += weight.bytes.value;
-            alive_blocks[part] += weight.blocks.value;
-        } else {
+        if stay.ends() {
             let age = profile.time(stay.end) - birth;
             let row = ages[1..ages.len() - 1].partition_point(|&bound| bound <= age);
             bytes[part][row] += weight.bytes.value;
             blocks[part][row] += weight.blocks.value;
+        } else {
+            alive_bytes[part] += weight.bytes.value;
+            alive_blocks[part] += weight.blocks.value;
         }
     });
     let seconds = |micros: &[u64]| micros.iter().map(|&t| t as f64 / 1e6).collect();

@@ -132,9 +132,10 @@ impl Symbols {
     /// The locations that are part of stacks, with their frames.
     pub(crate) fn callable_locations(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0..).zip(&self.locations).map(|(number, location)| {
-            let frames = match location.is_in_stacks {
-                true => self.location(number),
-                false => &[],
+            let frames = if location.is_in_stacks {
+                self.location(number)
+            } else {
+                &[]
             };
             (number, frames)
         })

@@ -64,7 +64,7 @@ fn trace(program: &[Blocks], random: &mut impl RngExt) -> Profile {
         writer.collect(0, 1_000_000, block).unwrap();
     }
     let bytes = writer.finish().unwrap();
-    let bytes = std::io::Cursor::new(bytes.to_vec());
+    let bytes = std::io::Cursor::new(bytes.clone());
     let mut reader = Reader::new(bytes, Options::default()).unwrap();
     Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }

@@ -171,7 +171,7 @@ fn endless(trace: &Path) {
             .write_all_at(&1_u64.to_le_bytes(), lane as u64 * 8)
             .unwrap();
     }
-    writeln!(std::io::stdout(), "recording").unwrap();
+    std::io::stdout().write_all(b"recording\n").unwrap();
     thread::scope(|scope| {
         for lane in 0..LANES {
             let count = &count;

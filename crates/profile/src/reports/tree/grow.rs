@@ -294,7 +294,7 @@ impl Grower<'_> {
             leaves.extend(contexts.map(|&context| self.leaf(context, node, key)));
         }
         for leaf in leaves {
-            let next = leaf.step().or_else(|| match (shown, self.rest) {
+            let next = leaf.step().or(match (shown, self.rest) {
                 (None, Some(rest)) => Some((rest, leaf)),
                 _ => None,
             });
