@@ -194,7 +194,6 @@ pub fn decompressed(mut source: ByteSource) -> Result<(ByteSource, bool), Error>
 
 /// The bytes as they are.
 #[cfg(not(feature = "compressed"))]
-#[expect(clippy::unnecessary_wraps, reason = "the other one may fail")]
 pub fn decompressed(source: ByteSource) -> Result<(ByteSource, bool), Error> {
     Ok((source, false))
 }
