@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use heapline_text::Screen;
 
 /// Record an OCaml program as it is, or a Rust program with heapline's allocator
 ///
@@ -25,7 +26,7 @@ impl Args {
         clippy::unused_self,
         reason = "commands are called alike, whether they are available or not"
     )]
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self, _screen: Screen) -> anyhow::Result<ExitCode> {
         if cfg!(all(
             target_os = "linux",
             target_env = "gnu",
