@@ -163,11 +163,17 @@ fn a_cancelled_request_has_no_answer() {
     assert!(session.answer(&request, &Cancel::default()).is_ok());
 }
 
+/// Recursion is a view of the loaded profile: no second pass, and the same totals.
 #[test]
-fn a_trace_that_is_gone_cannot_be_read_again() {
+fn recursion_is_kept_without_reading_again() {
     let session = Session::new(trace(MIX), None);
-    for text in ["info", "hotspots | keep-recursion"] {
-        let error = try_answer(&session, text).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Failed, "{text}");
-    }
+    let [collapsed, kept] = ["tree", "tree | keep-recursion=true"]
+        .map(|request| try_answer(&session, request).unwrap());
+    let bytes = |tree: &Value| tree["total"]["bytes"]["value"].as_f64().unwrap();
+    assert!((bytes(&collapsed) / bytes(&kept) - 1.0).abs() < 1e-9);
+    let depth = |tree: &Value| {
+        let nodes = tree["nodes"].as_array().unwrap().iter();
+        nodes.map(|node| node["depth"].as_u64().unwrap()).max()
+    };
+    assert!(depth(&kept) > depth(&collapsed));
 }
