@@ -2,7 +2,7 @@
 //!
 //! [`Reader`] recognises the format by its first bytes, decompresses, and yields batches of events in
 //! the vocabulary of [`heapline_model`]. A new format is one file here that implements
-//! [`Decoder`](heapline_model::Decoder), and one line in [`FORMATS`].
+//! [`Decoder`], and one line in `FORMATS`.
 //!
 //! ```
 //! use heapline_formats::{Options, Reader};

@@ -6,7 +6,7 @@
 //! for the crates above it.
 //!
 //! - [`open`] opens a trace file, complete up to now: what a running or killed program has not
-//!   written yet is read from the file's [tail](tail). [`Snapshot`] can be read more than once.
+//!   written yet is read from the file's [`tail`]. [`Snapshot`] can be read more than once.
 //! - [`Reader`] reads files, pipes, compressed traces, and files that are still growing.
 //!   [`Decoder`] is what is inside: bytes are pushed in, events come out, no input of its own.
 //! - [`Writer`] writes a trace; an [`Encoder`] for each domain is for recorders that must not
