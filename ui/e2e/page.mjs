@@ -26,7 +26,7 @@ export async function headline(page) {
 
 /** The same as `heapline summary` prints them. */
 export function printed(summary) {
-  const line = (name) => new RegExp(`^  ${name} +(.+?)   `, "m").exec(summary)?.[1];
+  const line = (name) => new RegExp(`^  ${name} +(\\S.*?)  `, "m").exec(summary)?.[1];
   return { allocated: line("Allocated"), peak: line("Live at peak"), end: line("Live at end") };
 }
 

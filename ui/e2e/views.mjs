@@ -411,7 +411,8 @@ export const viewTests = [
       assert.match(await page.locator(".view").textContent(), /Nothing here/);
       for (const view of ["table", "tree", "lifetimes", "leaks"]) {
         await open(page, page.url().split("#")[0], `view=${view}`);
-        assert.match(await page.locator("#view").textContent(), /Nothing/);
+        // Some views ask for more before they know.
+        await page.locator("#view", { hasText: /Nothing/ }).waitFor();
       }
       await open(page, await serve(trace("damaged/overwritten.ctf")));
       await page.locator(".badge.is-warning").click();
