@@ -8,7 +8,7 @@ use heapline_model::Batch;
 use super::stacks::StackReader;
 
 /// Batches that wait for the thread at most: neither of the two is always the slower one.
-const WAITING: usize = 64;
+const WAITING: usize = 16;
 
 /// Gives batches to the reader of stacks, and gets the contexts of their births back, in order.
 #[derive(Debug)]
