@@ -74,7 +74,7 @@ impl Frame<'static> {
     };
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A block was allocated: the next of [`Batch::births`].
@@ -94,7 +94,7 @@ pub struct Event {
     pub block: u64,
     /// The lane (OCaml's domain, or a thread) that noted the event.
     pub lane: u16,
-    /// What happened.
+    /// Its kind.
     pub kind: EventKind,
 }
 
@@ -115,7 +115,7 @@ pub struct Birth {
     pub new: u32,
 }
 
-/// What is known of a location.
+/// The address and the frames of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocationDefinition<'a> {
     /// The location.

@@ -22,7 +22,7 @@ impl Error {
     }
 }
 
-/// What [`Decoder::decode`] did.
+/// The result of [`Decoder::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It added to the batch; there may be more without further input.
@@ -47,7 +47,7 @@ pub struct InputSize {
 /// Whoever drives it writes into [`space`](Self::space), says with [`filled`](Self::filled) how
 /// much, and calls [`decode`](Self::decode) until that asks for more.
 pub trait Decoder: Send {
-    /// What the input says of itself, once that was decoded.
+    /// The header, once it was decoded.
     fn header(&self) -> Option<&Header>;
 
     /// A buffer to read into, never empty.
@@ -63,7 +63,7 @@ pub trait Decoder: Send {
     /// Decodes some of the input, and adds what it finds to the batch.
     fn decode(&mut self, batch: &mut Batch) -> Result<Step, Error>;
 
-    /// What was found wrong so far.
+    /// The damage found so far.
     fn damage(&self) -> Damage;
 
     /// How much has been decoded so far.
@@ -72,13 +72,13 @@ pub trait Decoder: Send {
 
 /// Anything that batches come from: a file, a running program, a test.
 pub trait Source {
-    /// What it says of itself.
+    /// The header.
     fn header(&self) -> &Header;
 
     /// Fills an empty batch. False if nothing more will come.
     fn next_batch(&mut self, batch: &mut Batch) -> Result<bool, Error>;
 
-    /// What was found wrong so far.
+    /// The damage found so far.
     fn damage(&self) -> Damage;
 
     /// How much has been read so far.

@@ -1,4 +1,4 @@
-//! What a source says of itself before its first event.
+//! The header of a source: program, sampling scheme, capabilities.
 
 use serde::Serialize;
 

@@ -18,7 +18,7 @@ use super::stack_log::StackLog;
 use super::worker::Worker;
 use crate::estimate::{Estimator, Sampling};
 
-/// What a store keeps.
+/// Options of a [`Store`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreOptions {
     /// Keep what is needed to show every frame of recursive calls: see

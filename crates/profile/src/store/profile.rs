@@ -26,7 +26,7 @@ pub struct Profile {
     with_recursion: OnceLock<Box<Profile>>,
 }
 
-/// What a profile is made of.
+/// The parts of a profile.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) epoch: u64,
@@ -43,7 +43,7 @@ pub(super) struct Parts {
     pub(super) unmatched: Unmatched,
 }
 
-/// What blocks have in common.
+/// Lookup tables that blocks share: kinds, classes, stacks, symbols.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) kinds: Vec<Kind>,
@@ -93,13 +93,13 @@ impl Profile {
         self.parts.epoch
     }
 
-    /// What the source says of itself.
+    /// The header of the source.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.parts.header
     }
 
-    /// What was found wrong with the source.
+    /// The damage of the source.
     #[must_use]
     pub fn damage(&self) -> &Damage {
         &self.parts.damage
@@ -274,7 +274,7 @@ impl Profile {
         &self.parts.tables.stacks.tree
     }
 
-    /// What each kind of block stands for, by number.
+    /// The weight of each kind of block, by number.
     pub(crate) fn weights(&self, estimator: Estimator) -> Vec<Amount> {
         let kinds = self.kinds().iter();
         kinds

@@ -26,7 +26,7 @@ pub(crate) struct Lives {
     far: BTreeMap<(Column, usize), u64>,
 }
 
-/// What can happen to a block after its birth.
+/// A column of event numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Column {
     Birth,

@@ -68,7 +68,7 @@ struct ShortStack<'a> {
     truncated: bool,
 }
 
-/// What has become of the stacks.
+/// The call tree and the contexts of all stacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Stacks {
     pub(crate) contexts: Vec<Context>,
@@ -116,12 +116,12 @@ impl StackReader {
         }
     }
 
-    /// What has become of the stacks so far.
+    /// A copy of the tables so far.
     pub(crate) fn snapshot(&self) -> (Stacks, Symbols) {
         (self.table.snapshot(), self.symbols.symbols().clone())
     }
 
-    /// What has become of the stacks, now that there will be no more.
+    /// The tables, when no more stacks will come.
     pub(crate) fn finish(self) -> (Stacks, Symbols) {
         (self.table.finish(), self.symbols.finish())
     }

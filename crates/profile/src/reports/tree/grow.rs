@@ -15,7 +15,7 @@ use crate::groups::Label;
 use crate::reports::Figures;
 use crate::store::{NONE, Profile, ROOT};
 
-/// What has become of the blocks below some nodes.
+/// The tree below some nodes.
 pub(super) struct Grown<T> {
     pub(super) nodes: Vec<TreeNode>,
     /// The part that is in none of them.
@@ -32,7 +32,7 @@ struct Shown {
     others: usize,
 }
 
-/// What a node to be shown is made of.
+/// The members of a node to be shown.
 #[derive(Default)]
 struct Members {
     bytes: f64,
