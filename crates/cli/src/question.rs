@@ -6,7 +6,7 @@ use clap::Args;
 use heapline_engine::{Ask, Cancel, Filter, LoadedTrace, Session, shell_path, shell_quote};
 use heapline_formats::Options;
 use heapline_profile::query;
-use heapline_profile::{Profile, Query, Scope, StoreOptions};
+use heapline_profile::{Profile, Query, Recursion, Scope, StoreOptions};
 use heapline_text::{self as text, Screen, Text};
 
 use crate::input::Input;
@@ -104,7 +104,11 @@ pub(crate) fn ask<O: Ask>(
 /// Loads a trace.
 pub(crate) fn load(input: &Input, keep_recursion: bool) -> anyhow::Result<Profile> {
     let store = StoreOptions {
-        recursion: keep_recursion,
+        recursion: if keep_recursion {
+            Recursion::Keep
+        } else {
+            Recursion::Collapse
+        },
     };
     let profile = input.load(Options::default(), store)?;
     input.warn_of(profile.damage());

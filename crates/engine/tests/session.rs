@@ -4,14 +4,20 @@ use std::sync::Arc;
 
 use heapline_engine::{Cancel, EngineError, ErrorKind, LoadedTrace, Request, Session};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Profile, StoreOptions};
+use heapline_profile::{Profile, Recursion, StoreOptions};
 use heapline_testkit::fixtures;
 use serde_json::Value;
 
 fn profile(name: &str) -> Profile {
     let path = fixtures::folder().join(name);
     let mut reader = Reader::open(path, Options::default()).unwrap();
-    Profile::load(&mut reader, StoreOptions { recursion: true }).unwrap()
+    Profile::load(
+        &mut reader,
+        StoreOptions {
+            recursion: Recursion::OnDemand,
+        },
+    )
+    .unwrap()
 }
 
 fn trace(name: &str) -> LoadedTrace {

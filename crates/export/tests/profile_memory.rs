@@ -7,7 +7,7 @@ use std::io::sink;
 use heapline_export::pprof::pprof;
 use heapline_export::{Leaf, SvgOptions, collapsed, csv, firefox, parquet, speedscope, svg};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_profile::{Estimator, Profile, Query, Recursion, Scope, StoreOptions};
 use heapline_testkit::{generate, peak_memory};
 use heapline_trace::{Block, Frame, Source, Writer};
 
@@ -39,7 +39,9 @@ fn deep_stacks_of_long_names_are_written_as_they_are_made() {
     let bytes = writer.finish().unwrap();
     let bytes = std::io::Cursor::new(bytes.clone());
     let mut reader = Reader::new(bytes, Options::default()).unwrap();
-    let options = StoreOptions { recursion: true };
+    let options = StoreOptions {
+        recursion: Recursion::OnDemand,
+    };
     let profile = Profile::load(&mut reader, options).unwrap();
     let profile = profile.with_recursion();
     let scope = Scope::new(profile, &Query::default(), Estimator::default());

@@ -59,17 +59,12 @@ impl Decoder for Memtrace {
 
     fn decode(&mut self, batch: &mut Batch) -> Result<Step, Error> {
         let word_bytes = self.header.as_ref().map_or(1, |header| header.word_bytes);
-        let locations = &mut self.locations;
+        let mut uses_unknown = false;
         let step = self
             .decoder
-            .next_packet(|event, names| match event {
+            .next_packet(|event, _| match event {
                 trace::Event::Alloc(alloc) => {
                     let new = alloc.stack.new_frames();
-                    for &location in new {
-                        if !locations.has(location) {
-                            locations.define(location, names, batch);
-                        }
-                    }
                     let birth = Birth {
                         size: alloc.length.saturating_mul(word_bytes),
                         samples: alloc.samples,
@@ -83,7 +78,10 @@ impl Decoder for Memtrace {
                         shared: u32::try_from(alloc.stack.shared()).unwrap_or(u32::MAX),
                         new: 0,
                     };
-                    let frames = new.iter().map(|&location| id(location));
+                    let frames = new.iter().map(|&location| {
+                        uses_unknown |= location.index() == Defined::UNKNOWN;
+                        id(location)
+                    });
                     batch.birth(alloc.time, alloc.domain, alloc.id, birth, frames);
                 }
                 trace::Event::Promote(mark) => batch.promotion(mark.time, mark.domain, mark.id),
@@ -93,7 +91,8 @@ impl Decoder for Memtrace {
         if self.header.is_none() {
             self.header = header(&self.decoder);
         }
-        locations.define_late(self.decoder.locations(), batch);
+        self.locations.uses_unknown |= uses_unknown;
+        self.locations.define_new(self.decoder.locations(), batch);
         Ok(match step {
             trace::Step::Packet(_) => Step::Progress,
             trace::Step::NeedInput => Step::NeedInput,
@@ -188,35 +187,24 @@ fn flaw(flaw: &trace::Flaw) -> Flaw {
     }
 }
 
-/// Which locations have been defined in a batch.
+/// The locations that have been defined in a batch.
 #[derive(Default)]
 struct Defined {
-    has: Vec<bool>,
+    /// How many of the trace's there are: it numbers them as they come.
+    count: usize,
+    /// Whether a stack has the location that damaged stacks refer to. It is always there, but few
+    /// traces use it.
+    uses_unknown: bool,
+    has_unknown: bool,
     /// Those that the trace used before it named them.
     unnamed: Vec<trace::LocationId>,
 }
 
 impl Defined {
-    #[inline]
-    fn has(&self, location: trace::LocationId) -> bool {
-        self.has.get(location.index()) == Some(&true)
-    }
+    const UNKNOWN: usize = 0;
 
-    #[cold]
-    fn define(&mut self, location: trace::LocationId, names: &trace::Locations, batch: &mut Batch) {
-        if self.has.len() <= location.index() {
-            self.has.resize(location.index() + 1, false);
-        }
-        self.has[location.index()] = true;
-        if names.is_defined(location) {
-            name(location, names, batch);
-        } else {
-            self.unnamed.push(location);
-            batch.define_unnamed(id(location), names.code(location));
-        }
-    }
-
-    fn define_late(&mut self, names: &trace::Locations, batch: &mut Batch) {
+    /// Defines those that came with the last packet, and those that it named.
+    fn define_new(&mut self, names: &trace::Locations, batch: &mut Batch) {
         self.unnamed.retain(|&location| {
             let is_named = names.is_defined(location);
             if is_named {
@@ -224,6 +212,26 @@ impl Defined {
             }
             !is_named
         });
+        if std::mem::take(&mut self.uses_unknown) && !self.has_unknown {
+            self.has_unknown = true;
+            self.define(Self::UNKNOWN, names, batch);
+        }
+        for index in self.count.max(Self::UNKNOWN + 1)..names.len() {
+            self.define(index, names, batch);
+        }
+        self.count = names.len();
+    }
+
+    fn define(&mut self, index: usize, names: &trace::Locations, batch: &mut Batch) {
+        let Some(location) = names.get(index) else {
+            return;
+        };
+        if names.is_defined(location) {
+            name(location, names, batch);
+        } else {
+            self.unnamed.push(location);
+            batch.define_unnamed(id(location), names.code(location));
+        }
     }
 }
 

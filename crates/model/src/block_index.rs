@@ -122,9 +122,14 @@ impl BlockIndex {
     /// The number of a block.
     #[inline]
     pub fn find(&mut self, id: u64) -> Option<usize> {
-        if let Some(number) = self.current.find(id).or_else(|| self.recent.find(id)) {
-            return Some(number);
+        match self.current.find(id).or_else(|| self.recent.find(id)) {
+            Some(number) => Some(number),
+            None => self.find_run(id),
         }
+    }
+
+    #[cold]
+    fn find_run(&mut self, id: u64) -> Option<usize> {
         let (_, &run) = self.runs.range(..=id).next_back()?;
         self.recent = run;
         run.find(id)

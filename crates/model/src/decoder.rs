@@ -71,7 +71,7 @@ pub trait Decoder: Send {
 }
 
 /// Anything that batches come from: a file, a running program, a test.
-pub trait Source {
+pub trait Source: Send {
     /// The header.
     fn header(&self) -> &Header;
 

@@ -34,7 +34,9 @@ pub use query::{Query, QueryError};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use shape::GrowthShape;
-pub use store::{FrameInfo, Function, Kind, Moment, Peak, Profile, Store, StoreOptions, Symbols};
+pub use store::{
+    FrameInfo, Function, Kind, Moment, Peak, Profile, Recursion, Store, StoreOptions, Symbols,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

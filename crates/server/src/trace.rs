@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use heapline_engine::{LoadedTrace, Session};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Profile, StoreOptions};
+use heapline_profile::{Profile, Recursion, StoreOptions};
 
 /// Bytes of answers that are kept.
 const CACHE: usize = 128 << 20;
@@ -53,7 +53,9 @@ impl Trace {
             strict: self.strict,
             ..Options::default()
         };
-        let store = StoreOptions { recursion: true };
+        let store = StoreOptions {
+            recursion: Recursion::OnDemand,
+        };
         Reader::new(source, options)
             .and_then(|mut reader| Profile::load(&mut reader, store))
             .map_err(|error| self.problem(&error))

@@ -1,7 +1,6 @@
 //! Classes of blocks: all that blocks have in common, apart from when they lived.
 
-use hashbrown::HashMap;
-
+use super::pair_table::PairTable;
 use super::stacks::{NONE, number};
 
 /// Blocks of the same kind that were allocated at the same place by the same path: 265,000 in the
@@ -17,24 +16,28 @@ pub(crate) struct Class {
 #[derive(Debug, Default)]
 pub(crate) struct ClassTable {
     classes: Vec<Class>,
-    numbers: HashMap<(u32, u32), u32>,
-    /// The kind of the last block of each context, and its class: the same as for the next one,
-    /// nine times out of ten.
-    recent: Vec<(u32, u32)>,
+    /// Classes by context and kind.
+    numbers: PairTable,
+    /// Classes that were met lately, by hash.
+    recent: Vec<u32>,
 }
 
 impl ClassTable {
     /// The class of a block.
     #[inline]
-    pub(crate) fn classify(&mut self, kind: u32, context: u32) -> u32 {
-        let index = context as usize;
-        if self.recent.len() <= index {
-            self.recent.resize(index + 1, (NONE, NONE));
+    pub(crate) fn number(&mut self, context: u32, kind: u32) -> u32 {
+        let class = Class { context, kind };
+        let slot = slot(class);
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, NONE);
         }
-        if self.recent[index].0 != kind {
-            self.recent[index] = (kind, self.number(context, kind));
+        let recent = self.recent[slot];
+        if self.classes.get(recent as usize) == Some(&class) {
+            return recent;
         }
-        self.recent[index].1
+        let number = self.intern(class);
+        self.recent[slot] = number;
+        number
     }
 
     /// All classes so far.
@@ -48,16 +51,33 @@ impl ClassTable {
         self.classes[class as usize].kind
     }
 
-    fn number(&mut self, context: u32, kind: u32) -> u32 {
-        let classes = &mut self.classes;
-        *self.numbers.entry((context, kind)).or_insert_with(|| {
-            classes.push(Class { context, kind });
-            number(classes.len() - 1)
-        })
+    #[inline(never)]
+    fn intern(&mut self, class: Class) -> u32 {
+        let Class { context, kind } = class;
+        let kind_of = |number: u32| self.classes[number as usize].kind;
+        if let Some(number) = self.numbers.get(context, kind, kind_of) {
+            return number;
+        }
+        let number = number(self.classes.len());
+        self.classes.push(class);
+        self.numbers.insert(context, kind, number);
+        number
     }
 
     pub(crate) fn finish(mut self) -> Vec<Class> {
         self.classes.shrink_to_fit();
         self.classes
     }
+}
+
+/// Classes that are remembered at most.
+const RECENT: usize = 1 << 16;
+
+/// Where a class is remembered.
+#[inline]
+fn slot(class: Class) -> usize {
+    let key = u64::from(class.context) << 32 | u64::from(class.kind);
+    let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // The top bits, as many as it takes.
+    usize::try_from(hash >> (64 - RECENT.ilog2())).unwrap_or(0) % RECENT
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use heapline_model::{Batch, Birth, BlockIndex, Damage, EventKind, Header, InputSize, Source};
+use heapline_model::{
+    Batch, Birth, BlockIndex, Damage, Event, EventKind, Header, InputSize, LocationId, Source,
+};
 
 use super::classes::ClassTable;
 use super::clock::Clock;
@@ -12,18 +14,32 @@ use super::live::Live;
 use super::order::{self, LateEvents};
 use super::profile::Unmatched;
 use super::profile::{Profile, Segment, Tables};
+use super::read_ahead::for_each_batch;
 use super::segment::{Column, Lives, SEGMENT};
 use super::shared::Shared;
 use super::stack_log::StackLog;
-use super::worker::Worker;
+use super::stacks::StackReader;
 use crate::estimate::{Estimator, Sampling};
 
 /// Options of a [`Store`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreOptions {
-    /// Keep what is needed to show every frame of recursive calls: see
-    /// [`Scope::keep_recursion`](crate::Scope::keep_recursion). It takes some 10 bytes a block.
-    pub recursion: bool,
+    /// The stacks of recursive calls.
+    pub recursion: Recursion,
+}
+
+/// Whether stacks have each function once, where it was first called, or every frame of recursive
+/// calls, of which there can be many: see [`Scope::keep_recursion`](crate::Scope::keep_recursion).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recursion {
+    /// Each function once.
+    #[default]
+    Collapse,
+    /// Each function once, and every frame [if asked](Profile::with_recursion): what that takes is
+    /// kept, some 10 bytes a block.
+    OnDemand,
+    /// Every frame, always.
+    Keep,
 }
 
 /// A profile that grows.
@@ -44,11 +60,12 @@ pub struct StoreOptions {
 /// batch.define(LocationId(0), 0x40, [Frame { name: b"main", ..Frame::UNKNOWN }]);
 /// let birth = Birth { size: 100, samples: 1, space: Space::Native, ..Birth::default() };
 /// batch.birth(5, 0, 1, birth, [LocationId(0)].into_iter());
-/// store.append(&mut batch);
+/// store.append(&batch);
+/// batch.clear();
 /// let first = store.snapshot(Damage::default(), InputSize::default());
 ///
 /// batch.death(9, 0, 1);
-/// store.append(&mut batch);
+/// store.append(&batch);
 /// let second = store.snapshot(Damage::default(), InputSize::default());
 /// assert_eq!((first.events(), second.events()), (1, 2));
 /// assert!(first.epoch() < second.epoch());
@@ -59,13 +76,11 @@ pub struct Store {
     sampling: Sampling,
     epoch: u64,
     segments: Vec<GrowingSegment>,
-    /// Blocks whose stack has been read, so that their class is known.
-    classified: usize,
     index: BlockIndex,
     clock: Shared<Clock>,
     kinds: KindTable,
     classes: ClassTable,
-    worker: Worker,
+    stacks: StackReader,
     log: Option<Shared<StackLog>>,
     live: Live,
     lanes: LaneSet,
@@ -80,7 +95,7 @@ pub struct Store {
 #[derive(Debug)]
 struct GrowingSegment {
     lives: Shared<Lives>,
-    /// The class of each block; the kind of those that have not been classified.
+    /// The class of each block.
     class: Shared<Vec<u32>>,
 }
 
@@ -100,13 +115,12 @@ impl Store {
             header: Arc::new(header),
             epoch: 0,
             segments: Vec::new(),
-            classified: 0,
             index: BlockIndex::default(),
             clock: Shared::default(),
             kinds: KindTable::default(),
             classes: ClassTable::default(),
-            worker: Worker::default(),
-            log: options.recursion.then(Shared::default),
+            stacks: StackReader::new(options.recursion != Recursion::Keep),
+            log: (options.recursion == Recursion::OnDemand).then(Shared::default),
             live: Live::default(),
             lanes: LaneSet::default(),
             early: Vec::new(),
@@ -116,19 +130,23 @@ impl Store {
         }
     }
 
-    /// Takes all events of a batch, and leaves it empty.
-    pub fn append(&mut self, batch: &mut Batch) {
+    /// Takes all events of a batch.
+    pub fn append(&mut self, batch: &Batch) {
+        self.stacks.define(batch.definitions());
         let mut births = batch.births().iter();
+        let mut frames = batch.frames();
         for event in batch.events() {
             self.lanes.insert(event.lane);
             match event.kind {
                 EventKind::Birth => {
                     if let Some(birth) = births.next() {
-                        self.birth(event.time, event.lane, event.block, birth);
+                        let (new, rest) = frames.split_at(birth.new as usize);
+                        frames = rest;
+                        self.birth(event, birth, new);
                     }
                 }
-                EventKind::Promotion => self.change(event.time, event.block, Column::Promotion),
-                EventKind::Death => self.change(event.time, event.block, Column::Death),
+                EventKind::Promotion => self.change(event, Column::Promotion),
+                EventKind::Death => self.change(event, Column::Death),
             }
         }
         if let Some(event) = batch.events().last() {
@@ -137,27 +155,24 @@ impl Store {
         if let Some(log) = &mut self.log {
             log.get_mut().append(batch);
         }
-        let (segments, classified) = (&mut self.segments, &mut self.classified);
-        let classes = &mut self.classes;
-        self.worker.push(batch, |read| {
-            classify(segments, classified, classes, &read.contexts);
-        });
     }
 
     #[inline]
-    fn birth(&mut self, time: u64, lane: u16, id: u64, birth: &Birth) {
-        let event = self.tick(time);
-        self.index.push(id);
+    fn birth(&mut self, event: &Event, birth: &Birth, new: &[LocationId]) {
+        let context = self.stacks.context(event.lane, birth, new);
         let kind = Kind {
             size: birth.size,
             samples: birth.samples,
             space: birth.space,
-            lane,
+            lane: event.lane,
         };
         let kind = self.kinds.number(kind, |kind| {
             let amount = kind.amount(&self.sampling, Estimator::default());
             self.live.weights.push(amount.bytes.value);
         });
+        let class = self.classes.number(context, kind);
+        self.index.push(event.block);
+        let event = self.tick(event.time);
         self.live.born(kind, event);
         if self
             .segments
@@ -171,12 +186,13 @@ impl Store {
         }
         if let Some(segment) = self.segments.last_mut() {
             segment.lives.get_mut().push(event);
-            segment.class.get_mut().push(kind);
+            segment.class.get_mut().push(class);
         }
     }
 
-    #[inline]
-    fn change(&mut self, time: u64, id: u64, column: Column) {
+    #[inline(always)] // the column is known where it is called
+    fn change(&mut self, event: &Event, column: Column) {
+        let (id, time) = (event.block, event.time);
         let Some(block) = self.index.find(id) else {
             let event = self.tick(time);
             self.early.push(Early { id, event, column });
@@ -198,13 +214,8 @@ impl Store {
         if !order::apply(lives, clock, block % SEGMENT, column, event) {
             self.unmatched.add(column);
         } else if column == Column::Death {
-            let number = segment.class.get()[block % SEGMENT];
-            let kind = if block < self.classified {
-                self.classes.kind(number)
-            } else {
-                number
-            };
-            self.live.died(kind);
+            let class = segment.class.get()[block % SEGMENT];
+            self.live.died(self.classes.kind(class));
         }
     }
 
@@ -236,13 +247,8 @@ impl Store {
         });
     }
 
-    /// Reads all stacks, and puts events in the order of their times.
+    /// Puts events in the order of their times.
     fn settle(&mut self) {
-        let (segments, classified) = (&mut self.segments, &mut self.classified);
-        let classes = &mut self.classes;
-        self.worker.stop(|read| {
-            classify(segments, classified, classes, &read.contexts);
-        });
         self.adopt_early();
         if let Some(from) = self.late.take() {
             let lives = self.segments.iter_mut().map(|segment| &mut segment.lives);
@@ -260,7 +266,7 @@ impl Store {
     #[must_use]
     pub fn snapshot(&mut self, damage: Damage, size: InputSize) -> Profile {
         self.settle();
-        let (stacks, symbols) = self.worker.stop(|_| ()).snapshot();
+        let (stacks, symbols) = self.stacks.snapshot();
         let tables = Tables {
             kinds: self.kinds.kinds().to_vec(),
             classes: self.classes.classes().to_vec(),
@@ -282,8 +288,8 @@ impl Store {
         // Lookup tables are not needed any more, and take memory.
         self.index = BlockIndex::default();
         self.clock.get_mut().shrink();
-        let reader = std::mem::take(self.worker.stop(|_| ()));
         let classes = std::mem::take(&mut self.classes).finish();
+        let reader = std::mem::replace(&mut self.stacks, StackReader::new(true));
         let (stacks, symbols) = reader.finish();
         let tables = Tables {
             kinds: self.kinds.kinds().to_vec(),
@@ -336,25 +342,6 @@ impl Store {
     }
 }
 
-/// Turns the kinds of the next blocks into their classes.
-fn classify(
-    segments: &mut [GrowingSegment],
-    classified: &mut usize,
-    classes: &mut ClassTable,
-    mut contexts: &[u32],
-) {
-    while !contexts.is_empty() {
-        let start = *classified % SEGMENT;
-        let column = segments[*classified / SEGMENT].class.get_mut();
-        let (now, later) = contexts.split_at(contexts.len().min(SEGMENT - start));
-        for (number, &context) in column[start..].iter_mut().zip(now) {
-            *number = classes.classify(*number, context);
-        }
-        *classified += now.len();
-        contexts = later;
-    }
-}
-
 impl Profile {
     /// Loads everything that a source has.
     pub fn load(
@@ -362,10 +349,7 @@ impl Profile {
         options: StoreOptions,
     ) -> Result<Self, heapline_model::Error> {
         let mut store = Store::new(source.header().clone(), options);
-        let mut batch = Batch::default();
-        while source.next_batch(&mut batch)? {
-            store.append(&mut batch);
-        }
+        for_each_batch(source, |batch| store.append(batch))?;
         Ok(store.finish(source.damage(), source.size()))
     }
 }

@@ -9,24 +9,25 @@ mod lanes;
 mod live;
 mod names;
 mod order;
+mod pair_table;
 mod profile;
+mod read_ahead;
 mod segment;
 mod shared;
 mod stack_log;
 mod stacks;
 mod symbols;
 mod tree_builder;
-mod worker;
 
 use serde::Serialize;
 
 pub(crate) use classes::Class;
-pub use growing::{Store, StoreOptions};
+pub use growing::{Recursion, Store, StoreOptions};
 pub use kinds::Kind;
 pub(crate) use names::is_anonymous;
 pub use profile::Profile;
 pub(crate) use segment::{Lives, NEVER, SEGMENT};
-pub(crate) use stacks::{NONE, ROOT};
+pub(crate) use stacks::{CallTree, NONE, ROOT};
 pub use symbols::{FrameInfo, Function, Symbols};
 
 /// A moment of the run: how many events have happened by then.

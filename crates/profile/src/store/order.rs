@@ -48,7 +48,7 @@ impl LateEvents {
 
 /// Notes what happened to a block. False if a damaged source has it twice, or after the block's
 /// death: in time, for lanes may note it in any order.
-#[inline]
+#[inline(always)] // the column is known where it is called
 pub(crate) fn apply(
     lives: &mut Lives,
     clock: &Clock,

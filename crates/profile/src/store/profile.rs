@@ -318,7 +318,7 @@ impl Profile {
             let (now, later) = rest.split_at(segment.class.len().min(rest.len()));
             rest = later;
             let class = segment.class.iter().zip(now).map(|(&class, &context)| {
-                table.classify(self.classes()[class as usize].kind, context)
+                table.number(context, self.classes()[class as usize].kind)
             });
             Segment {
                 lives: Arc::clone(&segment.lives),

@@ -20,8 +20,9 @@ const FAR: u32 = u32::MAX - 1;
 pub(crate) struct Lives {
     base: u64,
     birth: Vec<u32>,
-    /// Empty until a block of the segment is promoted.
+    /// Empty until a block of the segment is promoted; then as long as `death`.
     promotion: Vec<u32>,
+    /// Has room for the blocks that are still to come.
     death: Vec<u32>,
     far: BTreeMap<(Column, usize), u64>,
 }
@@ -41,7 +42,7 @@ impl Lives {
             base,
             birth: Vec::with_capacity(SEGMENT),
             promotion: Vec::new(),
-            death: Vec::with_capacity(SEGMENT),
+            death: vec![NEVER_HERE; SEGMENT],
             far: BTreeMap::new(),
         }
     }
@@ -57,37 +58,42 @@ impl Lives {
     /// Adds a block.
     #[inline]
     pub(crate) fn push(&mut self, birth: u64) {
-        let block = self.birth.len();
-        self.birth.push(NEVER_HERE);
-        self.death.push(NEVER_HERE);
-        if !self.promotion.is_empty() {
-            self.promotion.push(NEVER_HERE);
-        }
-        self.set(Column::Birth, block, birth);
+        let here = self.here(Column::Birth, self.birth.len(), birth);
+        self.birth.push(here);
     }
 
     /// Sets the number of an event.
-    #[inline]
+    #[inline(always)] // the column is known where it is called
     pub(crate) fn set(&mut self, column: Column, block: usize, event: u64) {
-        let here = match event.checked_sub(self.base) {
-            Some(offset) if offset < u64::from(FAR) => u32::try_from(offset).unwrap_or(FAR),
-            _ if event == NEVER => NEVER_HERE,
-            _ => {
-                self.far.insert((column, block), event);
-                FAR
-            }
-        };
+        let here = self.here(column, block, event);
         match column {
             Column::Birth => self.birth[block] = here,
             Column::Death => self.death[block] = here,
             Column::Promotion => {
                 if self.promotion.is_empty() {
-                    self.promotion.reserve_exact(SEGMENT);
-                    self.promotion.resize(self.birth.len(), NEVER_HERE);
+                    self.promotion = vec![NEVER_HERE; self.death.len()];
                 }
                 self.promotion[block] = here;
             }
         }
+    }
+
+    /// What a column keeps of an event.
+    #[inline]
+    fn here(&mut self, column: Column, block: usize, event: u64) -> u32 {
+        match u32::try_from(event.wrapping_sub(self.base)) {
+            Ok(offset) if offset < FAR => offset,
+            _ => self.keep_far(column, block, event),
+        }
+    }
+
+    #[cold]
+    fn keep_far(&mut self, column: Column, block: usize, event: u64) -> u32 {
+        if event == NEVER {
+            return NEVER_HERE;
+        }
+        self.far.insert((column, block), event);
+        FAR
     }
 
     #[inline]
@@ -148,7 +154,9 @@ impl Lives {
 
     /// Drops the room that was made for more blocks.
     pub(crate) fn shrink(&mut self) {
+        let len = self.len();
         for column in [&mut self.birth, &mut self.promotion, &mut self.death] {
+            column.truncate(len);
             column.shrink_to_fit();
         }
     }

@@ -22,13 +22,18 @@ impl<T: Clone + Default> Shared<T> {
 
     #[inline]
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        if let Self::Shared(value) = self {
-            *self = Self::Owned(T::clone(value));
+        if let Self::Shared(_) = self {
+            self.copy();
         }
         match self {
             Self::Owned(value) => value,
             Self::Shared(_) => unreachable!("it was made an owned one"),
         }
+    }
+
+    #[cold]
+    fn copy(&mut self) {
+        *self = Self::Owned(self.get().clone());
     }
 
     /// The value as it is now, for a snapshot.

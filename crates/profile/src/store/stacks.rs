@@ -6,8 +6,9 @@
 //! place by the same path have the same *context*; of those there are 240,000.
 
 use hashbrown::HashMap;
-use heapline_model::{Batch, EventKind, LocationId};
+use heapline_model::{Birth, LocationDefinition, LocationId};
 
+use super::pair_table::PairTable;
 use super::stack_log::StackLog;
 use super::symbols::{SymbolTable, Symbols};
 use super::tree_builder::{Full, Name, TreeBuilder};
@@ -16,6 +17,8 @@ use super::tree_builder::{Full, Name, TreeBuilder};
 pub(crate) const ROOT: u32 = 0;
 /// No location, node, frame or context.
 pub(crate) const NONE: u32 = u32::MAX;
+/// The context of blocks without a stack.
+const NOWHERE: u32 = 0;
 
 /// Paths through the program, outermost caller at the root.
 #[derive(Clone, Debug)]
@@ -49,7 +52,8 @@ pub(crate) struct Context {
 struct StackTable {
     tree: TreeBuilder,
     contexts: Vec<Context>,
-    numbers: HashMap<Context, u32>,
+    /// Contexts by node and site.
+    numbers: PairTable,
     /// The current stack of each lane but the current one.
     lanes: HashMap<u16, Current>,
     lane: u16,
@@ -84,36 +88,35 @@ pub(crate) struct StackReader {
     table: StackTable,
 }
 
-impl Default for StackReader {
-    fn default() -> Self {
+impl StackReader {
+    /// Nothing read yet. With `collapse` a function is in a path only once, where it was first
+    /// called.
+    pub(crate) fn new(collapse: bool) -> Self {
         Self {
             symbols: SymbolTable::default(),
-            table: StackTable::new(true),
+            table: StackTable::new(collapse),
         }
     }
-}
 
-impl StackReader {
-    /// Appends the context of each birth of a batch.
-    pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<u32>) {
-        for definition in batch.definitions() {
+    /// Learns the names of locations, before stacks use them.
+    pub(crate) fn define<'a>(&mut self, definitions: impl Iterator<Item = LocationDefinition<'a>>) {
+        for definition in definitions {
             if let Some(names) = self.symbols.define(&definition) {
                 self.table.name(definition.id.0, &names);
             }
         }
-        let mut frames = batch.frames();
-        let births = batch.events().iter();
-        let births = births.filter(|event| event.kind == EventKind::Birth);
-        for (event, birth) in births.zip(batch.births()) {
-            let (new, rest) = frames.split_at(birth.new as usize);
-            contexts.push(self.table.context(ShortStack {
-                lane: event.lane,
-                shared: birth.shared as usize,
-                new,
-                truncated: birth.truncated,
-            }));
-            frames = rest;
-        }
+    }
+
+    /// The context of the next block; `new` are the frames that its stack does not share with the
+    /// last one of its lane.
+    #[inline]
+    pub(crate) fn context(&mut self, lane: u16, birth: &Birth, new: &[LocationId]) -> u32 {
+        self.table.context(ShortStack {
+            lane,
+            shared: birth.shared as usize,
+            new,
+            truncated: birth.truncated,
+        })
     }
 
     /// A copy of the tables so far.
@@ -178,10 +181,12 @@ impl StackTable {
             node: ROOT,
             site: NONE,
         };
+        let mut numbers = PairTable::default();
+        numbers.insert(nowhere.node, nowhere.site, NOWHERE);
         Self {
             tree: TreeBuilder::new(collapse),
             contexts: vec![nowhere],
-            numbers: HashMap::from([(nowhere, 0)]),
+            numbers,
             lanes: HashMap::new(),
             lane: 0,
             current: Current::default(),
@@ -201,6 +206,9 @@ impl StackTable {
             self.switch_to(stack.lane);
         }
         let top = self.current.truncate(stack.shared);
+        if stack.new.is_empty() && stack.shared == 0 {
+            return NOWHERE;
+        }
         let (node, call) = self.push(top, stack.new);
         self.shortened += u64::from(self.current.full.is_some());
         // What was cut off is the allocation itself.
@@ -237,33 +245,33 @@ impl StackTable {
     fn push(&mut self, top: u32, new: &[LocationId]) -> (u32, Option<usize>) {
         let (current, tree) = (&mut self.current, &mut self.tree);
         let start = current.nodes.len();
-        let indices = new.iter().map(|location| location.0);
-        current.locations.extend(indices);
-        current.nodes.resize(current.locations.len(), top);
+        let end = start + new.len();
+        current
+            .locations
+            .extend(new.iter().map(|location| location.0));
+        current.nodes.resize(end, top);
         if current.full.is_some() {
             return (top, None);
         }
         let mut node = top;
         let mut last = None;
-        for i in start..current.nodes.len() {
-            let location = current.locations[i];
-            let call = match tree.remembered(node, location) {
-                Some(call) => call,
+        for (i, (to, location)) in (start..).zip(current.nodes[start..].iter_mut().zip(new)) {
+            let (call, next) = match tree.remembered(node, location.0) {
+                Some(known) => known,
                 None => {
                     let nodes = tree.len();
-                    match tree.learn(node, location) {
-                        Ok(call) if tree.len() == nodes => call,
-                        Ok(call) => {
-                            current.nodes[i] = tree.call(call).to;
-                            let is_last = i + 1 == current.nodes.len();
-                            return (current.grow(i, tree), is_last.then_some(call));
+                    match tree.learn(node, location.0) {
+                        Ok(learnt) if tree.len() == nodes => learnt,
+                        Ok((call, next)) => {
+                            *to = next;
+                            return (current.grow(i, tree), (i + 1 == end).then_some(call));
                         }
                         Err(Full(node)) => return (current.stay(i, node), None),
                     }
                 }
             };
-            node = tree.call(call).to;
-            current.nodes[i] = node;
+            *to = next;
+            node = next;
             last = Some(call);
         }
         (node, last)
@@ -271,17 +279,21 @@ impl StackTable {
 
     #[inline]
     fn number(&mut self, context: Context) -> u32 {
-        let contexts = &mut self.contexts;
-        *self.numbers.entry(context).or_insert_with(|| {
-            contexts.push(context);
-            number(contexts.len() - 1)
-        })
+        let Context { node, site } = context;
+        let site_of = |number: u32| self.contexts[number as usize].site;
+        if let Some(number) = self.numbers.get(node, site, site_of) {
+            return number;
+        }
+        let number = number(self.contexts.len());
+        self.contexts.push(context);
+        self.numbers.insert(node, site, number);
+        number
     }
 
     fn snapshot(&self) -> Stacks {
         Stacks {
             contexts: self.contexts.clone(),
-            tree: self.tree.call_tree(),
+            tree: self.tree.call_tree().clone(),
             shortened: self.shortened,
         }
     }

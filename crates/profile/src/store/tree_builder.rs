@@ -1,7 +1,6 @@
 //! The tree of calls while it grows.
 
-use hashbrown::HashMap;
-
+use super::pair_table::PairTable;
 use super::stacks::{CallTree, NONE, ROOT, number};
 
 /// More than any program needs; a crafted trace may want billions.
@@ -10,25 +9,14 @@ const MOST_NODES: usize = 1 << 25;
 /// Adds calls to a tree, and remembers where they lead.
 #[derive(Debug)]
 pub(crate) struct TreeBuilder {
-    /// Whether a function is in a path only once, where it was first called.
-    collapse: bool,
-    nodes: Vec<Node>,
-    /// All children of nodes that have several.
-    children: HashMap<(u32, u32), u32>,
+    tree: CallTree,
+    /// Children by node and frame.
+    children: PairTable,
     names: Names,
-    path: Path,
+    /// If recursion is collapsed: the path to the node that was added last.
+    path: Option<Path>,
     /// Where calls led that were met lately.
     calls: Box<[Call; CALLS]>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    parent: u32,
-    frame: u32,
-    /// How many frames it is away from the root.
-    depth: u32,
-    /// The child that was met last; [`ROOT`] if it has none.
-    recent: u32,
 }
 
 /// A location called from a node, and where that leads.
@@ -48,13 +36,8 @@ const CALLS: usize = 1 << 16;
 pub(crate) struct Full(pub(crate) u32);
 
 impl TreeBuilder {
+    /// An empty tree. With `collapse` a function is in a path only once, where it was first called.
     pub(crate) fn new(collapse: bool) -> Self {
-        let root = Node {
-            parent: ROOT,
-            frame: NONE,
-            depth: 0,
-            recent: ROOT,
-        };
         let no_call = Call {
             from: NONE,
             location: NONE,
@@ -63,11 +46,13 @@ impl TreeBuilder {
         };
         let calls = vec![no_call; CALLS].into_boxed_slice();
         Self {
-            collapse,
-            nodes: vec![root],
-            children: HashMap::new(),
+            tree: CallTree {
+                parent: vec![ROOT],
+                frame: vec![NONE],
+            },
+            children: PairTable::default(),
             names: Names::default(),
-            path: Path::at_root(),
+            path: collapse.then(Path::at_root),
             calls: calls.try_into().expect("as long as it was made"),
         }
     }
@@ -84,16 +69,20 @@ impl TreeBuilder {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.tree.len()
     }
 
-    /// The call of a location from a node, if it is remembered.
+    /// The slot of the call of a location from a node, and where that leads, if it is remembered.
     #[inline]
-    pub(crate) fn remembered(&self, from: u32, location: u32) -> Option<usize> {
+    pub(crate) fn remembered(&self, from: u32, location: u32) -> Option<(usize, u32)> {
         let slot = slot(from, location);
-        [slot, slot ^ 1]
-            .into_iter()
-            .find(|&slot| self.calls[slot].is(from, location))
+        for slot in [slot, slot ^ 1] {
+            let call = &self.calls[slot];
+            if call.is(from, location) {
+                return Some((slot, call.to));
+            }
+        }
+        None
     }
 
     #[inline]
@@ -103,7 +92,7 @@ impl TreeBuilder {
 
     /// Finds where a call leads that is not remembered, and remembers it.
     #[inline(never)]
-    pub(crate) fn learn(&mut self, from: u32, location: u32) -> Result<usize, Full> {
+    pub(crate) fn learn(&mut self, from: u32, location: u32) -> Result<(usize, u32), Full> {
         let to = self.extend(from, location, Self::child)?;
         let slot = slot(from, location);
         self.calls[slot ^ 1] = self.calls[slot];
@@ -113,7 +102,7 @@ impl TreeBuilder {
             to,
             context: NONE,
         };
-        Ok(slot)
+        Ok((slot, to))
     }
 
     /// Where a call from a node leads that was made just now: nothing was ever called from there,
@@ -145,75 +134,56 @@ impl TreeBuilder {
     /// already.
     #[inline]
     fn child(&mut self, node: u32, name: Name) -> Option<u32> {
-        let recent = self.nodes[node as usize].recent;
-        if recent == ROOT {
-            // No need to look for others, and for most nodes it stays so.
-            return self.new_child(node, name);
+        let frames = &self.tree.frame;
+        let frame = |child: u32| frames[child as usize];
+        match self.children.get(node, name.frame, frame) {
+            Some(child) => Some(child),
+            None => self.new_child(node, name),
         }
-        let other = self.nodes[recent as usize].frame;
-        if other == name.frame {
-            return Some(recent);
-        }
-        if let Some(&child) = self.children.get(&(node, name.frame)) {
-            self.nodes[node as usize].recent = child;
-            return Some(child);
-        }
-        let child = self.new_child(node, name)?;
-        if child != node {
-            self.children.insert((node, name.frame), child);
-            // The child that was the only one so far is not among them yet.
-            self.children.insert((node, other), recent);
-        }
-        Some(child)
     }
 
     /// The same if it is known that there is no such child yet.
     #[inline]
     fn new_child(&mut self, node: u32, name: Name) -> Option<u32> {
-        if !self.collapse {
-            return self.add(node, name.frame);
+        if let Some(path) = &mut self.path {
+            path.go_to(node, &self.tree, &self.names);
+            if path.has(name.function) {
+                return Some(node);
+            }
         }
-        self.path.go_to(node, &self.nodes, &self.names);
-        if self.path.has(name.function) {
-            return Some(node);
+        let child = self.tree.add(node, name.frame)?;
+        self.children.insert(node, name.frame, child);
+        if let Some(path) = &mut self.path {
+            path.add(child, name.function);
         }
-        let child = self.add(node, name.frame)?;
-        self.path.push(child, name.function);
-        Some(child)
-    }
-
-    /// A new node, unless there are too many.
-    #[inline]
-    fn add(&mut self, node: u32, frame: u32) -> Option<u32> {
-        if self.nodes.len() == MOST_NODES {
-            return None;
-        }
-        let child = number(self.nodes.len());
-        let parent = &mut self.nodes[node as usize];
-        parent.recent = child;
-        let depth = parent.depth + 1;
-        self.nodes.push(Node {
-            parent: node,
-            frame,
-            depth,
-            recent: ROOT,
-        });
         Some(child)
     }
 
     /// The tree as it is now.
-    pub(crate) fn call_tree(&self) -> CallTree {
-        CallTree {
-            parent: self.nodes.iter().map(|node| node.parent).collect(),
-            frame: self.nodes.iter().map(|node| node.frame).collect(),
-        }
+    pub(crate) fn call_tree(&self) -> &CallTree {
+        &self.tree
     }
 
     /// The tree, now that nothing will be added.
-    pub(crate) fn finish(mut self) -> CallTree {
-        // A tree with every recursive call has millions of children.
-        self.children = HashMap::new();
-        self.call_tree()
+    pub(crate) fn finish(self) -> CallTree {
+        let mut tree = self.tree;
+        tree.parent.shrink_to_fit();
+        tree.frame.shrink_to_fit();
+        tree
+    }
+}
+
+impl CallTree {
+    /// Adds a node, unless there are too many.
+    #[inline]
+    fn add(&mut self, parent: u32, frame: u32) -> Option<u32> {
+        if self.len() == MOST_NODES {
+            return None;
+        }
+        let child = number(self.len());
+        self.parent.push(parent);
+        self.frame.push(frame);
+        Some(child)
     }
 }
 
@@ -273,6 +243,8 @@ impl Names {
 /// The functions between the root and a node.
 #[derive(Debug)]
 struct Path {
+    /// How many frames each node of the tree is away from the root.
+    depth: Vec<u32>,
     nodes: Vec<u32>,
     functions: Vec<u32>,
     /// Where each function is on the path, if it is there at all.
@@ -283,6 +255,7 @@ struct Path {
 impl Path {
     fn at_root() -> Self {
         Self {
+            depth: vec![0],
             nodes: vec![ROOT],
             functions: vec![NONE],
             place: Vec::new(),
@@ -293,25 +266,31 @@ impl Path {
     /// Moves to another node. What both paths share is left alone, so this costs no more than the
     /// frames that were pushed since the last time.
     #[inline]
-    fn go_to(&mut self, node: u32, tree: &[Node], names: &Names) {
+    fn go_to(&mut self, node: u32, tree: &CallTree, names: &Names) {
         if self.nodes.last() != Some(&node) {
             self.walk_to(node, tree, names);
         }
     }
 
-    fn walk_to(&mut self, node: u32, tree: &[Node], names: &Names) {
+    fn walk_to(&mut self, node: u32, tree: &CallTree, names: &Names) {
         let mut ancestor = node;
-        while self.nodes.get(tree[ancestor as usize].depth as usize) != Some(&ancestor) {
+        while self.nodes.get(self.depth[ancestor as usize] as usize) != Some(&ancestor) {
             self.missing.push(ancestor);
-            ancestor = tree[ancestor as usize].parent;
+            ancestor = tree.parent[ancestor as usize];
         }
-        let shared = tree[ancestor as usize].depth as usize + 1;
+        let shared = self.depth[ancestor as usize] as usize + 1;
         self.nodes.truncate(shared);
         self.functions.truncate(shared);
         while let Some(node) = self.missing.pop() {
-            let frame = tree[node as usize].frame;
+            let frame = tree.frame[node as usize];
             self.push(node, names.functions[frame as usize]);
         }
+    }
+
+    /// Moves to a new node of the tree, called from here.
+    fn add(&mut self, node: u32, function: u32) {
+        self.depth.push(number(self.nodes.len()));
+        self.push(node, function);
     }
 
     fn push(&mut self, node: u32, function: u32) {

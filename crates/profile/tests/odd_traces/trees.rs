@@ -4,7 +4,7 @@ use heapline_profile::query::Pattern;
 use heapline_profile::reports::{
     Direction, Figures, HotspotOptions, NodeKind, SortBy, TreeNode, TreeOptions, hotspots, tree,
 };
-use heapline_profile::{Estimator, GroupBy, Look, Query, Scope, Share, StoreOptions};
+use heapline_profile::{Estimator, GroupBy, Look, Query, Recursion, Scope, Share, StoreOptions};
 
 use crate::traces::{load, odd_traces};
 use crate::{close, for_each_scope, same, sum};
@@ -153,7 +153,18 @@ fn hidden_functions_keep_their_memory() {
 #[test]
 fn recursion_does_not_change_totals() {
     for (name, bytes) in odd_traces() {
-        let profile = load(&bytes, StoreOptions { recursion: true });
+        let profile = load(
+            &bytes,
+            StoreOptions {
+                recursion: Recursion::OnDemand,
+            },
+        );
+        let from_the_start = load(
+            &bytes,
+            StoreOptions {
+                recursion: Recursion::Keep,
+            },
+        );
         let [collapsed, kept] = [false, true].map(|keep| {
             Scope::new(&profile, &Query::default(), Estimator::default()).keep_recursion(keep)
         });
@@ -191,6 +202,9 @@ fn recursion_does_not_change_totals() {
             };
             let report = tree(&kept, &options);
             assert_tree(&name, &report.nodes);
+            let from_the_start =
+                Scope::new(&from_the_start, &Query::default(), Estimator::default());
+            assert_eq!(tree(&from_the_start, &options), report, "{name}");
             close(
                 &name,
                 tops(&report.nodes).bytes.value,

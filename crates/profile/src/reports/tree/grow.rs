@@ -13,7 +13,7 @@ use super::load::Load;
 use super::{NodeKind, TreeNode};
 use crate::groups::Label;
 use crate::reports::Figures;
-use crate::store::{NONE, Profile, ROOT};
+use crate::store::{CallTree, NONE, Profile, ROOT};
 
 /// The tree below some nodes.
 pub(super) struct Grown<T> {
@@ -75,9 +75,8 @@ struct Calls<'a> {
     /// Where the children of each node start in `children`.
     starts: Vec<u32>,
     children: Vec<u32>,
-    /// The same of the contexts that end at a node.
-    context_starts: Vec<u32>,
-    contexts: Vec<u32>,
+    /// The contexts with their nodes, in the order of the nodes: most nodes have none.
+    contexts: Vec<(u32, u32)>,
 }
 
 impl<'a> Calls<'a> {
@@ -98,56 +97,54 @@ impl<'a> Calls<'a> {
             bytes[parent] += bytes[node];
             is_used[parent] |= is_used[node];
         }
-        let nodes = || tree.nodes().filter(|&node| is_used[node]);
-        let (starts, children) = grouped(
-            tree.len(),
-            nodes().map(|node| (tree.parent[node], u32::try_from(node).unwrap_or(NONE))),
-        );
-        let (context_starts, contexts) = grouped(
-            tree.len(),
-            used().map(|((number, context), _)| (context.node, number)),
-        );
+        let (starts, children) = children(profile.tree(), &is_used);
+        let contexts = used().map(|((number, context), _)| (context.node, number));
+        let mut contexts: Vec<(u32, u32)> = contexts.collect();
+        contexts.sort_unstable();
         Self {
             profile,
             bytes,
             starts,
             children,
-            context_starts,
             contexts,
         }
     }
 
     fn children(&self, node: u32) -> &[u32] {
-        slice(&self.starts, &self.children, node)
+        let node = node as usize;
+        &self.children[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 
-    fn contexts(&self, node: u32) -> &[u32] {
-        slice(&self.context_starts, &self.contexts, node)
+    /// The contexts that end at a node.
+    fn contexts(&self, node: u32) -> impl Iterator<Item = u32> {
+        let start = self.contexts.partition_point(|&(other, _)| other < node);
+        let contexts = self.contexts[start..].iter();
+        contexts
+            .take_while(move |&&(other, _)| other == node)
+            .map(|&(_, context)| context)
     }
 }
 
-/// Values by key, end to end; where those of each key start.
-fn grouped(keys: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0_u32; keys + 1];
-    for (key, _) in pairs.clone() {
-        starts[key as usize + 1] += 1;
+/// The children of all nodes, those of a node next to each other and in order; where they start.
+fn children(tree: &CallTree, is_used: &[bool]) -> (Vec<u32>, Vec<u32>) {
+    let used = || tree.nodes().filter(|&node| is_used[node]);
+    let mut starts = vec![0_u32; tree.len() + 1];
+    for node in used() {
+        starts[tree.parent[node] as usize] += 1;
     }
-    for key in 0..keys {
-        starts[key + 1] += starts[key];
+    // Now where they end; each child that is put in its place moves that towards the start.
+    let mut end = 0;
+    for start in &mut starts {
+        end += *start;
+        *start = end;
     }
-    let mut values = vec![0; starts[keys] as usize];
-    let mut next = starts.clone();
-    for (key, value) in pairs {
-        let place = &mut next[key as usize];
-        values[*place as usize] = value;
-        *place += 1;
+    let mut children = vec![0; end as usize];
+    for node in used().rev() {
+        let place = &mut starts[tree.parent[node] as usize];
+        *place -= 1;
+        children[*place as usize] = u32::try_from(node).unwrap_or(NONE);
     }
-    (starts, values)
-}
-
-fn slice<'a>(starts: &[u32], values: &'a [u32], key: u32) -> &'a [u32] {
-    let key = key as usize;
-    &values[starts[key] as usize..starts[key + 1] as usize]
+    (starts, children)
 }
 
 /// The tree below some nodes of the call tree, which are not part of it. What ends in none of its
@@ -290,8 +287,8 @@ impl Grower<'_> {
                 child_members.bytes += self.calls.bytes[child as usize];
                 child_members.nodes.push(child);
             }
-            let contexts = self.calls.contexts(node).iter();
-            leaves.extend(contexts.map(|&context| self.leaf(context, node, key)));
+            let contexts = self.calls.contexts(node);
+            leaves.extend(contexts.map(|context| self.leaf(context, node, key)));
         }
         for leaf in leaves {
             let next = leaf.step().or(match (shown, self.rest) {
