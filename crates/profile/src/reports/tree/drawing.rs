@@ -60,7 +60,7 @@ impl<T: Load> Drawing<T> {
     /// Gives what is in no node, because its stack is not known or all hidden, one of its own.
     pub(super) fn name_rest(&mut self, key: u32) {
         let rest = std::mem::take(&mut self.own[Self::TOP as usize]);
-        if !rest.is_empty() {
+        if !rest.amount().is_empty() {
             let node = self.child(Self::TOP, key);
             self.own[node as usize].add(&rest);
         }

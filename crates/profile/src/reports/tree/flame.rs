@@ -5,7 +5,7 @@ use hashbrown::DefaultHashBuilder;
 use indexmap::IndexSet;
 use serde::Serialize;
 
-use super::load::detailed_by_stack;
+use super::load::{ByStack, Detailed};
 use super::{ByHeap, Direction, NodeKind, Tree, TreeNode, TreeOptions, tree_of};
 use crate::groups::{GroupBy, Label};
 use crate::options::{self, Share};
@@ -111,7 +111,7 @@ pub fn flame(scope: &Scope<'_>, options: &FlameOptions) -> Flame {
         details: true,
         ..options.tree.clone()
     };
-    let by_stack = detailed_by_stack(scope);
+    let by_stack = ByStack::<Detailed>::new(scope);
     let mut drawn = tree_of(scope, &options, &by_stack);
     while drawn.nodes.len() + drawn.callers.len() > max_nodes && options.min.0 < 1.0 {
         options.min = Share(fitting(&drawn, options.min.0, max_nodes));

@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use super::drawing::{Drawing, MOST_SHOWN, Shape};
 use super::focus::Focus;
 use super::grow::grow;
-use super::load::Load;
+use super::load::{ByStack, Load};
 use super::{NodeKind, TreeNode, TreeOptions};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::store::{NONE, Profile, ROOT};
@@ -112,18 +112,25 @@ impl<'a> Frames<'a> {
         }
     }
 
-    pub(super) fn top_down<T: Load>(&self, by_stack: &[T], shape: Shape) -> Vec<TreeNode> {
+    pub(super) fn top_down<T: Load>(
+        &self,
+        by_stack: &ByStack<'_, T>,
+        shape: Shape,
+    ) -> Vec<TreeNode> {
         let rest = Some(self.groups.unknown);
         grow(self, vec![ROOT], by_stack, shape, rest).nodes
     }
 
     /// All allocations, ready to climb.
-    pub(super) fn leaves<T: Load>(&self, by_stack: &[T]) -> Vec<(Option<u32>, Climber<T>)> {
+    pub(super) fn leaves<T: Load>(
+        &self,
+        by_stack: &ByStack<'_, T>,
+    ) -> Vec<(Option<u32>, Climber<T>)> {
         let profile = self.profile;
-        (0..)
-            .zip(profile.contexts().iter().zip(by_stack))
-            .filter(|(_, (_, amount))| !amount.is_empty())
-            .map(|(number, (context, &amount))| {
+        by_stack
+            .iter()
+            .map(|(number, amount)| {
+                let context = profile.contexts()[number as usize];
                 let climber = Climber {
                     node: context.node,
                     from: NONE,
@@ -221,7 +228,12 @@ impl<'a> Frames<'a> {
     }
 
     /// What is around a focus.
-    pub(super) fn around<T: Load>(&self, focus: &Focus, by_stack: &[T], shape: Shape) -> Around<T> {
+    pub(super) fn around<T: Load>(
+        &self,
+        focus: &Focus,
+        by_stack: &ByStack<'_, T>,
+        shape: Shape,
+    ) -> Around<T> {
         // The focus itself is where its tree starts.
         let starts = (0..)
             .zip(&focus.end)
@@ -231,14 +243,15 @@ impl<'a> Frames<'a> {
         let grown = grow(self, starts, by_stack, shape, None);
         let mut inside = T::default();
         let mut starts: HashMap<u32, T> = HashMap::new();
-        for (context, amount) in self.profile.contexts().iter().zip(by_stack) {
+        for (number, amount) in by_stack.iter() {
+            let context = self.profile.contexts()[number as usize];
             let end = focus.end[context.node as usize];
-            if end != NONE && !amount.is_empty() {
-                inside.add(amount);
+            if end != NONE {
+                inside.add(&amount);
                 starts
                     .entry(focus.start[end as usize])
                     .or_default()
-                    .add(amount);
+                    .add(&amount);
             }
         }
         let mut starts: Vec<(u32, T)> = starts.into_iter().collect();

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 
 use super::drawing::{Drawing, MOST_SHOWN, Shape};
 use super::frames::Frames;
-use super::load::Load;
+use super::load::{ByStack, Load};
 use super::{NodeKind, TreeNode};
 use crate::groups::Label;
 use crate::reports::Figures;
@@ -72,79 +72,83 @@ struct Calls<'a> {
     profile: &'a Profile,
     /// Bytes allocated at a node and below.
     bytes: Vec<f64>,
-    /// Where the children of each node start in `children`.
-    starts: Vec<u32>,
+    /// Nodes in the order of their callers.
     children: Vec<u32>,
-    /// The contexts with their nodes, in the order of the nodes: most nodes have none.
-    contexts: Vec<(u32, u32)>,
+    /// Contexts in the order of their nodes.
+    contexts: Vec<u32>,
+    /// Bytes of each context.
+    context_bytes: Vec<f64>,
 }
 
 impl<'a> Calls<'a> {
-    fn new<T: Load>(profile: &'a Profile, by_stack: &[T]) -> Self {
+    fn new<T: Load>(profile: &'a Profile, by_stack: &ByStack<'_, T>) -> Self {
         let tree = profile.tree();
         let mut bytes = vec![0.0; tree.len()];
         let mut is_used = vec![false; tree.len()];
-        let used = || {
-            let contexts = (0..).zip(profile.contexts()).zip(by_stack);
-            contexts.filter(|(_, amount)| !amount.is_empty())
-        };
-        for ((_, context), amount) in used() {
-            bytes[context.node as usize] += amount.bytes();
-            is_used[context.node as usize] = true;
+        let mut contexts = Vec::new();
+        let mut context_bytes = vec![0.0; profile.contexts().len()];
+        for (context, load) in by_stack.iter() {
+            let node = profile.contexts()[context as usize].node as usize;
+            bytes[node] += load.bytes();
+            is_used[node] = true;
+            contexts.push(context);
+            context_bytes[context as usize] = load.bytes();
         }
         for node in tree.nodes().rev() {
             let parent = tree.parent[node] as usize;
             bytes[parent] += bytes[node];
             is_used[parent] |= is_used[node];
         }
-        let (starts, children) = children(profile.tree(), &is_used);
-        let contexts = used().map(|((number, context), _)| (context.node, number));
-        let mut contexts: Vec<(u32, u32)> = contexts.collect();
-        contexts.sort_unstable();
+        contexts.sort_by_key(|&context| profile.contexts()[context as usize].node);
         Self {
             profile,
             bytes,
-            starts,
-            children,
+            children: children(tree, &is_used),
             contexts,
+            context_bytes,
         }
     }
 
     fn children(&self, node: u32) -> &[u32] {
-        let node = node as usize;
-        &self.children[self.starts[node] as usize..self.starts[node + 1] as usize]
+        let parents = &self.profile.tree().parent;
+        of_key(&self.children, node, |child| parents[child as usize])
     }
 
-    /// The contexts that end at a node.
-    fn contexts(&self, node: u32) -> impl Iterator<Item = u32> {
-        let start = self.contexts.partition_point(|&(other, _)| other < node);
-        let contexts = self.contexts[start..].iter();
-        contexts
-            .take_while(move |&&(other, _)| other == node)
-            .map(|&(_, context)| context)
+    fn contexts(&self, node: u32) -> &[u32] {
+        let contexts = self.profile.contexts();
+        of_key(&self.contexts, node, |number| {
+            contexts[number as usize].node
+        })
     }
 }
 
-/// The children of all nodes, those of a node next to each other and in order; where they start.
-fn children(tree: &CallTree, is_used: &[bool]) -> (Vec<u32>, Vec<u32>) {
+/// The values with a key, where values are in the order of their keys.
+fn of_key(values: &[u32], key: u32, key_of: impl Fn(u32) -> u32) -> &[u32] {
+    let start = values.partition_point(|&value| key_of(value) < key);
+    let rest = values[start..].iter();
+    let len = rest.take_while(|&&value| key_of(value) == key).count();
+    &values[start..start + len]
+}
+
+/// The nodes that are used, in the order of their callers; those of the same caller in order.
+fn children(tree: &CallTree, is_used: &[bool]) -> Vec<u32> {
     let used = || tree.nodes().filter(|&node| is_used[node]);
-    let mut starts = vec![0_u32; tree.len() + 1];
+    let mut ends = vec![0_u32; tree.len()];
     for node in used() {
-        starts[tree.parent[node] as usize] += 1;
+        ends[tree.parent[node] as usize] += 1;
     }
-    // Now where they end; each child that is put in its place moves that towards the start.
     let mut end = 0;
-    for start in &mut starts {
-        end += *start;
-        *start = end;
+    for place in &mut ends {
+        end += *place;
+        *place = end;
     }
     let mut children = vec![0; end as usize];
     for node in used().rev() {
-        let place = &mut starts[tree.parent[node] as usize];
+        let place = &mut ends[tree.parent[node] as usize];
         *place -= 1;
         children[*place as usize] = u32::try_from(node).unwrap_or(NONE);
     }
-    (starts, children)
+    children
 }
 
 /// The tree below some nodes of the call tree, which are not part of it. What ends in none of its
@@ -152,7 +156,7 @@ fn children(tree: &CallTree, is_used: &[bool]) -> (Vec<u32>, Vec<u32>) {
 pub(super) fn grow<T: Load>(
     frames: &Frames<'_>,
     starts: Vec<u32>,
-    by_stack: &[T],
+    by_stack: &ByStack<'_, T>,
     shape: Shape,
     rest: Option<u32>,
 ) -> Grown<T> {
@@ -168,7 +172,6 @@ pub(super) fn grow<T: Load>(
         place: vec![NONE; calls.profile.tree().len()],
         context_place: vec![NONE; calls.profile.contexts().len()],
         shown: Vec::new(),
-        context_bytes: by_stack.iter().map(Load::bytes).collect(),
         calls,
     };
     grower.expand(top);
@@ -185,7 +188,6 @@ struct Grower<'a> {
     /// that belong to where their caller does.
     place: Vec<u32>,
     context_place: Vec<u32>,
-    context_bytes: Vec<f64>,
 }
 
 /// Work to be done.
@@ -287,8 +289,8 @@ impl Grower<'_> {
                 child_members.bytes += self.calls.bytes[child as usize];
                 child_members.nodes.push(child);
             }
-            let contexts = self.calls.contexts(node);
-            leaves.extend(contexts.map(|context| self.leaf(context, node, key)));
+            let contexts = self.calls.contexts(node).iter();
+            leaves.extend(contexts.map(|&context| self.leaf(context, node, key)));
         }
         for leaf in leaves {
             let next = leaf.step().or(match (shown, self.rest) {
@@ -305,7 +307,7 @@ impl Grower<'_> {
                 order,
                 ..Members::default()
             });
-            child.bytes += self.context_bytes[leaf.context as usize];
+            child.bytes += self.calls.context_bytes[leaf.context as usize];
             child.contexts.push(leaf);
         }
         let mut below: Vec<(u32, Members)> = below.into_iter().collect();
@@ -349,7 +351,7 @@ impl Grower<'_> {
         }
     }
 
-    fn finish<T: Load>(mut self, by_stack: &[T]) -> Grown<T> {
+    fn finish<T: Load>(mut self, by_stack: &ByStack<'_, T>) -> Grown<T> {
         let profile = self.calls.profile;
         let tree = profile.tree();
         // What was not looked at belongs to where its caller does.
@@ -359,18 +361,13 @@ impl Grower<'_> {
             }
         }
         let mut own = vec![T::default(); self.shown.len() + 1];
-        for ((context, amount), &place) in profile
-            .contexts()
-            .iter()
-            .zip(by_stack)
-            .zip(&self.context_place)
-        {
-            let place = match place {
-                NONE => self.place[context.node as usize],
+        for (context, amount) in by_stack.iter() {
+            let place = match self.context_place[context as usize] {
+                NONE => self.place[profile.contexts()[context as usize].node as usize],
                 place => place,
             };
             if let Some(own) = own.get_mut(place as usize) {
-                own.add(amount);
+                own.add(&amount);
             }
         }
         let mut total = own.clone();

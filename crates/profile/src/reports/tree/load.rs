@@ -5,9 +5,19 @@ use serde::Serialize;
 
 use crate::estimate::Amount;
 use crate::scope::Scope;
+use crate::store::Class;
 
 /// What is added up along stacks.
 pub(super) trait Load: Copy + Default {
+    /// What is counted for the blocks of a class.
+    type Counts: Copy;
+
+    /// The counts of all classes.
+    fn counts(scope: &Scope<'_>) -> Vec<Self::Counts>;
+    /// How many blocks were counted.
+    fn blocks(counts: &Self::Counts) -> u32;
+    /// What the blocks of a class amount to.
+    fn of_class(scope: &Scope<'_>, class: Class, counts: &Self::Counts) -> Self;
     fn add(&mut self, other: &Self);
     fn amount(&self) -> Amount;
     fn details(&self) -> Option<Details>;
@@ -15,13 +25,67 @@ pub(super) trait Load: Copy + Default {
     fn bytes(&self) -> f64 {
         self.amount().bytes.value
     }
+}
 
-    fn is_empty(&self) -> bool {
-        self.amount().is_empty()
+/// What the blocks of each stack amount to.
+///
+/// There may be millions of stacks, so this is kept as the counts of classes, and added up whenever
+/// it is read.
+pub(super) struct ByStack<'a, T: Load> {
+    scope: &'a Scope<'a>,
+    counts: Vec<T::Counts>,
+    /// The classes that have blocks, in the order of their contexts.
+    order: Vec<u32>,
+}
+
+impl<'a, T: Load> ByStack<'a, T> {
+    pub(super) fn new(scope: &'a Scope<'a>) -> Self {
+        let counts = T::counts(scope);
+        let classes = scope.profile().classes();
+        let used = (0..)
+            .zip(&counts)
+            .filter(|(_, counts)| T::blocks(counts) > 0);
+        let mut order: Vec<u32> = used.map(|(class, _)| class).collect();
+        // Stable and fast on what is nearly in order, as it is: both are numbered as they appear.
+        order.sort_by_key(|&class| classes[class as usize].context);
+        Self {
+            scope,
+            counts,
+            order,
+        }
+    }
+
+    /// The contexts that have blocks, in order, and what those amount to.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, T)> {
+        let classes = self.scope.profile().classes();
+        let context = |class: u32| classes[class as usize].context;
+        let by_context = self.order.chunk_by(move |&a, &b| context(a) == context(b));
+        by_context.map(move |of_context| {
+            let mut sum = T::default();
+            for &class in of_context {
+                let counts = &self.counts[class as usize];
+                sum.add(&T::of_class(self.scope, classes[class as usize], counts));
+            }
+            (context(of_context[0]), sum)
+        })
     }
 }
 
 impl Load for Amount {
+    type Counts = u32;
+
+    fn counts(scope: &Scope<'_>) -> Vec<u32> {
+        scope.counts()
+    }
+
+    fn blocks(&counts: &u32) -> u32 {
+        counts
+    }
+
+    fn of_class(scope: &Scope<'_>, class: Class, &counts: &u32) -> Self {
+        scope.weights()[class.kind as usize].times(counts.into())
+    }
+
     fn add(&mut self, other: &Self) {
         *self += *other;
     }
@@ -79,6 +143,36 @@ pub(super) struct Detailed {
 }
 
 impl Load for Detailed {
+    type Counts = Counts;
+
+    fn counts(scope: &Scope<'_>) -> Vec<Counts> {
+        counts(scope)
+    }
+
+    fn blocks(counts: &Counts) -> u32 {
+        counts.blocks
+    }
+
+    fn of_class(scope: &Scope<'_>, class: Class, counts: &Counts) -> Self {
+        let weight = scope.weights()[class.kind as usize];
+        let bytes = |n: u32| weight.bytes.value * f64::from(n);
+        let mut heap = ByHeap::default();
+        *match scope.profile().kinds()[class.kind as usize].space {
+            Space::Minor => &mut heap.minor,
+            Space::Major => &mut heap.major,
+            Space::External => &mut heap.external,
+            Space::Native => &mut heap.native,
+        } = bytes(counts.blocks);
+        Self {
+            amount: weight.times(counts.blocks.into()),
+            seconds: counts.micros as f64 / 1e6 * weight.blocks.value,
+            heap,
+            promoted: bytes(counts.promoted),
+            half: bytes(counts.half),
+            end: bytes(counts.end),
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.amount += other.amount;
         self.seconds += other.seconds;
@@ -109,7 +203,7 @@ impl Load for Detailed {
 
 /// How many blocks of a class there are, and how many of them are what.
 #[derive(Clone, Copy, Default)]
-struct Counts {
+pub(super) struct Counts {
     blocks: u32,
     promoted: u32,
     half: u32,
@@ -126,35 +220,6 @@ impl Counts {
         self.end += other.end;
         self.micros = self.micros.saturating_add(other.micros);
     }
-}
-
-/// What the blocks of each stack amount to, in detail.
-pub(super) fn detailed_by_stack(scope: &Scope<'_>) -> Vec<Detailed> {
-    let profile = scope.profile();
-    let mut by_stack = vec![Detailed::default(); profile.contexts().len()];
-    for (class, counts) in profile.classes().iter().zip(counts(scope)) {
-        if counts.blocks == 0 {
-            continue;
-        }
-        let weight = scope.weights()[class.kind as usize];
-        let bytes = |n: u32| weight.bytes.value * f64::from(n);
-        let mut heap = ByHeap::default();
-        *match profile.kinds()[class.kind as usize].space {
-            Space::Minor => &mut heap.minor,
-            Space::Major => &mut heap.major,
-            Space::External => &mut heap.external,
-            Space::Native => &mut heap.native,
-        } = bytes(counts.blocks);
-        by_stack[class.context as usize].add(&Detailed {
-            amount: weight.times(counts.blocks.into()),
-            seconds: counts.micros as f64 / 1e6 * weight.blocks.value,
-            heap,
-            promoted: bytes(counts.promoted),
-            half: bytes(counts.half),
-            end: bytes(counts.end),
-        });
-    }
-    by_stack
 }
 
 /// By class.

@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Figures, Subject};
+use crate::estimate::Amount;
 use crate::groups::{GroupBy, Label};
 use crate::options::{self, Look, OptionError, Share};
 use crate::query::Pattern;
@@ -20,7 +21,7 @@ pub use flame::{Flame, FlameOptions, NodeColumns, flame};
 use focus::Focus;
 use frames::Frames;
 pub use load::{ByHeap, Details};
-use load::{Load, detailed_by_stack};
+use load::{ByStack, Detailed, Load};
 
 /// Which way a tree grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -196,20 +197,20 @@ pub enum NodeKind {
 #[must_use]
 pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
     if options.details {
-        tree_of(scope, options, &detailed_by_stack(scope))
+        tree_of(scope, options, &ByStack::<Detailed>::new(scope))
     } else {
-        tree_of(scope, options, &scope.by_stack())
+        tree_of(scope, options, &ByStack::<Amount>::new(scope))
     }
 }
 
-fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &[T]) -> Tree {
+fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &ByStack<'_, T>) -> Tree {
     let profile = scope.profile();
     let view = options.look.view(match options.by {
         by if by.is_of_frames() => by,
         _ => GroupBy::Function,
     });
     let frames = Frames::new(profile, &view, options);
-    let total = by_stack.iter().map(Load::amount).sum();
+    let total = by_stack.iter().map(|(_, load)| load.amount()).sum();
     let shape = Shape {
         threshold: options.min.0 * Load::bytes(&total),
         depth: options.depth.unwrap_or(usize::MAX),
