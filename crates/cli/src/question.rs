@@ -1,9 +1,12 @@
 //! What all reports are asked with: the trace, the filter, and the form of the answer.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
-use heapline_engine::{Ask, Cancel, Filter, LoadedTrace, Session, shell_path, shell_quote};
+use heapline_engine::{
+    Answer, Ask, Cancel, Filter, LoadedTrace, Request, Session, shell_path, shell_quote,
+};
 use heapline_formats::Options;
 use heapline_profile::query;
 use heapline_profile::{Profile, Query, Recursion, Scope, StoreOptions};
@@ -25,6 +28,12 @@ impl Question {
     /// Loads the trace and computes a report about it.
     pub(crate) fn ask<O: Ask>(&self, options: &O) -> anyhow::Result<O::Report> {
         ask(&self.filter, options, &self.input, None)
+    }
+
+    /// Loads the trace and answers a request about it.
+    pub(crate) fn answer(&self, request: &Request) -> anyhow::Result<Arc<Answer>> {
+        let session = session(&self.filter, &self.input, None)?;
+        Ok(session.answer(request, &Cancel::default())?)
     }
 
     pub(crate) fn load(&self) -> anyhow::Result<Profile> {
@@ -86,6 +95,12 @@ pub(crate) fn ask<O: Ask>(
     options
         .validate()
         .map_err(|error| anyhow::anyhow!("--{error}"))?;
+    let session = session(filter, trace, against)?;
+    Ok(session.ask(filter, options, &Cancel::default())?)
+}
+
+/// Loads a trace, and perhaps an earlier one to compare it with.
+fn session(filter: &Filter, trace: &Input, against: Option<&Input>) -> anyhow::Result<Session> {
     let load = |input: &Input| -> anyhow::Result<LoadedTrace> {
         let profile = load(input, filter.keep_recursion)?;
         warn_of_unmatched(&filter.query(), &profile);
@@ -97,8 +112,7 @@ pub(crate) fn ask<O: Ask>(
     };
     // The earlier one first: warnings are in the order of the arguments.
     let against = against.map(load).transpose()?;
-    let session = Session::new(load(trace)?, against);
-    Ok(session.ask(filter, options, &Cancel::default())?)
+    Ok(Session::new(load(trace)?, against))
 }
 
 /// Loads a trace.

@@ -19,7 +19,7 @@ use crate::filter::Filter;
 use crate::request::Params;
 use crate::session::Session;
 
-/// A report and its options.
+/// A report and its options. The help texts are those of the commands.
 ///
 /// ```
 /// use heapline_engine::Request;
@@ -36,9 +36,23 @@ use crate::session::Session;
 pub enum Request {
     /// What the trace is.
     Info,
-    /// The totals and the largest groups.
+    /// Show the totals, the peak, and the five lists that matter
+    #[command(after_help = "\
+Examples:
+  heapline summary trace.ctf
+  heapline summary trace.ctf --by function --rows 10
+  heapline summary trace.ctf --where 'inside \"Parser.*\"' --json")]
     Summary(Params<SummaryOptions>),
-    /// A table of groups.
+    /// Show where memory is allocated or alive, as a table
+    ///
+    /// A row is a function, unless --by says otherwise. `allocated` is what it allocates itself,
+    /// `with callees` what is allocated while it runs; `at peak` and `at end` are what is alive then
+    /// of what it allocated itself.
+    #[command(after_help = "\
+Examples:
+  heapline hotspots trace.ctf
+  heapline hotspots trace.ctf --by module --sort end
+  heapline hotspots trace.ctf --where 'live at peak and size >= 64KiB' --by site")]
     Hotspots(Params<HotspotOptions>),
     /// A call tree.
     Tree(Params<TreeOptions>),
@@ -48,9 +62,18 @@ pub enum Request {
     Series(Params<SeriesOptions>),
     /// Sizes and lifetimes.
     Stats(Params<StatsOptions>),
-    /// Lifetimes by the time of allocation.
+    /// Show when blocks were allocated by how long they lived
+    #[command(after_help = "\
+Examples:
+  heapline heatmap trace.ctf
+  heapline heatmap trace.ctf --where 'inside \"Cache.*\"' --times 20")]
     Heatmap(Params<HeatmapOptions>),
-    /// Groups that grow.
+    /// Show what grows and never dies
+    #[command(after_help = "\
+Examples:
+  heapline leaks trace.ctf
+  heapline leaks trace.ctf --by function --tail 20%
+  heapline leaks trace.ctf --where 'heap = major and not inside \"Cache.*\"'")]
     Leaks(Params<LeakOptions>),
     /// A comparison with another trace, or of two windows.
     Diff(Params<DiffOptions>),
@@ -91,6 +114,23 @@ pub enum Report {
 }
 
 impl Request {
+    /// The blocks that the report is about; none if it is always about all.
+    #[must_use]
+    pub fn filter(&self) -> Option<&Filter> {
+        match self {
+            Self::Info | Self::Complete(_) => None,
+            Self::Summary(params) => Some(&params.filter),
+            Self::Hotspots(params) => Some(&params.filter),
+            Self::Tree(params) => Some(&params.filter),
+            Self::Flame(params) => Some(&params.filter),
+            Self::Series(params) => Some(&params.filter),
+            Self::Stats(params) => Some(&params.filter),
+            Self::Heatmap(params) => Some(&params.filter),
+            Self::Leaks(params) => Some(&params.filter),
+            Self::Diff(params) => Some(&params.filter),
+        }
+    }
+
     /// Computes the report.
     pub(crate) fn report(&self, session: &Session, cancel: &Cancel) -> Result<Report, EngineError> {
         Ok(match self {

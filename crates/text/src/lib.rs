@@ -42,5 +42,30 @@ pub use table::{Align, Table};
 pub use tree::tree;
 pub use width::{columns, fit};
 
+use heapline_engine::Report;
+
+/// Renders a report; columns of flame graphs and names to complete have no text.
+#[must_use]
+pub fn render(report: &Report, context: &Context<'_>) -> Text {
+    match report {
+        Report::Info(report) => {
+            let file = TraceFile {
+                name: &report.file,
+                size: report.file_size,
+            };
+            info(&report.overview, file, context)
+        }
+        Report::Summary(report) => summary(report, context),
+        Report::Hotspots(report) => hotspots(report, context),
+        Report::Tree(report) => tree(report, context),
+        Report::Series(report) => series(report, context),
+        Report::Stats(report) => stats(report, context),
+        Report::Heatmap(report) => heatmap(report, context),
+        Report::Leaks(report) => leaks(report, context),
+        Report::Diff(report) => diff(report, context),
+        Report::Flame(_) | Report::Completion(_) => Text::default(),
+    }
+}
+
 /// Shown instead of a table when the selection is empty.
 const NO_SAMPLES: &str = "No sampled blocks, or none that match the filter.";

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands: one file each, but for those that print a report and nothing else.
 
 mod check;
 mod completions;
@@ -8,11 +8,9 @@ mod diff;
 mod dump;
 mod export;
 mod flame;
-mod heatmap;
-mod hotspots;
 mod info;
-mod leaks;
 mod man;
+mod plain_report;
 #[cfg(recording)]
 mod record;
 #[cfg(not(recording))]
@@ -21,7 +19,6 @@ mod record;
 mod report;
 mod series;
 mod stats;
-mod summary;
 mod tree;
 mod view;
 
@@ -55,14 +52,12 @@ enum Command {
     Record(record::Args),
     View(view::Args),
     Report(report::Args),
-    Summary(summary::Args),
-    Hotspots(hotspots::Args),
+    #[command(flatten)]
+    PlainReport(plain_report::PlainReport),
     Tree(tree::Args),
     Flame(flame::Args),
     Series(series::Args),
     Stats(stats::Args),
-    Heatmap(heatmap::Args),
-    Leaks(leaks::Args),
     Diff(diff::Args),
     Check(check::Args),
     Export(export::Args),
@@ -82,14 +77,11 @@ impl Cli {
             Command::Record(args) => return args.run(screen),
             Command::View(args) => args.run(),
             Command::Report(args) => args.run(),
-            Command::Summary(args) => args.run(screen),
-            Command::Hotspots(args) => args.run(screen),
+            Command::PlainReport(report) => report.run(screen),
             Command::Tree(args) => args.run(screen),
             Command::Flame(args) => args.run(),
             Command::Series(args) => args.run(screen),
             Command::Stats(args) => args.run(screen),
-            Command::Heatmap(args) => args.run(screen),
-            Command::Leaks(args) => args.run(screen),
             Command::Diff(args) => args.run(screen),
             Command::Check(args) => return args.run(screen),
             Command::Export(args) => args.run(),
