@@ -6,7 +6,7 @@ use heapline_profile::OptionError;
 use heapline_profile::reports::{
     self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
     LeakOptions, Leaks, NamedDiff, Series, SeriesOptions, Stats, StatsOptions, Summary,
-    SummaryOptions, Tree, TreeOptions, WindowError,
+    SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions, WindowError,
 };
 use serde::Serialize;
 
@@ -75,6 +75,15 @@ Examples:
   heapline leaks trace.ctf --by function --tail 20%
   heapline leaks trace.ctf --where 'heap = major and not inside \"Cache.*\"'")]
     Leaks(Params<LeakOptions>),
+    /// Show memory that is freed soon after it was allocated
+    ///
+    /// Such memory costs time rather than space: reuse a buffer, or do without the copy.
+    #[command(after_help = "\
+Examples:
+  heapline temporary trace.ctf
+  heapline temporary trace.ctf --within 1ms --by function
+  heapline temporary trace.ctf --where 'size >= 4KiB'")]
+    Temporary(Params<TemporaryOptions>),
     /// A comparison with another trace, or of two windows.
     Diff(Params<DiffOptions>),
     /// Names that complete what is being typed.
@@ -107,6 +116,8 @@ pub enum Report {
     Heatmap(Heatmap),
     /// Groups that grow.
     Leaks(Leaks),
+    /// Memory that is freed soon after it was allocated.
+    Temporary(Temporary),
     /// A comparison.
     Diff(NamedDiff),
     /// Names that complete what is being typed.
@@ -127,6 +138,7 @@ impl Request {
             Self::Stats(params) => Some(&params.filter),
             Self::Heatmap(params) => Some(&params.filter),
             Self::Leaks(params) => Some(&params.filter),
+            Self::Temporary(params) => Some(&params.filter),
             Self::Diff(params) => Some(&params.filter),
         }
     }
@@ -143,6 +155,7 @@ impl Request {
             Self::Stats(params) => Report::Stats(params.ask(session, cancel)?),
             Self::Heatmap(params) => Report::Heatmap(params.ask(session, cancel)?),
             Self::Leaks(params) => Report::Leaks(params.ask(session, cancel)?),
+            Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),
             Self::Complete(options) => {
                 Report::Completion(options.complete(session.names(options.kind)))
@@ -189,6 +202,7 @@ reports_of_scope! {
     StatsOptions => Stats: reports::stats;
     HeatmapOptions => Heatmap: reports::heatmap;
     LeakOptions => Leaks: reports::leaks;
+    TemporaryOptions => Temporary: reports::temporary;
 }
 
 impl Ask for DiffOptions {

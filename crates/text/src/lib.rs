@@ -17,6 +17,7 @@ mod stats;
 mod styled;
 mod summary;
 mod table;
+mod temporary;
 mod tree;
 pub mod units;
 mod width;
@@ -39,6 +40,7 @@ pub use stats::stats;
 pub use styled::{Line, Span, Style, Text};
 pub use summary::summary;
 pub use table::{Align, Table};
+pub use temporary::temporary;
 pub use tree::tree;
 pub use width::{columns, fit};
 
@@ -62,6 +64,7 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
         Report::Stats(report) => stats(report, context),
         Report::Heatmap(report) => heatmap(report, context),
         Report::Leaks(report) => leaks(report, context),
+        Report::Temporary(report) => temporary(report, context),
         Report::Diff(report) => diff(report, context),
         Report::Flame(_) | Report::Completion(_) => Text::default(),
     }

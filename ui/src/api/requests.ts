@@ -98,6 +98,17 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
   },
+  temporary: {
+    where: { kind: "list" },
+    live: { kind: "value" },
+    estimator: { kind: "value", values: ["horvitz-thompson", "count"], default: "horvitz-thompson" },
+    "keep-recursion": { kind: "flag" },
+    by: { kind: "value", values: ["site", "address", "function", "file", "module", "domain", "size", "age"], default: "site" },
+    within: { kind: "value", default: "10ms" },
+    rows: { kind: "value", default: "10" },
+    hide: { kind: "list" },
+    "split-anonymous": { kind: "flag" },
+  },
   diff: {
     where: { kind: "list" },
     live: { kind: "value" },

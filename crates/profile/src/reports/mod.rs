@@ -14,6 +14,7 @@ mod names;
 mod series;
 mod stats;
 mod summary;
+mod temporary;
 mod tree;
 
 pub use crate::histogram::SurvivalPoint;
@@ -31,6 +32,9 @@ pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
 pub use summary::{Ranked, Ranking, RankingKind, Summary, SummaryOptions, summary};
+pub use temporary::{
+    Temporary, TemporaryFigures, TemporaryGroup, TemporaryOptions, Within, temporary,
+};
 pub use tree::{
     ByHeap, Details, Direction, Flame, FlameOptions, NodeColumns, NodeKind, Tree, TreeNode,
     TreeOptions, flame, tree,
