@@ -7,6 +7,7 @@ use std::os::fd::FromRawFd;
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
+use heapline_recorder::gaps::Unit;
 use heapline_recorder::settings::Settings;
 use heapline_recorder::tail::Note;
 use heapline_recorder::{Options, Recorder};
@@ -172,6 +173,7 @@ fn record(settings: &Settings, params: String, first_id: u64) -> Option<&'static
             trace: claimed.path,
             supervised: claimed.is_supervised,
             sample_rate: settings.rate,
+            unit: Unit::Word,
             context: settings.context.clone(),
             runtime_params: params,
             max_size: settings.max_size,

@@ -16,6 +16,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use heapline_recorder::gaps::Unit;
 use heapline_recorder::{Block, Frame, Options, Recorder, Source, TaggedCode, tail};
 use serde_json::Value;
 use unshare::unshare;
@@ -31,6 +32,7 @@ fn record(trace: &Path) -> &'static Recorder {
         trace: trace.to_owned(),
         supervised: false,
         sample_rate: 1e-3,
+        unit: Unit::Word,
         context: None,
         runtime_params: String::new(),
         max_size: None,

@@ -26,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::gaps::Gaps;
+use crate::gaps::{Gaps, Unit};
 use crate::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode, contained};
 
 /// The recording that goes on, or the last one.
@@ -64,6 +64,7 @@ pub unsafe extern "C" fn heapline_start(
         trace: OsStr::from_bytes(bytes(trace).unwrap_or_default()).into(),
         supervised: false,
         sample_rate: rate,
+        unit: Unit::Word,
         context: text(context).filter(|context| !context.is_empty()),
         runtime_params: text(params).unwrap_or_default(),
         max_size: (max_size > 0).then_some(max_size),
@@ -198,7 +199,7 @@ impl Hits {
 
     fn of(&mut self, words: u64) -> u64 {
         let words = usize::try_from(words).unwrap_or(usize::MAX);
-        let (hits, gap) = self.gaps.hits(self.gap, words, words);
+        let (hits, gap) = self.gaps.hits(self.gap, words);
         self.gap = gap;
         hits as u64
     }

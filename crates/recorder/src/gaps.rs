@@ -1,14 +1,54 @@
-//! Which words are hit: the distances between them.
+//! Which units of memory are hit: the distances between them.
 //!
-//! Each word is hit with probability `rate`, independently of all others. So the number of words
-//! that are passed over before the next hit has a geometric distribution, and instead of a die for
-//! each word there is one number for each hit.
+//! Each unit (a word of OCaml, a byte elsewhere) is hit with probability `rate`, independently of all
+//! others. So the number of units that are passed over before the next hit has a geometric
+//! distribution, and instead of a die for each unit there is one number for each hit.
 
 /// Numbers that are drawn at once.
 const BATCH: usize = 64;
 
 /// A distance that no program gets to the end of.
 pub const NEVER: usize = usize::MAX / 2;
+
+/// Bytes of a word, for which users give the rate.
+const WORD: f64 = 8.0;
+
+/// What is hit or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Words of 64 bits: OCaml programs.
+    Word,
+    /// Bytes: programs whose blocks have any size.
+    Byte,
+}
+
+impl Unit {
+    /// The probability with which a unit is hit if at least one unit of a word is to be hit with
+    /// probability `per_word`: 1 is 1 for both.
+    ///
+    /// ```
+    /// use heapline_recorder::gaps::Unit;
+    ///
+    /// let missed = 1.0 - Unit::Byte.rate(0.3);
+    /// assert!((missed.powi(8) - 0.7).abs() < 1e-12);
+    /// ```
+    #[must_use]
+    pub fn rate(self, per_word: f64) -> f64 {
+        match self {
+            Self::Word => per_word,
+            // 1 - (1 - rate)^(1/8) without losing the digits of a small rate.
+            Self::Byte => -((-per_word).ln_1p() / WORD).exp_m1(),
+        }
+    }
+
+    /// What traces call the size of a word: bits of the unit that their lengths are in.
+    pub(crate) fn bits(self) -> u8 {
+        match self {
+            Self::Word => 64,
+            Self::Byte => 8,
+        }
+    }
+}
 
 /// Draws distances between hits.
 #[derive(Debug)]
@@ -39,7 +79,7 @@ impl Gaps {
         self.left = 0;
     }
 
-    /// How many words are passed over before the next hit.
+    /// How many units are passed over before the next hit.
     #[expect(clippy::should_implement_trait, reason = "there is always another one")]
     #[inline]
     pub fn next(&mut self) -> usize {
@@ -75,26 +115,20 @@ impl Gaps {
         }
     }
 
-    /// How many of a block's words are hit, and how many trials are then left until the next hit.
+    /// How many units of a block are hit, and how many are passed over after it before the next hit.
     ///
-    /// `gap` is the distance of the next hit from the block's beginning. The block has `words` that
-    /// count, and `trials` in all: a sampler that counts down by bytes has more trials than words.
+    /// `gap` is the distance of the next hit from the block's beginning.
     #[inline]
-    pub fn hits(&mut self, mut gap: usize, words: usize, trials: usize) -> (usize, usize) {
+    pub fn hits(&mut self, mut gap: usize, units: usize) -> (usize, usize) {
         if self.rate >= 1.0 {
-            return (words, 0);
+            return (units, 0);
         }
         let mut hits = 0;
-        while gap < words {
+        while gap < units {
             hits += 1;
             gap += 1 + self.next();
         }
-        // What is left of the block does not count, so that it does not matter what is hit there.
-        let gap = match gap.checked_sub(trials) {
-            Some(gap) => gap,
-            None => self.next(),
-        };
-        (hits, gap.min(NEVER))
+        (hits, (gap - units).min(NEVER))
     }
 }
 
@@ -164,10 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn every_word_is_hit_at_rate_one_and_none_at_rate_zero() {
+    fn every_unit_is_hit_at_rate_one_and_none_at_rate_zero() {
         let mut gaps = Gaps::new(1.0, 1);
         assert_eq!(gaps.next(), 0);
-        assert_eq!(gaps.hits(0, 5, 40), (5, 0));
+        assert_eq!(gaps.hits(0, 5), (5, 0));
         gaps.set_rate(0.0);
         assert_eq!(gaps.next(), NEVER);
     }
@@ -182,37 +216,48 @@ mod tests {
         assert_ne!(gaps(1), gaps(2));
     }
 
-    /// Blocks of all sizes, one after the other: of each word, whatever block it is in, `rate` is
-    /// hit, and blocks with a hit are as frequent as they should be.
     #[test]
-    fn words_are_hit_with_the_rate_whatever_the_size_of_their_block() {
+    fn a_byte_is_hit_so_often_that_a_word_is_hit_with_the_rate() {
+        for rate in [0.9, 0.1, 1e-5] {
+            let byte = Unit::Byte.rate(rate);
+            let word = -(8.0 * (-byte).ln_1p()).exp_m1();
+            assert!((word / rate - 1.0).abs() < 1e-12, "{rate}: {word}");
+        }
+        for exact in [0.0, 1.0] {
+            assert!((Unit::Byte.rate(exact) - exact).abs() <= 0.0, "{exact}");
+        }
+    }
+
+    /// Blocks of all sizes, one after the other: of their units, whatever block they are in, `rate`
+    /// are hit, and blocks with a hit are as frequent as they should be.
+    #[test]
+    fn units_are_hit_with_the_rate_whatever_the_size_of_their_block() {
         let rate = 0.02;
-        for bytes in [1_usize, 8, 9, 64, 100, 1000, 5000] {
-            let words = bytes.div_ceil(8);
+        for units in [1_usize, 8, 9, 64, 100, 1000, 5000] {
             let mut gaps = Gaps::new(rate, 3);
             let mut gap = gaps.next();
             let (mut hits, mut sampled) = (0, 0_u32);
             for _ in 0..DRAWS {
-                if gap >= bytes {
-                    gap -= bytes;
+                if gap >= units {
+                    gap -= units;
                     continue;
                 }
-                let (found, rest) = gaps.hits(gap, words, bytes);
+                let (found, rest) = gaps.hits(gap, units);
                 gap = rest;
                 hits += found;
                 sampled += u32::from(found > 0);
             }
             let n = f64::from(DRAWS);
-            let expected = n * words as f64 * rate;
+            let expected = n * units as f64 * rate;
             let error = (expected * (1.0 - rate)).sqrt();
             let difference = hits as f64 - expected;
-            assert!(difference.abs() < 4.0 * error, "{bytes} bytes: {hits} hits");
-            let p = 1.0 - (1.0 - rate).powf(words as f64);
+            assert!(difference.abs() < 4.0 * error, "{units} units: {hits} hits");
+            let p = 1.0 - (1.0 - rate).powf(units as f64);
             let error = (n * p * (1.0 - p)).sqrt().max(1.0);
             let difference = f64::from(sampled) - n * p;
             assert!(
                 difference.abs() < 4.0 * error,
-                "{bytes} bytes: {sampled} blocks"
+                "{units} units: {sampled} blocks"
             );
         }
     }

@@ -16,6 +16,7 @@ use heapline_trace::{
 
 use crate::clock::{Clock, Reading};
 use crate::file::{TraceFile, identity};
+use crate::gaps::Unit;
 use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, TakenLane, Work};
 use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, Page, State};
@@ -45,8 +46,10 @@ pub struct Options {
     /// Whether somebody [finishes](tail::finish) the trace when the program has ended. Otherwise
     /// the recorder leaves no tail behind if it can.
     pub supervised: bool,
-    /// How many samples there are for a word.
+    /// The probability with which a word of 8 bytes is sampled.
     pub sample_rate: f64,
+    /// What is sampled, and what the lengths of blocks are in.
+    pub unit: Unit,
     /// What the user wants to remember.
     pub context: Option<String>,
     /// What the runtime says about its parameters.
@@ -230,7 +233,7 @@ impl Recorder {
         &self.runtime_params
     }
 
-    /// How many samples there are for a word.
+    /// The probability with which a word of 8 bytes is sampled.
     #[must_use]
     pub fn sample_rate(&self) -> f64 {
         self.sample_rate
@@ -550,8 +553,8 @@ impl PacketSink for Beginning<'_> {
 fn info(options: &Options, pid: u64, start_time: u64) -> TraceInfo {
     let executable = std::env::current_exe().unwrap_or_default();
     TraceInfo {
-        sample_rate: options.sample_rate,
-        word_size: 64,
+        sample_rate: options.unit.rate(options.sample_rate),
+        word_size: options.unit.bits(),
         executable_name: executable.to_string_lossy().into_owned(),
         host_name: rustix::system::uname()
             .nodename()

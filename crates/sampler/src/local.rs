@@ -5,11 +5,11 @@
 //!
 //! # Bytes and words
 //!
-//! The unit of sampling is the word: a block of S words is seen with probability 1 - (1 - rate)^S.
-//! Rounding sizes up to words would take an instruction or two for every block of the program. So
-//! each *byte* is a trial, hit with probability `rate`, and of a block's trials only as many count
-//! as it has words: the first ones. Hits in the rest are passed over, seven in eight at worst, which
-//! is cheap where hits are rare, and leaves the probability exactly what it should be.
+//! Users give the rate per word of 8 bytes, as for OCaml programs. What is sampled are bytes, each
+//! with the probability that makes it `rate` for a word ([`Unit::Byte`]): a block of S bytes is seen
+//! with probability 1 - (1 - rate)^(S/8). So sizes are never rounded.
+//!
+//! [`Unit::Byte`]: heapline_recorder::gaps::Unit::Byte
 //!
 //! # Noticing changes
 //!
@@ -27,13 +27,11 @@ use heapline_recorder::gaps::NEVER;
 /// Bytes after which a thread looks whether anything has changed.
 const STRETCH: usize = 1 << 16;
 
-const WORD: usize = 8;
-
 /// A thread's own.
 pub(crate) struct Local {
-    /// Trials until there is something to do.
+    /// Bytes until there is something to do.
     countdown: Cell<usize>,
-    /// Trials that are to be passed over after those, until the next hit.
+    /// Bytes that are to be passed over after those, until the next hit.
     after: Cell<usize>,
     /// The settings that this was drawn for.
     epoch: Cell<u32>,
@@ -68,7 +66,7 @@ pub(crate) enum Decision {
     Ordinary,
     /// It is the sampler's own.
     Own,
-    /// It was hit so often.
+    /// So many of its bytes were hit.
     Sampled(usize),
 }
 
@@ -102,13 +100,9 @@ pub(crate) fn trip(size: usize) -> Decision {
         // SAFETY: there is a hit, so the thread was made when that was drawn; it belongs to this
         // thread, and nothing that is called here gets at it another way.
         let gaps = unsafe { &mut (*thread).gaps };
-        let (hits, gap) = gaps.hits(gap, size.div_ceil(WORD), size);
+        let (hits, gap) = gaps.hits(gap, size);
         local.set_gap(gap);
-        if hits == 0 {
-            Decision::Ordinary
-        } else {
-            Decision::Sampled(hits)
-        }
+        Decision::Sampled(hits)
     })
 }
 
@@ -125,7 +119,7 @@ impl Local {
 fn renew(local: &Local) -> usize {
     let settings = session::settings();
     local.epoch.set(settings.epoch);
-    if settings.rate <= 0.0 || local.ended.get() {
+    if settings.byte_rate <= 0.0 || local.ended.get() {
         return NEVER;
     }
     let _inside = Inside::enter();

@@ -4,6 +4,8 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use heapline_recorder::gaps::Unit;
+
 use crate::local::{self, Inside, with_thread};
 use crate::lock::Lock;
 use crate::range::range;
@@ -14,7 +16,7 @@ use crate::{StartError, fork, stack};
 pub(crate) struct Sample<'a> {
     /// Bytes.
     pub(crate) size: usize,
-    /// How many of its words were hit.
+    /// How many of its bytes were hit.
     pub(crate) hits: usize,
     /// Return addresses, the innermost first.
     pub(crate) stack: &'a [u64],
@@ -59,8 +61,8 @@ pub(crate) struct Settings {
     pub(crate) epoch: u32,
     /// Changes with every consumer.
     pub(crate) session: u64,
-    /// Hits per word; 0 if there is nobody to tell.
-    pub(crate) rate: f64,
+    /// Hits per byte; 0 if there is nobody to tell.
+    pub(crate) byte_rate: f64,
     pub(crate) seed: u64,
 }
 
@@ -73,7 +75,7 @@ static CURRENT: Lock<Current> = Lock::new(Current {
     settings: Settings {
         epoch: 1,
         session: 0,
-        rate: 0.0,
+        byte_rate: 0.0,
         seed: 0,
     },
     consumer: None,
@@ -141,8 +143,9 @@ pub(crate) fn start(
 }
 
 impl Current {
+    /// Takes another rate, which is per word.
     fn change(&mut self, rate: f64) {
-        self.settings.rate = rate;
+        self.settings.byte_rate = Unit::Byte.rate(rate);
         // 0 is what a new thread has.
         self.settings.epoch = self.settings.epoch.wrapping_add(1).max(1);
         EPOCH.store(self.settings.epoch, Ordering::Relaxed);

@@ -133,11 +133,11 @@ impl Thread {
     /// The distance of the first hit, with new settings.
     pub(crate) fn first_gap(&mut self, settings: &Settings) -> usize {
         if self.session == settings.session {
-            self.gaps.set_rate(settings.rate);
+            self.gaps.set_rate(settings.byte_rate);
         } else {
             self.session = settings.session;
             let mut seed = settings.seed ^ (self.number as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
-            self.gaps = Gaps::new(settings.rate, split_mix(&mut seed));
+            self.gaps = Gaps::new(settings.byte_rate, split_mix(&mut seed));
         }
         self.gaps.next()
     }

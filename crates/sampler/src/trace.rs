@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Once};
 
+use heapline_recorder::gaps::Unit;
 use heapline_recorder::settings::Settings;
 use heapline_recorder::{Block, Frame, FrameSink, Recorder, Source, TaggedCode};
 
@@ -18,8 +19,6 @@ use crate::{Options, StartError, stack};
 
 /// What memtrace takes if nothing is said: one sample for 781 KiB.
 const USUAL_RATE: f64 = 1e-5;
-
-const WORD: usize = 8;
 
 /// The last domain that a trace can have. Threads that have no number of their own share it.
 const LAST_DOMAIN: usize = 4095;
@@ -55,7 +54,7 @@ impl Writer {
 impl Consumer for Writer {
     fn alloc(&self, thread: &mut Thread, sample: &Sample<'_>) -> Option<u64> {
         let block = Block {
-            length: sample.size.div_ceil(WORD) as u64,
+            length: sample.size as u64,
             samples: sample.hits as u64,
             source: Source::External,
         };
@@ -151,6 +150,7 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
             trace: path.as_ref().to_owned(),
             supervised: false,
             sample_rate: options.rate,
+            unit: Unit::Byte,
             context: None,
             runtime_params: String::new(),
             max_size: None,
@@ -204,6 +204,7 @@ fn trace(settings: &Settings) {
             trace: claimed.path,
             supervised: claimed.is_supervised,
             sample_rate: settings.rate,
+            unit: Unit::Byte,
             context: settings.context.clone(),
             runtime_params: String::new(),
             max_size: settings.max_size,

@@ -24,13 +24,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// So many samples per word of 8 bytes: 1e-4 is one for 78 KiB, and 1 is every block.
+    /// A word of 8 bytes is sampled with this probability: 1e-4 is one sample for 78 KiB, and 1 is
+    /// every block. A block of S bytes is sampled with probability 1 - (1 - rate)^(S/8).
     #[must_use]
     pub const fn rate(rate: f64) -> Self {
         Self { rate, seed: None }
     }
 
-    /// One sample for so many bytes, on average; at least for 8.
+    /// One sample for so many bytes, on average: a rate of 8 / `bytes`. 8 or less is every block.
     #[must_use]
     pub const fn every(bytes: usize) -> Self {
         let bytes = if bytes < WORD { WORD } else { bytes };
@@ -109,13 +110,13 @@ impl fmt::Debug for Stack {
 pub struct Block {
     /// Bytes that the program asked for.
     pub size: usize,
-    /// How many of its words were hit: 1 or more.
+    /// How many of its bytes were hit: 1 or more, and all of them at rate 1.
     pub hits: usize,
     /// The thread that allocated it: a small number, which is given again when a thread has ended.
     pub thread: usize,
     /// Where it was allocated.
     pub stack: Stack,
-    /// How often words were hit then.
+    /// The rate then, per word of 8 bytes.
     pub rate: f64,
 }
 
@@ -123,7 +124,7 @@ impl Block {
     /// How many blocks of the program this one stands for, on average.
     #[must_use]
     pub fn blocks(&self) -> f64 {
-        let words = self.size.div_ceil(WORD) as f64;
+        let words = self.size as f64 / WORD as f64;
         let missed = words * (-self.rate).ln_1p();
         1.0 / -missed.exp_m1()
     }

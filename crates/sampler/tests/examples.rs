@@ -40,7 +40,8 @@ fn peak_and_end(name: &str) -> (f64, f64) {
             Event::Promote(_) => {}
         })
         .unwrap();
-    let bytes = |samples: u64| samples as f64 / rate * 8.0;
+    let byte_rate = reader.info().sample_rate;
+    let bytes = |samples: u64| samples as f64 / byte_rate;
     (bytes(peak), bytes(sum))
 }
 

@@ -74,7 +74,7 @@ fn estimates_of_what_is_alive_are_unbiased_and_their_intervals_cover_the_truth()
     let runs: Vec<_> = (0..RUNS).map(run).collect();
     for (site, (count, size)) in SITES.into_iter().enumerate() {
         let truth = (count / SURVIVE * size) as f64;
-        let words = size.div_ceil(8) as f64;
+        let words = size as f64 / 8.0;
         let p = 1.0 - (1.0 - RATE).powf(words);
         let blocks = (count / SURVIVE) as f64;
         // That of one run's estimate.

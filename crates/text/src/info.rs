@@ -313,11 +313,13 @@ fn sampling(overview: &Overview) -> String {
     if overview.is_exact {
         return "rate 1: every allocation was recorded".to_owned();
     }
-    format!(
-        "rate {}: one sample per {} allocated, on average",
-        rate(overview.trace.sample_rate),
-        bytes(overview.bytes_per_sample)
-    )
+    let every = bytes(overview.bytes_per_sample);
+    let text = format!("one sample per {every} allocated, on average");
+    if is_native(overview) {
+        // Its rate is that of a byte, which nobody has asked for.
+        return text;
+    }
+    format!("rate {}: {text}", rate(overview.trace.sample_rate))
 }
 
 fn domains(domains: &[u16]) -> String {

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
+use heapline_recorder::gaps::Unit;
 use heapline_recorder::tail::{self, Ending, State};
 use heapline_recorder::{
     Block, Frame, FrameSink, Options, Reading, Recorder, Source, TaggedCode, contained,
@@ -29,6 +30,7 @@ fn options(trace: &Path) -> Options {
         trace: trace.to_owned(),
         supervised: true,
         sample_rate: 1e-3,
+        unit: Unit::Word,
         context: Some("a test".to_owned()),
         runtime_params: "v=0".to_owned(),
         max_size: None,
