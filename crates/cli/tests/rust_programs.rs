@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// An example of the sampler, built: cargo does so by itself when all tests are run.
@@ -83,12 +84,12 @@ fn what_is_asked_for_is_what_the_program_does() {
     assert!(heapline(&folder, &options).status.success());
     let info = text(&heapline(&folder, &["info", "t.ctf"]).stdout);
     assert!(
-        info.contains("rate 0.001") && info.contains("a test"),
+        info.contains("one sample per 7.81 KiB") && info.contains("a test"),
         "{info}"
     );
-    // Some 115 MiB were allocated, all outside of OCaml's heap, and half of that was kept.
+    // Some 115 MiB were allocated, and half of that was kept. There is no heap of OCaml's.
     assert!(
-        info.contains("minor heap") && info.contains("Live at end"),
+        !info.contains("minor") && info.contains("Live at end"),
         "{info}"
     );
 
@@ -99,8 +100,38 @@ fn what_is_asked_for_is_what_the_program_does() {
         .unwrap();
     assert!(plain.status.success() && plain.stderr.is_empty());
     let info = text(&heapline(&folder, &["info", "plain.ctf"]).stdout);
-    assert!(info.contains("rate 1e-5"), "{info}");
+    assert!(info.contains("one sample per 781 KiB"), "{info}");
     assert!(!folder.path().join("plain.ctf.tail").exists());
+}
+
+#[test]
+fn a_block_of_one_byte_has_one_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = example("flags");
+    let flags = flags.to_str().unwrap();
+    let options = ["record", "--rate", "1", "-o", "t.ctf", "--", flags];
+    assert!(heapline(&folder, &options).status.success());
+    let json = |arguments: &[&str]| -> Value {
+        let output = heapline(&folder, arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+
+    let info = json(&["info", "t.ctf", "--json"]);
+    assert_eq!(info["trace"]["runtime"], "native");
+    assert_eq!(info["trace"]["word_size"], 8);
+    assert_eq!(info["is_exact"], true);
+    assert_eq!(info["events"]["external"], 0);
+    assert_eq!(info["bytes"]["native"], info["bytes"]["allocated"]);
+
+    let query = "inside flags::flag and heap = native";
+    for query in [query, &format!("{query} and size = 1")] {
+        let summary = json(&["summary", "t.ctf", "--json", "--where", query]);
+        let allocated = &summary["allocated"];
+        assert_eq!(allocated["blocks"]["value"], 10_000.0, "{query}");
+        assert_eq!(allocated["bytes"]["value"], 10_000.0, "{query}");
+        assert_eq!(allocated["samples"], 10_000, "{query}");
+    }
 }
 
 #[test]

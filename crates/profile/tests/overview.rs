@@ -102,6 +102,50 @@ fn every_block_is_counted_once_and_exactly_at_rate_one() {
     assert!((overview.duration - 60e-6).abs() < 1e-12);
 }
 
+/// The trace of a Rust program that allocated blocks of 1, 8 and 1001 bytes, with `unit` bytes as
+/// the unit of lengths.
+fn rust_program(unit: u64) -> Overview {
+    let info = TraceInfo {
+        word_size: u8::try_from(8 * unit).unwrap(),
+        ocaml_runtime_params: String::new(),
+        ..info(1.0)
+    };
+    let mut writer = Writer::new(Vec::new(), &info).unwrap();
+    for (id, size) in [1_u64, 8, 1001].into_iter().enumerate() {
+        let id = id as u64;
+        let block = Block {
+            length: size.div_ceil(unit),
+            samples: size.div_ceil(unit),
+            source: Source::External,
+        };
+        writer.alloc(0, id, id, block, &[], |_, _| ()).unwrap();
+    }
+    writer.collect(0, 9, 2).unwrap();
+    overview(&writer.finish().unwrap())
+}
+
+#[test]
+fn sizes_of_rust_programs_are_bytes() {
+    let overview = rust_program(1);
+    assert_eq!(overview.trace.runtime, "native");
+    assert_eq!((overview.events.native, overview.events.external), (3, 0));
+    assert_eq!(overview.bytes.native, Estimate::exact(1010.0));
+    assert_eq!(overview.bytes.external, Estimate::exact(0.0));
+    assert_eq!(overview.bytes.live_at_end, Estimate::exact(9.0));
+    assert_eq!(overview.largest_words, 1001);
+}
+
+#[test]
+fn traces_of_rust_programs_that_were_written_in_words_read_as_before() {
+    let overview = rust_program(8);
+    assert_eq!(overview.trace.runtime, "OCaml");
+    assert_eq!((overview.events.native, overview.events.external), (0, 3));
+    assert_eq!(overview.bytes.external, Estimate::exact(8.0 * 128.0));
+    assert_eq!(overview.bytes.native, Estimate::exact(0.0));
+    assert_eq!(overview.bytes.live_at_end, Estimate::exact(16.0));
+    assert_eq!(overview.largest_words, 126);
+}
+
 #[test]
 fn blocks_that_the_trace_does_not_have_are_counted_apart() {
     let mut writer = Writer::new(Vec::new(), &info(0.5)).unwrap();

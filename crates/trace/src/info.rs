@@ -7,8 +7,10 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TraceInfo {
     /// The probability with which each allocated word, headers included, was sampled.
+    /// What a word is, [`word_size`](Self::word_size) says.
     pub sample_rate: f64,
-    /// Bits of a word of the traced program: 32 or 64.
+    /// Bits of a word of the traced program: 32 or 64; or 8 if lengths are in bytes, and bytes
+    /// were sampled.
     pub word_size: u8,
     /// The program that was traced.
     pub executable_name: String,

@@ -80,7 +80,7 @@
 //!
 //! | code | event | fields |
 //! | --- | --- | --- |
-//! | 0 | info, alone in the first packet | sample rate f64, word size u8, three strings ending in NUL (executable, host, runtime parameters), pid u64, context string (from version 2 on) |
+//! | 0 | info, alone in the first packet | sample rate f64, word size u8 (64 or 32 bits; 8 for programs whose lengths and samples are in bytes), three strings ending in NUL (executable, host, runtime parameters), pid u64, context string (from version 2 on) |
 //! | 1 | location | code u64, number of frames u8; each frame 48 bits: line 20, start column 8, end column 10, file 5, function 5; the last two are positions in move-to-front tables, where 31 is a new string that follows |
 //! | 2 | allocation | length vint, samples vint, source u8, common prefix vint, number of code words u16, code words |
 //! | 101 to 116 | short allocation of 1 to 16 words, minor, one sample | common prefix vint, number of code words u8, code words |
