@@ -16,7 +16,7 @@
 //!
 //! # How it works
 //!
-//! A small part of the program's blocks is *sampled*, each word of memory with the same probability, and
+//! A small part of the program's blocks is *sampled*, each byte of memory with the same probability, and
 //! those blocks are followed completely: where they were allocated, when, how large they are, and when
 //! they are freed. From them follow estimates for all of the program's memory that are right on average,
 //! and whose error is known.
