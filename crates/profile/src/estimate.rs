@@ -59,10 +59,15 @@ impl Sampling {
         unit_bytes / rate
     }
 
-    /// Bytes of a word.
+    /// Bytes of a word in what users ask for, such as `16w`: 8 where sizes are given in bytes, since
+    /// rates are per word of 8 bytes there.
     #[must_use]
     pub fn word_bytes(&self) -> f64 {
-        self.word_bytes
+        if self.word_bytes > 1.0 {
+            self.word_bytes
+        } else {
+            8.0
+        }
     }
 
     /// Whether there is nothing to estimate: every block was recorded, or the source gives the
@@ -160,12 +165,6 @@ impl Sampling {
         } else {
             amount.blocks.estimate()
         }
-    }
-
-    /// The same in words.
-    #[must_use]
-    pub fn words(&self, amount: &Amount) -> Estimate {
-        self.bytes(amount).per(self.word_bytes)
     }
 }
 

@@ -32,7 +32,7 @@ const A_TIME: &str = "a time: peak, end, start, 10s, 90% or @14:30:05";
 const A_SIZE: &str = "a size: 100, 64KiB, 1.5MiB or 16w (words)";
 const A_LIFETIME: &str = "a time (2s, 10ms) or what was allocated meanwhile (1MiB, 500kw)";
 const A_NUMBER: &str = "a number";
-const A_HEAP: &str = "minor, major or external";
+const A_HEAP: &str = "minor, major, external or native";
 const A_PATTERN: &str = "a name: \"Parser.*\" or a regular expression: /List/";
 const A_COMPARISON: &str = "=, !=, <, <=, >, >= or in";
 

@@ -113,7 +113,7 @@ impl Subject {
             estimator: scope.estimator(),
             is_exact: profile.sampling().is_exact(),
             tells: profile.tells(),
-            word_bytes: profile.sampling().word_bytes(),
+            word_bytes: profile.header().word_bytes as f64,
             bytes_per_sample: profile.sampling().bytes_per_sample(),
             sampled_blocks: scope.selection().len(),
             lost_allocations: profile.damage().lost_allocations,
