@@ -113,8 +113,8 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
     [
       "Sampling",
       info.is_exact
-        ? "rate 1: every word"
-        : `rate ${trace.sample_rate}: one sample for ${bytes(info.bytes_per_sample)} on average`,
+        ? `rate 1: every ${isNative ? "byte" : "word"}`
+        : `${isNative ? "" : `rate ${trace.sample_rate}: `}one sample for ${bytes(info.bytes_per_sample)} on average`,
     ],
     [
       "Events",

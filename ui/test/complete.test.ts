@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { quickClauses } from "../src/filter/clauses";
 import { suggest } from "../src/filter/complete";
 
 const words = (text: string, at = text.length) => suggest(text, at).words.map((word) => word.text);
@@ -22,7 +23,7 @@ test("what is being typed narrows the choice and is replaced", () => {
 test("fields are followed by what they are compared with", () => {
   assert.ok(words("size ").includes(">="));
   assert.ok(words("size >= ").includes("64KiB"));
-  assert.deepEqual(words("heap = "), ["major", "minor", "external"]);
+  assert.deepEqual(words("heap = "), ["major", "minor", "external", "native"]);
   assert.ok(words("live at ").includes("peak"));
   assert.ok(words("allocated in ").includes("50%.."));
 });
@@ -50,4 +51,11 @@ test("names of the trace are offered where names stand", () => {
 test("in the middle of a text the rest of the word is replaced too", () => {
   const found = suggest("lifet > 2s", 3);
   assert.deepEqual([found.from, found.to], [0, 5]);
+});
+
+test("programs without promotions are not offered OCaml's heaps", () => {
+  const clauses = (hasPromotions: boolean) => quickClauses(10, hasPromotions).map(({ clause }) => clause);
+  assert.ok(clauses(true).includes("promoted"));
+  assert.ok(!clauses(false).some((clause) => /promoted|heap|Stdlib/.test(clause)));
+  assert.ok(clauses(false).includes("collected"));
 });

@@ -31,10 +31,15 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
     source(&mut page, overview, file);
     page.title("Memory");
     page.table(&memory(overview, context));
-    page.note(if overview.is_exact {
-        "Every block was recorded, so the figures are exact. Sizes include headers."
-    } else {
-        "Estimated from the samples; sizes include headers. ± is the 95 % interval."
+    page.note(match (overview.is_exact, is_native(overview)) {
+        (true, true) => "Every block was recorded, so the figures are exact.",
+        (true, false) => {
+            "Every block was recorded, so the figures are exact. Sizes include headers."
+        }
+        (false, true) => "Estimated from the samples. ± is the 95 % interval.",
+        (false, false) => {
+            "Estimated from the samples; sizes include headers. ± is the 95 % interval."
+        }
     });
     page.title(if is_native(overview) {
         "Block sizes, in bytes"

@@ -104,8 +104,12 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
 fn precision(report: &Summary) -> String {
     let subject = &report.subject;
     if subject.is_exact {
-        return "Every block was recorded, so the figures are exact. Sizes include headers."
-            .to_owned();
+        let headers = if subject.word_bytes > 1.0 {
+            " Sizes include headers."
+        } else {
+            ""
+        };
+        return format!("Every block was recorded, so the figures are exact.{headers}");
     }
     format!(
         "Estimated from {} sampled blocks, one sample per {} on average; ± is the 95 % interval.",

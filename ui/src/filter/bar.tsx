@@ -194,11 +194,13 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             onClick={(event) =>
               openMenuBelow(
                 event,
-                quickClauses(info.value?.duration ?? 1).map(({ text, clause }) => ({
-                  text,
-                  hint: clause,
-                  run: () => update({ where: withClause(state.value.where, clause), node: "" }),
-                })),
+                quickClauses(info.value?.duration ?? 1, info.value?.tells.promotions ?? true).map(
+                  ({ text, clause }) => ({
+                    text,
+                    hint: clause,
+                    run: () => update({ where: withClause(state.value.where, clause), node: "" }),
+                  }),
+                ),
               )
             }
           >

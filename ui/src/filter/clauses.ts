@@ -7,18 +7,22 @@ export interface QuickClause {
   clause: string;
 }
 
-export function quickClauses(duration: number): QuickClause[] {
+const GENERATIONAL: QuickClause[] = [
+  { text: "On the major heap", clause: "heap = major" },
+  { text: "On the minor heap", clause: "heap = minor" },
+  { text: "Outside of OCaml's heaps", clause: "heap = external" },
+  { text: "Promoted", clause: "promoted" },
+];
+
+export function quickClauses(duration: number, hasPromotions: boolean): QuickClause[] {
   const tenth = queryTime(Number((duration / 10).toPrecision(2)));
   return [
-    { text: "On the major heap", clause: "heap = major" },
-    { text: "On the minor heap", clause: "heap = minor" },
-    { text: "Outside of OCaml's heaps", clause: "heap = external" },
-    { text: "Promoted", clause: "promoted" },
-    { text: "Collected", clause: "collected" },
+    ...(hasPromotions ? GENERATIONAL : []),
+    { text: hasPromotions ? "Collected" : "Freed", clause: "collected" },
     { text: "Alive at the end", clause: "live at end" },
     { text: `Living longer than ${tenth}`, clause: `lifetime > ${tenth}` },
     { text: "Large blocks", clause: "size >= 2KiB" },
     { text: "Small blocks", clause: "size <= 16w" },
-    { text: "Not in the standard library", clause: "not inside module /^Stdlib/" },
+    ...(hasPromotions ? [{ text: "Not in the standard library", clause: "not inside module /^Stdlib/" }] : []),
   ];
 }

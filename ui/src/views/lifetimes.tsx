@@ -19,7 +19,6 @@ export function LifetimesView(): JSX.Element {
   const { data, error, isStale } = answer;
   const heat = useAnswer<Heatmap>(heatmapQuestion(now));
   const filter = (clause: string) => update({ where: withClause(now.where, clause) });
-  const pickSize = (bin: Bin) => filter(`size in ${bin.low}w..${bin.high}w`);
   const pickLife = (bin: Bin) =>
     filter(`lifetime in ${queryTime(bin.low)}..${queryTime(bin.high)} and not live at end`);
   if (error && isFatal(answer)) return <Problem error={error} />;
@@ -27,6 +26,9 @@ export function LifetimesView(): JSX.Element {
   if (data.total.samples === 0) return <Empty title="Nothing here">No sampled block is in this selection.</Empty>;
   const { sizes, lifetimes } = data;
   const word = data.subject.word_bytes;
+  const isInWords = word > 1;
+  const sizeUnit = isInWords ? "words" : "bytes";
+  const pickSize = ({ low, high }: Bin) => filter(isInWords ? `size in ${low}w..${high}w` : `size in ${low}..${high}`);
   return (
     <div class={`view ${isStale ? "stale" : ""}`}>
       <div class="toolbar">
@@ -71,7 +73,11 @@ export function LifetimesView(): JSX.Element {
         </Card>
         <Card
           title="Lifetimes of what died"
-          help="How long blocks lived that were collected. Times are those at which the garbage collector noticed."
+          help={
+            data.subject.tells.promotions
+              ? "How long blocks lived that were collected. Times are those at which the garbage collector noticed."
+              : "How long blocks lived that were freed."
+          }
           facts={[
             ["mean", lifetimes.mean === null ? "-" : seconds(lifetimes.mean)],
             ["longest", lifetimes.max === null ? "-" : seconds(lifetimes.max)],
@@ -93,13 +99,13 @@ export function LifetimesView(): JSX.Element {
         </Card>
         <Card
           title="Sizes"
-          help="How large blocks are, in words without the header, in powers of two."
+          help={`How large blocks are, in ${isInWords ? "words without the header" : "bytes"}, in powers of two.`}
           facts={[
-            ["mean", sizes.mean === null ? "-" : `${sizes.mean.toFixed(1)} words`],
-            ...wordQuantiles(sizes.quantiles),
+            ["mean", sizes.mean === null ? "-" : `${sizes.mean.toFixed(1)} ${sizeUnit}`],
+            ...sizeQuantiles(sizes.quantiles),
             ["largest", sizes.max === null ? "-" : bytes(sizes.max * word)],
             [
-              `over ${sizes.large_limit} words`,
+              `over ${sizes.large_limit} ${sizeUnit}`,
               sizes.large_bytes_percent === null ? "-" : `${sizes.large_bytes_percent.toFixed(1)} % of bytes`,
             ],
           ]}
@@ -122,7 +128,7 @@ function quantile(value: number | null, duration: number): string {
   return value === null ? `> ${seconds(duration)}` : seconds(value);
 }
 
-function wordQuantiles({ p50, p99 }: Quantiles): [string, string][] {
+function sizeQuantiles({ p50, p99 }: Quantiles): [string, string][] {
   return [
     ["median", p50 === null ? "-" : String(p50)],
     ["99 %", p99 === null ? "-" : count(p99)],
