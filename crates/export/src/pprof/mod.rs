@@ -40,7 +40,7 @@ struct Key {
 
 /// Writes a profile for pprof: what was allocated, and what of it was alive at a moment.
 ///
-/// Samples have the labels `heap` (`minor`, `major` or `external`), `domain`, and `bytes`: the
+/// Samples have the labels `heap` (the name of the space), `domain`, and `bytes`: the
 /// size of the blocks with their headers, rounded up to a power of two. Amounts are rounded
 /// estimates, as a comment in the profile says. The output is compressed with gzip.
 pub fn pprof(scope: &Scope<'_>, live: Moment, out: &mut impl Write) -> io::Result<()> {
