@@ -93,6 +93,12 @@ fn what_is_asked_for_is_what_the_program_does() {
         "{info}"
     );
 
+    let stats = text(&heapline(&folder, &["stats", "t.ctf"]).stdout);
+    assert!(
+        stats.contains("Sizes in bytes") && !stats.contains("collector"),
+        "{stats}"
+    );
+
     // Without `record`, as memtrace does it.
     let plain = Command::new(leak)
         .env("MEMTRACE", folder.path().join("plain.ctf"))

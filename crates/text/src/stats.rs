@@ -130,7 +130,9 @@ fn lifetimes(page: &mut Page, screen: Screen, report: &Stats) {
     page.table(&histogram(screen, bins, |bin| {
         format!("< {}", seconds(bin.high))
     }));
-    page.note("A lifetime ends when the garbage collector finds the block dead.");
+    if report.subject.tells.promotions {
+        page.note("A lifetime ends when the garbage collector finds the block dead.");
+    }
 }
 
 fn row(page: &mut Page, label: &str, value: &str) {
