@@ -77,7 +77,7 @@ export const reportTests = [
     },
   ],
   [
-    "what needs the engine is shown as the command to type",
+    "what a report file does not have needs the trace: the command that opens it is shown",
     async ({ page, heapline, trace, scratch }) => {
       await page.context().setOffline(true);
       const url = report({ heapline, trace, scratch });
@@ -86,7 +86,21 @@ export const reportTests = [
       await page.goto(`${url}#view=table&where=size+%3E+1k&live=all`);
       await page.reload();
       const command = await page.locator(".command").textContent();
-      assert.match(command, /^heapline hotspots .*--where 'size > 1k'/);
+      assert.equal(command, "heapline view trace.ctf");
+      await page.getByRole("button", { name: "Copy as command" }).click();
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
+    },
+  ],
+  [
+    "a report file has the commands of its views",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      await open(page, report({ heapline, trace, scratch }), "view=table");
+      await page.getByRole("button", { name: "Copy as command" }).click();
+      assert.equal(
+        await page.evaluate(() => navigator.clipboard.readText()),
+        "heapline hotspots trace.ctf --where 'live at peak' --rows 1000",
+      );
     },
   ],
 ];

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, askStatus, openSource } from "./api/source";
+import { ApiError, openSource } from "./api/source";
 import type { Status } from "./api/server";
 import type { Info, Summary } from "./api/types";
 import { bytes } from "./format";
@@ -65,7 +65,7 @@ async function open(): Promise<void> {
   const source = await openSource();
   useSource(source);
   if (!source.hasServer) setRule(oneAtATime);
-  status.value = await askStatus(source);
+  status.value = await source.status();
   if (status.value.state === "failed") {
     throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
   }
@@ -77,11 +77,11 @@ async function open(): Promise<void> {
     () => true,
   );
   while (status.value.state === "loading" && !(await Promise.race([isAnswered, pause(POLL_MS)]))) {
-    status.value = await askStatus(source);
+    status.value = await source.status();
   }
-  const answer = await asked;
-  document.title = `${basename(answer.trace.executable_name)} · Heapline`;
-  info.value = answer;
+  const { report } = await asked;
+  document.title = `${basename(report.trace.executable_name)} · Heapline`;
+  info.value = report;
 }
 
 function pause(ms: number): Promise<false> {

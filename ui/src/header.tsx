@@ -6,7 +6,10 @@ import type { Info } from "./api/types";
 import { basename } from "./app";
 import { bytes, count, printable, seconds } from "./format";
 import { openHelp } from "./help";
-import { viewCommand } from "./state/command";
+import { useAnswer } from "./state/answers";
+import { commandOf } from "./state/command";
+import { viewQuestion } from "./state/questions";
+import { traceFacts } from "./state/session";
 import { state, update } from "./state/state";
 import { isDark, toggleTheme } from "./theme";
 import { copy, IconButton, Segmented } from "./widgets/controls";
@@ -18,7 +21,8 @@ export function Header({ info }: { info: Info }): JSX.Element {
   const started = new Date(info.trace.start_time_us / 1000);
   const { events } = info;
   const allocations = events.minor + events.major + events.external + events.native;
-  const command = viewCommand();
+  const answer = useAnswer(viewQuestion(state.value, traceFacts()));
+  const command = commandOf(answer);
   return (
     <header class="header">
       <div class="brand">
@@ -55,10 +59,15 @@ export function Header({ info }: { info: Info }): JSX.Element {
         <button
           type="button"
           class="button"
-          onClick={() => void copy(command, "the command")}
+          disabled={command === null}
+          onClick={() => command !== null && void copy(command, "the command")}
           {...tipOn(
             <>
-              <div class="tip-text">Copy the command that prints the numbers of this view:</div>
+              <div class="tip-text">
+                {answer.command === null
+                  ? "The command of this view is not in the report file. Copy the one that opens the trace:"
+                  : "Copy the command that prints the numbers of this view:"}
+              </div>
               <code class="tip-code">{command}</code>
             </>,
           )}

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { address, commandLine, question, type Report, shellWord } from "../src/api/question";
+import { address, question } from "../src/api/question";
 
 test("the same question has the same address, whatever the order of its options", () => {
   const one = question("hotspots", { rows: 1000, by: "site", where: ["live at peak"] });
@@ -24,29 +23,4 @@ test("what has its default value is left out", () => {
     "hotspots?estimator=count",
   );
   assert.equal(address(question("leaks", { by: "function" })), "leaks?by=function");
-});
-
-test("commands are those of the engine", () => {
-  const cases = JSON.parse(readFileSync("test/commands.json", "utf8")) as {
-    report: Report;
-    options: [string, string][];
-    against: string | null;
-    command: string;
-  }[];
-  assert.ok(cases.length > 5);
-  for (const { report, options, against, command } of cases) {
-    assert.equal(commandLine({ command: report, options }, "a b.ctf", against), command);
-  }
-});
-
-test("names with a prime can be pasted into a shell", () => {
-  const asked = question("flame", { where: [`inside "it's" and size > 1k`] });
-  assert.equal(commandLine(asked, "a.ctf", null), `heapline tree a.ctf --where 'inside "it'\\''s" and size > 1k'`);
-});
-
-test("words that a shell would change are quoted", () => {
-  assert.equal(shellWord("trace.ctf"), "trace.ctf");
-  assert.equal(shellWord("0.1%"), "0.1%");
-  assert.equal(shellWord("$HOME"), "'$HOME'");
-  assert.equal(shellWord(""), "''");
 });

@@ -40,9 +40,13 @@ test("a focus has no direction of its own", () => {
 
 test("two traces are compared, or two windows, which are the halves at first", () => {
   const trace = { duration: 3, slices: null, hasOther: false };
-  const asked = (hash: string, more = {}) => address(questions.diffQuestion(state(hash), { ...trace, ...more }));
+  const asked = (hash: string, more = {}) => {
+    const found = questions.diffQuestion(state(hash), { ...trace, ...more });
+    return found && address(found);
+  };
   assert.equal(asked("#of=end", { hasOther: true }), "diff?of=end&rows=200");
   assert.equal(asked(""), "diff?rows=200&window=0s..1.5s&window=1.5s..3s");
   assert.equal(asked("", { slices: [0, 1, 2, 3] }), "diff?rows=200&window=0s..2s&window=2s..3s");
   assert.equal(asked("#before=0..1&after=1..2.5", { hasOther: true }), "diff?rows=200&window=0s..1s&window=1s..2.5s");
+  assert.equal(asked("", { duration: 0 }), null);
 });

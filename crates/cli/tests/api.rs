@@ -244,7 +244,8 @@ fn a_report_has_the_answers_in_it() {
         .unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
     let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["version"], 1);
+    assert_eq!(data["version"], 2);
+    assert_eq!(data["status"]["command"], "heapline view trace.ctf");
     assert_eq!(data["status"]["state"], "ready");
     assert_eq!(data["slices"].as_array().unwrap().len(), 4);
 
@@ -259,7 +260,11 @@ fn a_report_has_the_answers_in_it() {
             .unwrap();
         serde_json::from_str(&text).unwrap()
     };
-    assert_eq!(unpacked("info")["file"], "trace.ctf");
+    assert_eq!(unpacked("info")["report"]["file"], "trace.ctf");
+    assert_eq!(
+        unpacked("flame?min=0.1%25&where=live+at+peak")["command"],
+        "heapline tree trace.ctf --where 'live at peak' --min 0.1%"
+    );
     let session = session("mix-ocaml53/trace.ctf", None);
     // As the page writes them.
     for key in [
@@ -275,7 +280,7 @@ fn a_report_has_the_answers_in_it() {
         "diff?rows=200&window=0s..0.027947s&window=0.027947s..0.041922s",
     ] {
         let expected = answer(&session, &request(key));
-        assert_near(&unpacked(key), &expected, key);
+        assert_near(&unpacked(key)["report"], &expected, key);
     }
 }
 

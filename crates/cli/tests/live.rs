@@ -194,7 +194,7 @@ fn a_report_has_all() {
     let packed = BASE64_STANDARD.decode(packed).unwrap();
     let summary: Value =
         serde_json::from_reader(flate2::read::DeflateDecoder::new(&packed[..])).unwrap();
-    assert_eq!(summary["subject"]["sampled_blocks"], BLOCKS);
+    assert_eq!(summary["report"]["subject"]["sampled_blocks"], BLOCKS);
     assert_eq!(state(&trace), before);
     recorder.stop();
 }

@@ -8,23 +8,32 @@ use serde::Serialize;
 use crate::error::{EngineError, ErrorKind};
 use crate::reports::Report;
 
-/// A report, and which state of which trace it is about.
+/// A report, which state of which trace it is about, and the command that prints it.
 #[derive(Debug)]
 pub struct Answer {
     /// The identity of the trace: see [`Session::identity`](crate::Session::identity).
     pub identity: Arc<str>,
     /// The epoch of the profile: see [`Session::epoch`](crate::Session::epoch).
     pub epoch: u64,
+    /// The command that prints the report, if there is one: see
+    /// [`Session::command_line`](crate::Session::command_line).
+    pub command: Option<String>,
     /// The report.
     pub report: Report,
     json: OnceLock<Arc<[u8]>>,
 }
 
 impl Answer {
-    pub(crate) fn new(identity: Arc<str>, epoch: u64, report: Report) -> Self {
+    pub(crate) fn new(
+        identity: Arc<str>,
+        epoch: u64,
+        command: Option<String>,
+        report: Report,
+    ) -> Self {
         Self {
             identity,
             epoch,
+            command,
             report,
             json: OnceLock::new(),
         }

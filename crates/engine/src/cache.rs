@@ -70,7 +70,7 @@ mod tests {
             kind: GroupBy::Function,
             names: Vec::new(),
         });
-        Arc::new(Answer::new("".into(), 0, report))
+        Arc::new(Answer::new("".into(), 0, None, report))
     }
 
     fn key(name: &str) -> Key {

@@ -109,7 +109,12 @@ impl Session {
             return Ok(answer);
         }
         let report = request.report(self, cancel)?;
-        let answer = Arc::new(Answer::new(Arc::clone(&self.identity), self.epoch, report));
+        let answer = Arc::new(Answer::new(
+            Arc::clone(&self.identity),
+            self.epoch,
+            self.command_line(request),
+            report,
+        ));
         if self.cache().is_enabled() {
             // A report takes about as much memory as its JSON, and both are kept.
             let bytes = 2 * answer.json()?.len();

@@ -130,6 +130,25 @@ fn options_that_do_not_go_together_are_refused() {
 }
 
 #[test]
+fn answers_have_their_command() {
+    let session = Session::new(trace(MIX), Some(trace("odd/peakend.ctf")));
+    let command = |report, pairs: &[(&str, &str)]| {
+        let request = Request::from_pairs(report, pairs.iter().copied()).unwrap();
+        let answer = session.answer(&request, &Cancel::default()).unwrap();
+        answer.command.clone()
+    };
+    assert_eq!(
+        command("flame", &[("where", "size > 1k"), ("max-nodes", "5")]).unwrap(),
+        "heapline tree mix-ocaml53/trace.ctf --where 'size > 1k'"
+    );
+    assert_eq!(
+        command("diff", &[("of", "end")]).unwrap(),
+        "heapline diff odd/peakend.ctf mix-ocaml53/trace.ctf --of end"
+    );
+    assert_eq!(command("complete", &[("q", "map")]), None);
+}
+
+#[test]
 fn answers_are_kept_until_the_trace_grows() {
     let mut session = Session::new(trace(MIX), None).with_cache(1 << 20);
     let request = Request::from_pairs("summary", [("rows", "1")]).unwrap();

@@ -281,7 +281,13 @@ fn response(content: Content, asked: &HeaderMap) -> Response<Full<Bytes>> {
         set(CONTENT_ENCODING, "gzip");
     }
     if let Some(answer) = &content.answer {
-        // Both are plain ASCII.
+        // Both are plain ASCII; commands are made so.
+        if let Some(command) = &answer.command {
+            let encoded: String = form_urlencoded::byte_serialize(command.as_bytes()).collect();
+            if let Ok(command) = HeaderValue::from_str(&encoded) {
+                headers.insert(HeaderName::from_static("heapline-command"), command);
+            }
+        }
         if let Ok(identity) = HeaderValue::from_str(&answer.identity) {
             headers.insert(HeaderName::from_static("heapline-trace"), identity);
         }

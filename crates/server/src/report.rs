@@ -74,6 +74,13 @@ struct Report<'a> {
     answers: serde_json::Map<String, Value>,
 }
 
+/// An answer as the page finds it. All are about the trace and the epoch of the status.
+#[derive(Serialize)]
+struct EmbeddedAnswer<'a> {
+    command: Option<&'a str>,
+    report: Value,
+}
+
 /// Writes a report. The run is cut into so many slices; what was allocated from the beginning of
 /// any of them to the end of any later one can be looked at. `progress` is told how many of how
 /// many questions are answered.
@@ -97,7 +104,7 @@ pub fn write_report(
         })
         .collect();
     let report = Report {
-        version: 1,
+        version: 2,
         status: Status::ready(subjects, session),
         slices: bounds.iter().map(|&micros| micros as f64 / 1e6).collect(),
         answers: answers?.into_iter().collect(),
@@ -146,8 +153,12 @@ impl Question {
         let answer = session
             .answer(&self.asked, &Cancel::default())
             .map_err(|error| ReportError::Unanswered(self.key.key(), error))?;
-        let mut answer = serde_json::to_value(&answer.report).map_err(io::Error::other)?;
-        round(&mut answer);
+        let mut report = serde_json::to_value(&answer.report).map_err(io::Error::other)?;
+        round(&mut report);
+        let answer = EmbeddedAnswer {
+            command: answer.command.as_deref(),
+            report,
+        };
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
         serde_json::to_writer(&mut encoder, &answer).map_err(io::Error::other)?;
         Ok(BASE64_STANDARD.encode(encoder.finish()?))

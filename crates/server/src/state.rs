@@ -37,9 +37,8 @@ pub(crate) struct Status<'a> {
     trace: &'a str,
     /// The name of the trace that it is compared with.
     against: Option<&'a str>,
-    /// The trace as it is named in commands.
-    path: &'a str,
-    against_path: Option<&'a str>,
+    /// The command that opens the traces in the viewer.
+    command: String,
     /// What identifies the traces, and the epoch of the profile, once it is loaded.
     identity: Option<String>,
     epoch: u64,
@@ -56,8 +55,7 @@ impl<'a> Status<'a> {
             version: env!("CARGO_PKG_VERSION"),
             trace: subjects.trace.name(),
             against: against.map(|trace| trace.name()),
-            path: &subjects.trace.path,
-            against_path: against.map(|trace| &*trace.path),
+            command: subjects.command_line(),
             identity: None,
             epoch: 0,
             read,

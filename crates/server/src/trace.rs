@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapline_engine::{LoadedTrace, Session};
+use heapline_engine::{LoadedTrace, Session, shell_path};
 use heapline_formats::{Options, Reader};
 use heapline_profile::{Profile, Recursion, StoreOptions};
 
@@ -114,6 +114,20 @@ impl Subjects {
         Self {
             trace: Arc::new(trace),
             against: against.map(Arc::new),
+        }
+    }
+
+    /// The command that opens the traces in the viewer.
+    pub(crate) fn command_line(&self) -> String {
+        let trace = shell_path(&self.trace.path);
+        match &self.against {
+            None => format!("heapline view {trace}"),
+            Some(against) => {
+                format!(
+                    "heapline view {trace} --against {}",
+                    shell_path(&against.path)
+                )
+            }
         }
     }
 

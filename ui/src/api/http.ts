@@ -1,5 +1,6 @@
-import { address } from "./question";
-import { ApiError, type Source } from "./source";
+import { address, type Question } from "./question";
+import type { Status } from "./server";
+import { ApiError, type Reply, type Source } from "./source";
 
 const TOKEN_KEY = "heapline-token";
 
@@ -7,36 +8,37 @@ const TOKEN_KEY = "heapline-token";
 export function httpSource(base: string): Source {
   const token = takeToken();
   const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
-  // What the server shows, from the first answer on.
-  let identity: string | null = null;
+  const get = async <T>(path: string, signal?: AbortSignal): Promise<{ body: T; headers: Headers }> => {
+    let response: Response;
+    try {
+      response = await fetch(base + path, { headers, signal: signal ?? null });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new ApiError({
+        code: "unreachable",
+        message: "The server does not answer. Has `heapline view` been stopped?",
+      });
+    }
+    const body: unknown = await response.json().catch(() => null);
+    if (response.ok && body !== null) return { body: body as T, headers: response.headers };
+    const error = (body as { error?: ApiError["body"] } | null)?.error;
+    throw new ApiError(
+      error ?? { code: "failed", message: `The server answered ${response.status} ${response.statusText}.` },
+    );
+  };
   return {
     slices: null,
     hasServer: true,
-    async ask<T>(question: Parameters<Source["ask"]>[0], signal?: AbortSignal): Promise<T> {
-      let response: Response;
-      try {
-        response = await fetch(base + address(question), { headers, signal: signal ?? null });
-      } catch (error) {
-        if (signal?.aborted) throw error;
-        throw new ApiError({
-          code: "unreachable",
-          message: "The server does not answer. Has `heapline view` been stopped?",
-        });
-      }
-      const shown = response.headers.get("Heapline-Trace");
-      identity ??= shown;
-      if (shown !== null && shown !== identity) {
-        throw new ApiError({
-          code: "other_trace",
-          message: "The server shows another trace now. Reload the page to see it.",
-        });
-      }
-      const body: unknown = await response.json().catch(() => null);
-      if (response.ok && body !== null) return body as T;
-      const error = (body as { error?: ApiError["body"] } | null)?.error;
-      throw new ApiError(
-        error ?? { code: "failed", message: `The server answered ${response.status} ${response.statusText}.` },
-      );
+    status: async () => (await get<Status>("status")).body,
+    async ask<T>(question: Question, signal?: AbortSignal): Promise<Reply<T>> {
+      const { body, headers } = await get<T>(address(question), signal);
+      return {
+        report: body,
+        // Encoded as the value of a query, because headers are ASCII.
+        command: new URLSearchParams(`command=${headers.get("Heapline-Command") ?? ""}`).get("command") || null,
+        identity: headers.get("Heapline-Trace") ?? "",
+        epoch: Number(headers.get("Heapline-Epoch")),
+      };
     },
   };
 }

@@ -1,11 +1,10 @@
-// A question is a report with its options: what the API is asked, what the report file has the answer of, and what
-// "copy as command" writes. The names and defaults of options are generated from their definition.
+// A question is a report with its options: what the API is asked, and what the report file has the answer of. The names
+// and defaults of options are generated from their definition.
 
 import { REQUESTS } from "./requests";
 
 type Requests = typeof REQUESTS;
 export type Report = keyof Requests;
-export type Command = Report | "status";
 
 /** The values of an option that has a fixed set of them. */
 export type Choice<R extends Report, Name extends keyof Requests[R]> = Requests[R][Name] extends {
@@ -22,73 +21,33 @@ type Value<Option> = Option extends { kind: "flag" }
       ? Choice
       : string | number;
 
-type Options<C extends Command> = C extends Report
-  ? { readonly [Name in keyof Requests[C]]?: Value<Requests[C][Name]> | null }
-  : Record<string, never>;
+type Options<R extends Report> = { readonly [Name in keyof Requests[R]]?: Value<Requests[R][Name]> | null };
 
 export interface Question {
-  command: Command;
+  report: Report;
   /** Options without `--` and their values. */
   options: [name: string, value: string][];
 }
 
-interface Option {
-  kind: "flag" | "list" | "value";
-  default?: string;
-}
-
-function optionsOf(command: Command): Record<string, Option> {
-  return command === "status" ? {} : REQUESTS[command];
-}
-
 /** A question of options by name. What is empty or has its default value is left out. */
-export function question<const C extends Command>(command: C, options: Options<C> = {} as Options<C>): Question {
-  const known = optionsOf(command);
+export function question<const R extends Report>(report: R, options: Options<R> = {}): Question {
+  const known: Record<string, { kind: string; default?: string }> = REQUESTS[report];
   const list: [string, string][] = [];
   for (const [name, value] of Object.entries(options as Record<string, unknown>)) {
     if (value === null || value === undefined || value === false || value === "") continue;
     if (String(value) === known[name]?.default) continue;
     for (const one of Array.isArray(value) ? value : [value]) list.push([name, String(one)]);
   }
-  return { command, options: list };
+  return { report, options: list };
 }
 
 /**
  * The address of the answer, below `api/v1/`. It is the same for the same question: report files are indexed by it, and
  * so is what is kept of earlier answers.
  */
-export function address({ command, options }: Question): string {
+export function address({ report, options }: Question): string {
   const query = new URLSearchParams(options);
   query.sort();
   const text = query.toString();
-  return text === "" ? command : `${command}?${text}`;
-}
-
-/**
- * The line to type that prints the same numbers, as `Request::command_line` of the engine writes it. `against` is the
- * trace that is compared with, if there is one.
- */
-export function commandLine({ command, options }: Question, trace: string, against: string | null): string {
-  // The columns of a flame graph are for drawing; the command shows the tree.
-  const typed = command === "flame" ? "tree" : command;
-  const comparesTraces = command === "diff" && against !== null && !options.some(([name]) => name === "window");
-  const words = ["heapline", typed, ...(comparesTraces ? [shellPath(against)] : []), shellPath(trace)];
-  for (const [name, { kind }] of Object.entries(optionsOf(typed))) {
-    for (const [, value] of options.filter(([option]) => option === name)) {
-      if (kind === "flag") words.push(`--${name}`);
-      else if (value.startsWith("-")) words.push(`--${name}=${shellWord(value)}`);
-      else words.push(`--${name} ${shellWord(value)}`);
-    }
-  }
-  return words.join(" ");
-}
-
-/** A word as a POSIX shell must be given it. */
-export function shellWord(text: string): string {
-  return /^[\w./-][\w./:@+%,-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** The path of a file, which must not be taken for an option. */
-function shellPath(path: string): string {
-  return shellWord(path.startsWith("-") && path !== "-" ? `./${path}` : path);
+  return text === "" ? report : `${report}?${text}`;
 }

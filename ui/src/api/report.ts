@@ -1,6 +1,6 @@
 import { address, type Question } from "./question";
-import { ApiError, type Source } from "./source";
 import type { Status } from "./server";
+import { ApiError, type Reply, type Source } from "./source";
 
 interface Report {
   version: number;
@@ -13,19 +13,20 @@ interface Report {
 /** Answers out of the text that `heapline report` puts into the page. */
 export function reportSource(text: string): Source {
   const report = JSON.parse(text) as Report;
-  if (report.version !== 1) {
+  if (report.version !== 2) {
     throw new ApiError({ code: "failed", message: `This page cannot read reports of version ${report.version}.` });
   }
   return {
     slices: report.slices,
     hasServer: false,
-    async ask<T>(question: Question): Promise<T> {
-      if (question.command === "status") return report.status as T;
+    status: async () => report.status,
+    async ask<T>(question: Question): Promise<Reply<T>> {
       const packed = report.answers[address(question)];
       if (packed === undefined) {
         throw new ApiError({ code: "not_in_report", message: "A report file does not have the answer to this." });
       }
-      return JSON.parse(await inflate(packed)) as T;
+      const answer = JSON.parse(await inflate(packed)) as Pick<Reply<T>, "command" | "report">;
+      return { ...answer, identity: report.status.identity ?? "", epoch: report.status.epoch };
     },
   };
 }

@@ -5,7 +5,8 @@ export interface Status {
   version: string;
   trace: string;
   against: string | null;
-  against_path: string | null;
+  /** The command that opens the traces in the viewer. */
+  command: string;
   /** Identifies the traces, once they are loaded. */
   identity: string | null;
   /** Counts the states of a trace that grows. */
@@ -13,7 +14,6 @@ export interface Status {
   read: number;
   size: number | null;
   error: string | null;
-  path: string;
 }
 
 export interface ApiErrorBody {

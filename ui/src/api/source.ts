@@ -1,13 +1,27 @@
 // Where answers come from: a server, or the report file that the page is in. Nothing else of the page knows which.
 
 import { httpSource } from "./http";
-import { type Question, question } from "./question";
+import type { Question } from "./question";
 import { reportSource } from "./report";
 import type { ApiErrorBody, Status } from "./server";
 
+/** An answer of the engine. */
+export interface Reply<T> {
+  /** The report, as `heapline COMMAND --json` prints it. */
+  report: T;
+  /** The command that prints it; null if there is none. */
+  command: string | null;
+  /** Identifies the traces. */
+  identity: string;
+  /** Counts the states of a trace that grows. */
+  epoch: number;
+}
+
 export interface Source {
-  /** The answer, as `heapline COMMAND --json` prints it. Fails with an {@link ApiError}, or when aborted. */
-  ask<T>(question: Question, signal?: AbortSignal): Promise<T>;
+  /** Whether the trace is loaded, and what it is called. */
+  status(): Promise<Status>;
+  /** The answer to a question. Fails with an {@link ApiError}, or when aborted. */
+  ask<T>(question: Question, signal?: AbortSignal): Promise<Reply<T>>;
   /** The only bounds of time windows that there are answers for; null if all are. */
   slices: readonly number[] | null;
   /** Whether any question can be asked: free queries, focus, hiding. */
@@ -29,8 +43,4 @@ export class ApiError extends Error {
 export async function openSource(): Promise<Source> {
   const embedded = document.getElementById("heapline-report");
   return embedded ? reportSource(embedded.textContent ?? "") : httpSource("api/v1/");
-}
-
-export function askStatus(source: Source, signal?: AbortSignal): Promise<Status> {
-  return source.ask<Status>(question("status"), signal);
 }

@@ -64,13 +64,13 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
     };
     if (!names) return show([]);
     ask<Completion>(question("complete", { kind: names.kind, q: names.part, rows: NAMES }), mine.signal).then(
-      (answer) =>
+      ({ report }) =>
         mine.signal.aborted ||
         show(
-          answer.names.map(({ name, bytes: amount }) => ({
+          report.names.map(({ name, bytes: amount }) => ({
             text: quoted(name),
             detail: bytes(amount),
-            kind: answer.kind,
+            kind: report.kind,
           })),
         ),
       () => mine.signal.aborted || show([]),

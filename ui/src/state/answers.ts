@@ -2,23 +2,30 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, type Question } from "../api/question";
-import { ApiError, type Source } from "../api/source";
+import { ApiError, type Reply, type Source } from "../api/source";
 
 export interface Answer<T> {
   /** The last answer that arrived, perhaps to the question before. */
   data: T | null;
   error: ApiError | null;
+  /** The command that prints the answer to the present question, once it is there. */
+  command: string | null;
   /** Whether `data` is not the answer to the present question. */
   isStale: boolean;
 }
 
 const KEPT = 60;
-const kept = new Map<string, unknown>();
+const kept = new Map<string, Reply<unknown>>();
 
 let source: Source | null = null;
+/** Which traces the page shows, from the first answer on. */
+let identity: string | null = null;
 
 export function useSource(chosen: Source): void {
   source = chosen;
+  identity = null;
+  kept.clear();
+  pending.clear();
 }
 
 export function currentSource(): Source {
@@ -28,7 +35,7 @@ export function currentSource(): Source {
 
 /** A question that is being asked, and by how many. */
 interface Pending {
-  answer: Promise<unknown>;
+  answer: Promise<Reply<unknown>>;
   abort: AbortController;
   askers: number;
 }
@@ -36,9 +43,9 @@ interface Pending {
 const pending = new Map<string, Pending>();
 
 /** Asks, unless the answer is kept or already on its way. An asker that aborts leaves the others theirs. */
-export async function ask<T>(question: Question, signal?: AbortSignal): Promise<T> {
+export async function ask<T>(question: Question, signal?: AbortSignal): Promise<Reply<T>> {
   const name = address(question);
-  const known = kept.get(name) as T | undefined;
+  const known = kept.get(name) as Reply<T> | undefined;
   if (known !== undefined) {
     // Moves it to the end: the one asked for longest ago is dropped first.
     kept.delete(name);
@@ -54,17 +61,16 @@ export async function ask<T>(question: Question, signal?: AbortSignal): Promise<
     if (pending.get(name) === asked) pending.delete(name);
     asked.abort.abort();
   });
-  return asked.answer as Promise<T>;
+  return asked.answer as Promise<Reply<T>>;
 }
 
 function start(name: string, question: Question): Pending {
   const abort = new AbortController();
-  const answer = currentSource()
-    .ask<unknown>(question, abort.signal)
-    .then((answer) => {
-      kept.set(name, answer);
+  const answer = fetchAnswer(question, abort.signal)
+    .then((reply) => {
+      kept.set(name, reply);
       if (kept.size > KEPT) kept.delete(kept.keys().next().value as string);
-      return answer;
+      return reply;
     })
     .finally(() => {
       if (pending.get(name)?.abort === abort) pending.delete(name);
@@ -72,6 +78,17 @@ function start(name: string, question: Question): Pending {
   const started = { answer, abort, askers: 0 };
   pending.set(name, started);
   return started;
+}
+
+/** Asks the source. An answer about other traces than those before is an error. */
+async function fetchAnswer(question: Question, signal: AbortSignal): Promise<Reply<unknown>> {
+  const reply = await currentSource().ask<unknown>(question, signal);
+  identity ??= reply.identity;
+  if (reply.identity === identity) return reply;
+  throw new ApiError({
+    code: "other_trace",
+    message: "The server shows another trace now. Reload the page to see it.",
+  });
 }
 
 /**
@@ -85,31 +102,39 @@ export function isFatal({ error, data }: Answer<unknown>): boolean {
 /** The answer to a question, and while it is awaited the one before. */
 export function useAnswer<T>(question: Question | null): Answer<T> {
   const name = question ? address(question) : null;
-  const [answer, setAnswer] = useState<{ name: string | null; data: T | null; error: ApiError | null }>({
-    name: null,
-    data: null,
-    error: null,
-  });
+  const [arrived, setArrived] = useState<Arrived<T>>({ name: null, reply: null, error: null });
   const asked = useRef(question);
   asked.current = question;
-  const ready = name === null ? undefined : (kept.get(name) as T | undefined);
 
   useEffect(() => {
     const question = asked.current;
     if (name === null || !question) return;
     const abort = new AbortController();
     ask<T>(question, abort.signal).then(
-      (data) => !abort.signal.aborted && setAnswer({ name, data, error: null }),
+      (reply) => !abort.signal.aborted && setArrived({ name, reply, error: null }),
       (error: unknown) => {
         if (abort.signal.aborted) return;
         const shown = error instanceof ApiError ? error : new ApiError({ code: "failed", message: String(error) });
-        setAnswer((before) => ({ name, data: before.data, error: shown }));
+        setArrived(({ reply }) => ({ name, reply, error: shown }));
       },
     );
     return () => abort.abort();
   }, [name]);
 
-  if (ready !== undefined) return { data: ready, error: null, isStale: false };
-  const isCurrent = answer.name === name;
-  return { data: answer.data, error: isCurrent ? answer.error : null, isStale: !isCurrent };
+  const ready = name === null ? undefined : (kept.get(name) as Reply<T> | undefined);
+  const { reply, error }: Arrived<T> = ready ? { name, reply: ready, error: null } : arrived;
+  const isCurrent = ready !== undefined || arrived.name === name;
+  return {
+    data: reply?.report ?? null,
+    error: isCurrent ? error : null,
+    command: isCurrent && error === null ? (reply?.command ?? null) : null,
+    isStale: !isCurrent,
+  };
+}
+
+/** What arrived last, and for which question. With an error, the reply is the one before. */
+interface Arrived<T> {
+  name: string | null;
+  reply: Reply<T> | null;
+  error: ApiError | null;
 }

@@ -1,21 +1,16 @@
-// The line to type for what is on the screen.
+// The command to type for what is on the screen. The engine sends it with each answer.
 
-import { commandLine, type Question } from "../api/question";
-import { copy } from "../widgets/controls";
-import { viewQuestion } from "./questions";
-import { status, traceFacts } from "./session";
-import { state } from "./state";
+import type { Answer } from "./answers";
+import { status } from "./session";
 
-/** The command that prints the answer to a question about this trace. */
-export function command(question: Question): string {
-  return commandLine(question, status.value?.path ?? "TRACE", status.value?.against_path ?? null);
+/**
+ * The command that prints an answer, once it is there. What a report file has no answer to needs the trace: then this is
+ * the command that opens it.
+ */
+export function commandOf({ command, error }: Answer<unknown>): string | null {
+  return command ?? (error?.body.code === "not_in_report" ? viewerCommand() : null);
 }
 
-/** The command of the view on the screen. */
-export function viewCommand(): string {
-  return command(viewQuestion(state.value, traceFacts()));
-}
-
-export function copyCommand(question: Question): Promise<void> {
-  return copy(command(question), "the command");
+export function viewerCommand(): string | null {
+  return status.value?.command ?? null;
 }

@@ -144,8 +144,10 @@ export function diffWindows(state: State, trace: TraceFacts): { before: Span; af
   };
 }
 
-export function diffQuestion(state: State, trace: TraceFacts): Question {
+/** Null if there are no windows, because no time passed. */
+export function diffQuestion(state: State, trace: TraceFacts): Question | null {
   const windows = diffWindows(state, trace);
+  if (windows && trace.duration === 0) return null;
   const text = (window: Span) => `${queryTime(window.from)}..${queryTime(window.to)}`;
   return question("diff", {
     window: windows ? [text(windows.before), text(windows.after)] : [],
@@ -160,7 +162,7 @@ export function diffQuestion(state: State, trace: TraceFacts): Question {
 }
 
 /** What the view on the screen asks: "copy as command" is about it. */
-export function viewQuestion(state: State, trace: TraceFacts): Question {
+export function viewQuestion(state: State, trace: TraceFacts): Question | null {
   switch (state.view) {
     case "flame":
       return flameQuestion(state);
@@ -181,6 +183,6 @@ export function viewQuestion(state: State, trace: TraceFacts): Question {
 export function firstQuestions(state: State): Question[] {
   const first = [seriesQuestion(state, POINTS), summaryQuestion(state)];
   // What is compared by default depends on how long the run was.
-  if (state.view !== "compare") first.push(viewQuestion(state, { duration: 0, slices: null, hasOther: false }));
-  return first;
+  const view = state.view === "compare" ? null : viewQuestion(state, { duration: 0, slices: null, hasOther: false });
+  return view ? [...first, view] : first;
 }

@@ -10,8 +10,8 @@ import { patternOf } from "../state/patterns";
 import { POINTS, seriesQuestion, wholeSeriesQuestion } from "../state/questions";
 import { state, update } from "../state/state";
 import { inks, isDark, layerColours } from "../theme";
-import { copyCommand } from "../state/command";
-import { Empty } from "../widgets/controls";
+import { commandOf } from "../state/command";
+import { copy, Empty } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
 import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
@@ -50,7 +50,9 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(box);
-  const { data: series, isStale, error } = useAnswer<Series>(seriesQuestion(now, POINTS));
+  const answer = useAnswer<Series>(seriesQuestion(now, POINTS));
+  const { data: series, isStale, error } = answer;
+  const command = commandOf(answer);
   const isFiltered = now.where.trim() !== "" || now.callers.length > 0;
   const whole = useAnswer<Series>(isFiltered ? wholeSeriesQuestion(now, POINTS) : null).data;
   const [hovered, setHovered] = useState<{ index: number; layer: number } | null>(null);
@@ -204,7 +206,11 @@ export function Timeline(props: TimelineProps): JSX.Element {
       { text: "Zoom out", isDisabled: !now.zoom, run: () => update({ zoom: null }) },
       { text: "Remove the window", isDisabled: !now.window, run: () => update({ window: null }) },
       "line",
-      { text: "Copy as command", run: () => void copyCommand(seriesQuestion(now, POINTS)) },
+      {
+        text: "Copy as command",
+        isDisabled: command === null,
+        run: () => command !== null && void copy(command, "the command"),
+      },
     ]);
   };
 

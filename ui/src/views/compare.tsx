@@ -24,8 +24,8 @@ export function CompareView(): JSX.Element {
   const against = status.value?.against ?? null;
   const facts = traceFacts();
   const windows = diffWindows(now, facts);
-  const isEmpty = windows !== null && facts.duration === 0;
-  const answer = useAnswer<NamedDiff>(isEmpty ? null : diffQuestion(now, facts));
+  const question = diffQuestion(now, facts);
+  const answer = useAnswer<NamedDiff>(question);
   const { data, error, isStale } = answer;
   const series = useAnswer<Series>(
     windows ? wholeSeriesQuestion({ ...now, measure: "live-bytes", zoom: null }, POINTS) : null,
@@ -105,7 +105,7 @@ export function CompareView(): JSX.Element {
       )}
       {error && isFatal(answer) ? (
         <Problem error={error} />
-      ) : isEmpty ? (
+      ) : question === null ? (
         <Empty title="No time passed in this trace" />
       ) : (
         data && (

@@ -1,18 +1,18 @@
 import type { JSX } from "preact";
 import type { ApiError } from "../api/source";
-import { viewCommand } from "../state/command";
+import { viewerCommand } from "../state/command";
 import { copy } from "./controls";
 
 /** Says why there is no answer, and what to do. */
 export function Problem({ error }: { error: ApiError }): JSX.Element {
   if (error.body.code === "not_in_report") {
-    const command = viewCommand();
+    const command = viewerCommand() ?? "";
     return (
       <div class="empty">
         <p class="empty-title">
           A report file has the usual questions with their answers, and this is not one of them.
         </p>
-        <p>With the trace at hand, this prints it:</p>
+        <p>With the trace at hand, this opens it in the viewer, which answers all questions:</p>
         <button type="button" class="command" onClick={() => void copy(command, "the command")}>
           {command}
         </button>

@@ -18,7 +18,7 @@ fn the_trace_can_be_asked_about() {
     let status = server.get("/api/v1/status").json();
     assert_eq!(status["state"], "ready");
     assert_eq!(status["trace"], "trace.ctf");
-    assert_eq!(status["path"], "some/trace.ctf");
+    assert_eq!(status["command"], "heapline view some/trace.ctf");
     assert_eq!(status["against"], serde_json::Value::Null);
     assert_eq!(status["read"], status["size"]);
 }
@@ -35,6 +35,21 @@ fn answers_say_which_trace_they_are_about() {
     let other = Running::start(fixture("odd/peakend.ctf"));
     let other = other.get("/api/v1/summary?rows=1");
     assert_ne!(other.header("heapline-trace"), Some(&*identity));
+}
+
+#[test]
+fn answers_have_their_command() {
+    let server = Running::demo();
+    let answer = server.get("/api/v1/flame?min=0.1%25&where=inside+%22caf%C3%A9*%22");
+    let encoded = answer.header("heapline-command").unwrap();
+    assert!(encoded.is_ascii() && !encoded.contains(' '), "{encoded}");
+    let (command, _) = form_urlencoded::parse(encoded.as_bytes()).next().unwrap();
+    assert_eq!(
+        command,
+        "heapline tree some/trace.ctf --where 'inside \"café*\"' --min 0.1%"
+    );
+    let answer = server.get("/api/v1/complete?q=map");
+    assert_eq!(answer.header("heapline-command"), None);
 }
 
 #[test]
