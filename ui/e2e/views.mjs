@@ -41,6 +41,30 @@ export const viewTests = [
     },
   ],
   [
+    "when the trace has grown, everything on the screen is asked again",
+    async ({ page, url }) => {
+      const asked = [];
+      let epoch = 0;
+      await page.route("**/api/v1/**", async (route) => {
+        asked.push(/\/api\/v1\/(\w+)/.exec(route.request().url())[1]);
+        const response = await route.fetch();
+        await route.fulfill({ response, headers: { ...response.headers(), "heapline-epoch": String(epoch) } });
+      });
+      await open(page, url, "live=all");
+      asked.length = 0;
+      epoch = 1;
+      await page.keyboard.press("2");
+      await page.locator(".rows-body .row").first().waitFor();
+      await settled(page);
+      assert.deepEqual([...new Set(asked)].sort(), ["hotspots", "info", "series", "summary"]);
+      asked.length = 0;
+      await page.keyboard.press("1");
+      await page.locator(".flame-box").waitFor();
+      await settled(page);
+      assert.deepEqual(asked, ["flame"], "what was kept is of the older state");
+    },
+  ],
+  [
     "the table has the rows of heapline hotspots",
     async ({ page, url, heapline, trace }) => {
       await open(page, url, "view=table");

@@ -12,7 +12,7 @@ import { Headline } from "./headline";
 import { HelpDialog, openHelp } from "./help";
 import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
-import { ask, currentSource, useAnswer, useSource } from "./state/answers";
+import { ask, currentSource, generation, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
 import { info, status } from "./state/session";
 import { setRule, type State, state, update, VIEWS } from "./state/state";
@@ -82,6 +82,13 @@ async function open(): Promise<void> {
   const { report } = await asked;
   document.title = `${basename(report.trace.executable_name)} · Heapline`;
   info.value = report;
+  generation.subscribe(() => {
+    // If it fails, so do the questions of the views, which say why.
+    ask<Info>(infoQuestion).then(
+      ({ report }) => (info.value = report),
+      () => {},
+    );
+  });
 }
 
 function pause(ms: number): Promise<false> {

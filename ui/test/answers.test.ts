@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { question } from "../src/api/question";
+import { question, type Question } from "../src/api/question";
 import type { Reply, Source } from "../src/api/source";
-import { ask, useSource } from "../src/state/answers";
+import { ask, generation, useSource } from "../src/state/answers";
 
 /** A source that answers when it is told to, and counts. */
 function slowSource() {
@@ -22,8 +22,8 @@ function slowSource() {
   return asked;
 }
 
-function reply(report: string, identity = "mine"): Reply<string> {
-  return { report, command: null, identity, epoch: 0 };
+function reply(report: string, epoch = 0, identity = "mine"): Reply<string> {
+  return { report, command: null, identity, epoch };
 }
 
 test("the same question is asked once, by however many, and its answer kept", async () => {
@@ -55,7 +55,44 @@ test("an answer about another trace is an error", async () => {
   const asked = slowSource();
   const answers = [ask(question("stats", { bins: 3 })), ask(question("stats", { bins: 4 }))];
   asked[0]?.resolve(reply("answer"));
-  asked[1]?.resolve(reply("answer", "other"));
+  asked[1]?.resolve(reply("answer", 1, "other"));
   assert.deepEqual(await answers[0], reply("answer"));
   await assert.rejects(answers[1] as Promise<unknown>, /another trace/);
+});
+
+test("answers of an older state are dropped when a newer one arrives", async () => {
+  const asked = slowSource();
+  const [one, two, three] = [1, 2, 3].map((bins) => question("stats", { bins })) as [Question, Question, Question];
+  const before = generation.value;
+  const [first, late] = [ask(one), ask(two)];
+  asked[0]?.resolve(reply("old", 4));
+  assert.deepEqual(await first, reply("old", 4));
+  assert.equal(generation.value, before, "there was nothing to drop");
+
+  const newer = ask(three);
+  asked[2]?.resolve(reply("new", 5));
+  assert.deepEqual(await newer, reply("new", 5));
+  assert.equal(generation.value, before + 1);
+  const again = ask(one);
+  assert.equal(asked.length, 4, "what was kept is asked again");
+  asked[3]?.resolve(reply("new", 5));
+  assert.deepEqual(await again, reply("new", 5));
+
+  asked[1]?.resolve(reply("old", 4));
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(asked.length, 5, "what was on its way is asked again");
+  asked[4]?.resolve(reply("new", 5));
+  assert.deepEqual(await late, reply("new", 5));
+  assert.equal(generation.value, before + 1);
+});
+
+test("a server that goes back to an older state is not believed", async () => {
+  const asked = slowSource();
+  const first = ask(question("stats", { bins: 1 }));
+  asked[0]?.resolve(reply("new", 2));
+  await first;
+  const second = ask(question("stats", { bins: 2 }));
+  asked[1]?.resolve(reply("old", 1));
+  await assert.rejects(second, /another trace/);
+  assert.equal(asked.length, 2);
 });

@@ -1,5 +1,6 @@
 // Answers as they are needed: asked once, kept for a while, given up when they are no longer wanted.
 
+import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, type Question } from "../api/question";
 import { ApiError, type Reply, type Source } from "../api/source";
@@ -18,12 +19,16 @@ const KEPT = 60;
 const kept = new Map<string, Reply<unknown>>();
 
 let source: Source | null = null;
-/** Which traces the page shows, from the first answer on. */
-let identity: string | null = null;
+
+/** Which state of which traces the page shows, from the first answer on. */
+let subject: { identity: string; epoch: number } | null = null;
+
+/** Counts how often the trace has grown: then everything is asked again. */
+export const generation = signal(0);
 
 export function useSource(chosen: Source): void {
   source = chosen;
-  identity = null;
+  subject = null;
   kept.clear();
   pending.clear();
 }
@@ -80,11 +85,22 @@ function start(name: string, question: Question): Pending {
   return started;
 }
 
-/** Asks the source. An answer about other traces than those before is an error. */
+/**
+ * Asks the source. Answers of an older epoch than the newest do not go with it: what is kept is dropped, and what arrives
+ * late is asked again. Answers about other traces are errors.
+ */
 async function fetchAnswer(question: Question, signal: AbortSignal): Promise<Reply<unknown>> {
+  const before = subject?.epoch ?? -1;
   const reply = await currentSource().ask<unknown>(question, signal);
-  identity ??= reply.identity;
-  if (reply.identity === identity) return reply;
+  const { identity, epoch } = reply;
+  if (subject && epoch > subject.epoch && identity === subject.identity) {
+    subject = { identity, epoch };
+    kept.clear();
+    generation.value += 1;
+  }
+  subject ??= { identity, epoch };
+  if (identity === subject.identity && epoch === subject.epoch) return reply;
+  if (identity === subject.identity && before < subject.epoch) return fetchAnswer(question, signal);
   throw new ApiError({
     code: "other_trace",
     message: "The server shows another trace now. Reload the page to see it.",
@@ -101,7 +117,8 @@ export function isFatal({ error, data }: Answer<unknown>): boolean {
 
 /** The answer to a question, and while it is awaited the one before. */
 export function useAnswer<T>(question: Question | null): Answer<T> {
-  const name = question ? address(question) : null;
+  // Another one when the trace has grown.
+  const name = question ? `${generation.value} ${address(question)}` : null;
   const [arrived, setArrived] = useState<Arrived<T>>({ name: null, reply: null, error: null });
   const asked = useRef(question);
   asked.current = question;
@@ -121,7 +138,7 @@ export function useAnswer<T>(question: Question | null): Answer<T> {
     return () => abort.abort();
   }, [name]);
 
-  const ready = name === null ? undefined : (kept.get(name) as Reply<T> | undefined);
+  const ready = question ? (kept.get(address(question)) as Reply<T> | undefined) : undefined;
   const { reply, error }: Arrived<T> = ready ? { name, reply: ready, error: null } : arrived;
   const isCurrent = ready !== undefined || arrived.name === name;
   return {
