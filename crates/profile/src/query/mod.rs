@@ -241,6 +241,14 @@ impl Window {
         let times = eval::Times { profile, estimator };
         (times.before(&self.span.from), times.before(&self.span.to))
     }
+
+    /// Whether some of the run is in it, with events or without.
+    #[must_use]
+    pub(crate) fn is_part_of(&self, profile: &Profile, estimator: Estimator) -> bool {
+        let times = eval::Times { profile, estimator };
+        let from = times.micros(&self.span.from);
+        from < times.micros(&self.span.to) && from <= profile.micros(profile.end())
+    }
 }
 
 impl FromStr for Window {

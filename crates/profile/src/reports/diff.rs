@@ -54,8 +54,10 @@ impl Compared {
         scope: &Scope<'a>,
         window: &Window,
     ) -> Result<Scope<'a>, WindowError> {
-        let (from, to) = window.moments(scope.profile(), scope.estimator());
-        if from >= to {
+        let (profile, estimator) = (scope.profile(), scope.estimator());
+        let (from, to) = window.moments(profile, estimator);
+        // A part of the run without events can be compared; a time outside of it cannot.
+        if from >= to && !window.is_part_of(profile, estimator) {
             return Err(WindowError::Empty(window.text().to_owned()));
         }
         match self {

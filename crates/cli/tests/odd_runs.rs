@@ -1,0 +1,82 @@
+//! Runs that are unlike most: idle for a while.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
+
+/// A trace of blocks that are allocated at these times, in microseconds.
+fn trace(folder: &Path, word_size: u8, source: Source, times: &[u64]) -> PathBuf {
+    let info = TraceInfo {
+        sample_rate: 1.0,
+        word_size,
+        executable_name: "program".into(),
+        host_name: "host".into(),
+        ocaml_runtime_params: String::new(),
+        pid: 1,
+        start_time: 0,
+        initial_domain: 0,
+        context: None,
+    };
+    let mut writer = Writer::new(Vec::new(), &info).unwrap();
+    let block = Block {
+        length: 3,
+        samples: 3,
+        source,
+    };
+    for (id, &time) in (0..).zip(times) {
+        let frame = |_, frames: &mut FrameSink<'_>| {
+            frames.push(Frame {
+                file: b"program",
+                name: b"main",
+                line: 1,
+                start_char: 0,
+                end_char: 1,
+            });
+        };
+        writer.alloc(0, time, id, block, &[1], frame).unwrap();
+    }
+    let path = folder.join("trace.ctf");
+    std::fs::write(&path, writer.finish().unwrap()).unwrap();
+    path
+}
+
+fn heapline(arguments: &[&str], trace: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_heapline"))
+        .args(arguments)
+        .arg(trace)
+        .output()
+        .unwrap()
+}
+
+fn assert_report(folder: &Path, trace: &Path) {
+    if let Some(reason) = heapline_server::missing_page() {
+        heapline_testkit::missing(&format!("reports of odd runs: {reason}"));
+        return;
+    }
+    let page = folder.join("page.html");
+    let output = heapline(&["report", "-o", page.to_str().unwrap()], trace);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_run_whose_first_half_is_idle_has_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace(folder.path(), 64, Source::Minor, &[900_000, 1_000_000]);
+    assert_report(folder.path(), &trace);
+    let halves = ["--window", "..50%", "--window", "50%.."];
+    for of in ["allocated", "end"] {
+        let compared = [&["diff", "--json", "--of", of][..], &halves].concat();
+        let output = heapline(&compared, &trace);
+        assert!(output.status.success(), "{output:?}");
+        let diff: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let samples = |side: &str| diff["total"][side]["samples"].clone();
+        assert_eq!((samples("before"), samples("after")), (0.into(), 6.into()));
+    }
+    let output = heapline(&["diff", "--window", "2s..3s", "--window", ".."], &trace);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("nothing happens in the window 2s..3s"),
+        "{said}"
+    );
+}
