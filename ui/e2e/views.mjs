@@ -1,8 +1,9 @@
 // The page with a server.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import {
   assertHeadline,
   brush,
@@ -245,6 +246,18 @@ export const viewTests = [
     },
   ],
   [
+    "the timeline has its command",
+    async ({ page, url }) => {
+      await open(page, url, "measure=allocated-bytes&split=module");
+      await page.mouse.click(...(await timelinePoint(page, 0.5)), { button: "right" });
+      await page.getByRole("menuitem", { name: "Copy as command" }).click();
+      const command = await page.evaluate(() => navigator.clipboard.readText());
+      const series = JSON.parse(shell(`${command} --json`));
+      assert.equal(series.measure, "allocated-bytes");
+      assert.ok(series.groups.some((group) => group.label.name === "Mix"));
+    },
+  ],
+  [
     "a filter is completed, with names of the trace",
     async ({ page, url, expectErrors }) => {
       await open(page, url);
@@ -441,6 +454,32 @@ export const viewTests = [
       await open(page, await serve(trace("damaged/overwritten.ctf")));
       await page.locator(".badge.is-warning").click();
       assert.match(await page.locator(".damage").textContent(), /986 allocations are known to be lost/);
+    },
+  ],
+  [
+    "native programs are not asked about promotions, nor about heaps",
+    async ({ page, url, serve, trace, scratch }) => {
+      const offered = async (address) => {
+        await open(page, address, "view=table&live=all");
+        const measures = await page.getByLabel("Measure").locator("option").allTextContents();
+        const heads = await page.getByRole("columnheader").allTextContents();
+        await page.getByRole("button", { name: "Filter", exact: true }).click();
+        const clauses = await page.getByRole("menuitem").allTextContents();
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("w");
+        await page.locator(".completions li").first().waitFor();
+        const fields = await page.locator(".completions code").allTextContents();
+        return [...measures, ...heads, ...clauses, ...fields].filter((text) => /promot|heap/i.test(text));
+      };
+      assert.ok((await offered(url)).length >= 8);
+      // What follows the sample rate in the header is the size of a word; native programs count in bytes.
+      const bytes = await readFile(trace(MIX));
+      const rate = Buffer.alloc(8);
+      rate.writeDoubleLE(1e-3);
+      bytes[bytes.indexOf(rate) + 8] = 8;
+      const native = join(scratch, "native.ctf");
+      await writeFile(native, bytes);
+      assert.deepEqual(await offered(await serve(native)), []);
     },
   ],
   [

@@ -20,6 +20,16 @@ test("what is being typed narrows the choice and is replaced", () => {
   assert.deepEqual([found.from, found.to], [13, 16]);
 });
 
+test("native programs have no heaps to promote between", () => {
+  const found = (hasHeaps: boolean) => suggest("not ", 4, hasHeaps).words.map((word) => word.text);
+  assert.deepEqual(
+    found(true).filter((word) => !found(false).includes(word)),
+    ["promoted", "heap"],
+  );
+  const clauses = quickClauses(1, false).map(({ clause }) => clause);
+  assert.ok(clauses.includes("collected") && !clauses.some((clause) => /heap|promoted/.test(clause)));
+});
+
 test("fields are followed by what they are compared with", () => {
   assert.ok(words("size ").includes(">="));
   assert.ok(words("size >= ").includes("64KiB"));

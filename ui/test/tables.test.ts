@@ -24,7 +24,9 @@ function row(name: string, own: number, life: number | null): Hotspot {
 }
 
 const ROWS = [row("b", 10, 0.5), row("a", 30, null), row("c", 20, 0.1)];
-const REPORT = { rows: ROWS, subject: { duration: 2 } } as unknown as Hotspots;
+const report = (promotions: boolean) =>
+  ({ rows: ROWS, subject: { duration: 2, tells: { promotions } } }) as unknown as Hotspots;
+const REPORT = report(true);
 const names = (rows: readonly Hotspot[]) => rows.map((one) => one.label.name).join("");
 
 test("rows are sorted by any column; what outlives the trace lives longest", () => {
@@ -40,6 +42,12 @@ test("columns that would repeat what is looked at are left out", () => {
   assert.ok(shown("#live=all").includes("peak") && shown("#live=all").includes("end"));
   assert.ok(!shown("#live=peak").includes("peak"));
   assert.ok(!shown("#live=end").includes("end"));
+});
+
+test("promotions are left out where the source does not tell them", () => {
+  const shown = (promotions: boolean) => columns(parseState(""), report(promotions)).map((column) => column.name);
+  assert.ok(shown(true).includes("promoted"));
+  assert.ok(!shown(false).includes("promoted"));
 });
 
 test("tables are copied as text, CSV and JSON", () => {

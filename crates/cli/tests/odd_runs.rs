@@ -1,4 +1,4 @@
-//! Runs that are unlike most: idle for a while.
+//! Runs that are unlike most: idle for a while, or of programs that are not OCaml.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -79,4 +79,30 @@ fn a_run_whose_first_half_is_idle_has_a_report() {
         said.contains("nothing happens in the window 2s..3s"),
         "{said}"
     );
+}
+
+#[test]
+fn native_programs_do_not_tell_promotions() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = trace(folder.path(), 8, Source::External, &[0, 500, 1000]);
+    for measure in ["promoted-bytes", "promotion-rate"] {
+        let output = heapline(&["series", "--json", "--measure", measure], &trace);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let expected = format!("cannot measure {measure}: this source does not tell promotions");
+        assert!(said.contains(&expected), "{said}");
+    }
+    let output = heapline(&["check", "--budget", "promoted < 1MiB"], &trace);
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "a budget that is always kept"
+    );
+    let output = heapline(&["hotspots"], &trace);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        table.contains("main") && !table.contains("promoted"),
+        "{table}"
+    );
+    assert_report(folder.path(), &trace);
 }

@@ -1,7 +1,7 @@
 //! The reports: their requests, their answers, and how one becomes the other. A new report is added
 //! here.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum as _};
 use heapline_profile::OptionError;
 use heapline_profile::reports::{
     self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
@@ -198,11 +198,36 @@ reports_of_scope! {
         let tree = options.tree.clone().with_implied_sites();
         reports::flame(scope, &FlameOptions { tree, ..*options })
     }, validate |options: &Self| options.tree.validate();
-    SeriesOptions => Series: reports::series, validate Self::validate;
     StatsOptions => Stats: reports::stats;
     HeatmapOptions => Heatmap: reports::heatmap;
     LeakOptions => Leaks: reports::leaks;
     TemporaryOptions => Temporary: reports::temporary;
+}
+
+impl Ask for SeriesOptions {
+    type Report = Series;
+
+    fn validate(&self) -> Result<(), OptionError> {
+        Self::validate(self)
+    }
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        let profile = session.profiles().trace;
+        if self.measure.is_promotion() && !profile.tells().promotions {
+            let value = self.measure.to_possible_value();
+            let name = value.as_ref().map_or("", |value| value.get_name());
+            let message = format!("cannot measure {name}: this source does not tell promotions");
+            return Err(EngineError::parameter("measure", name, message));
+        }
+        let scope = filter.scope(profile);
+        cancel.check()?;
+        Ok(reports::series(&scope, self))
+    }
 }
 
 impl Ask for DiffOptions {

@@ -93,7 +93,7 @@ pub fn write_report(
 ) -> Result<(), ReportError> {
     let page = Page::new()?;
     let bounds = bounds(session.trace().profile.duration(), slices.max(1));
-    let questions = questions(session.against().is_some(), &bounds);
+    let questions = questions(session, &bounds);
     let done = AtomicUsize::new(0);
     let answers: Result<Vec<(String, Value)>, ReportError> = questions
         .par_iter()
@@ -166,7 +166,9 @@ impl Question {
 }
 
 /// What the page asks: `ui/src/state/questions.ts` is the other side of this.
-fn questions(has_other: bool, bounds: &[u64]) -> Vec<Question> {
+fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
+    let has_other = session.against().is_some();
+    let has_promotions = session.trace().profile.tells().promotions;
     let mut requests = vec![Request::Info];
     for by in [
         None,
@@ -176,7 +178,8 @@ fn questions(has_other: bool, bounds: &[u64]) -> Vec<Question> {
         Some(GroupBy::File),
         Some(GroupBy::Domain),
     ] {
-        for &measure in Measure::value_variants() {
+        let measures = Measure::value_variants().iter();
+        for &measure in measures.filter(|measure| has_promotions || !measure.is_promotion()) {
             requests.push(Request::Series(Params::all(SeriesOptions {
                 measure,
                 by,

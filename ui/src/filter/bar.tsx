@@ -9,7 +9,7 @@ import { bytes } from "../format";
 import { ask, currentSource } from "../state/answers";
 import { clausesOf, quoted, withClause } from "../state/patterns";
 import { windowClause } from "../state/questions";
-import { info } from "../state/session";
+import { info, tellsPromotions } from "../state/session";
 import { state, update } from "../state/state";
 import { Chip, Explain, IconButton } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
@@ -56,7 +56,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
     abort.current?.abort();
     const mine = new AbortController();
     abort.current = mine;
-    const { from, to, words, names } = suggest(text, at);
+    const { from, to, words, names } = suggest(text, at, tellsPromotions());
     const show = (found: Choices["items"]) => {
       const items = [...words.map((word) => ({ ...word, kind: "" })), ...found];
       setCompletion(items.length > 0 && document.activeElement === input.current ? { from, to, items } : null);
@@ -194,13 +194,11 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             onClick={(event) =>
               openMenuBelow(
                 event,
-                quickClauses(info.value?.duration ?? 1, info.value?.tells.promotions ?? true).map(
-                  ({ text, clause }) => ({
-                    text,
-                    hint: clause,
-                    run: () => update({ where: withClause(state.value.where, clause), node: "" }),
-                  }),
-                ),
+                quickClauses(info.value?.duration ?? 1, tellsPromotions()).map(({ text, clause }) => ({
+                  text,
+                  hint: clause,
+                  run: () => update({ where: withClause(state.value.where, clause), node: "" }),
+                })),
               )
             }
           >
@@ -259,9 +257,10 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
         )}
         {hasServer && (
           <Explain>
-            Only blocks of which this is true. Fields: size, lifetime, allocated, collected, promoted, live at, heap,
-            domain, inside (any function of the stack), site, file, module, line. Join with and, or, not and brackets.
-            Names can have * and ?, /regular expressions/ are in slashes.
+            Only blocks of which this is true. Fields: size, lifetime, allocated, collected,{" "}
+            {tellsPromotions() && "promoted, heap, "}live at, domain, inside (any function of the stack), site, file,
+            module, line. Join with and, or, not and brackets. Names can have * and ?, /regular expressions/ are in
+            slashes.
           </Explain>
         )}
       </div>

@@ -44,6 +44,9 @@ const FIELDS: Suggestion[] = [
   { text: "not", detail: "the opposite" },
 ];
 
+/** Fields that native programs do not have. */
+const HEAP_FIELDS = new Set(["promoted", "heap"]);
+
 const TIMES: Suggestion[] = [
   { text: "peak", detail: "when the program took most" },
   { text: "end", detail: "of the trace" },
@@ -111,8 +114,8 @@ function tokens(text: string): Token[] {
   }));
 }
 
-/** What fits at a place of a query. */
-export function suggest(text: string, at: number): Suggestions {
+/** What fits at a place of a query. `hasHeaps` is false for native programs, which have no minor and major heap. */
+export function suggest(text: string, at: number, hasHeaps = true): Suggestions {
   const before = tokens(text.slice(0, at));
   const last = before.at(-1);
   // The token that the cursor touches is still being typed. A closed quote is not.
@@ -121,7 +124,9 @@ export function suggest(text: string, at: number): Suggestions {
   const typed = isTyped ? (last as Token).text : "";
   const expected = afterTokens(done.map((token) => token.text.toLowerCase()));
   const part = typed.replace(/^["/]/, "");
-  const words = expected.words.filter((word) => word.text.toLowerCase().startsWith(typed.toLowerCase()));
+  const words = expected.words.filter(
+    (word) => word.text.toLowerCase().startsWith(typed.toLowerCase()) && (hasHeaps || !HEAP_FIELDS.has(word.text)),
+  );
   const from = isTyped ? (last as Token).start : at;
   const rest = isTyped ? (/^[^\s()"]*"?/.exec(text.slice(at))?.[0].length ?? 0) : 0;
   return { from, to: at + rest, words, names: expected.names ? { kind: expected.names, part } : null };

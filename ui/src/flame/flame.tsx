@@ -8,6 +8,7 @@ import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { scopeText } from "../state/describe";
 import { flameQuestion } from "../state/questions";
+import { tellsPromotions } from "../state/session";
 import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
 import { isDark } from "../theme";
 import { Chip, Empty, IconButton, Segmented, Select } from "../widgets/controls";
@@ -115,7 +116,10 @@ export function FlameView(): JSX.Element {
         <Select
           label="Colour"
           value={now.colour}
-          options={COLOURS.map((value) => ({ value, text: value }))}
+          options={COLOURS.filter((value) => value !== "heap" || tellsPromotions()).map((value) => ({
+            value,
+            text: value,
+          }))}
           onChange={(colour) => update({ colour })}
         />
         {key && (

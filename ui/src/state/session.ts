@@ -9,6 +9,11 @@ import type { TraceFacts } from "./questions";
 export const status = signal<Status | null>(null);
 export const info = signal<Info | null>(null);
 
+/** Whether the source tells promotions: native programs have no minor and major heap. */
+export function tellsPromotions(): boolean {
+  return info.value?.tells.promotions ?? false;
+}
+
 export function traceFacts(): TraceFacts {
   return {
     duration: info.value?.duration ?? 0,

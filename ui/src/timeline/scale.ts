@@ -89,13 +89,16 @@ export const MEASURE_NAMES: Record<Measure, string> = {
   "promotion-rate": "Promotion rate",
 };
 
+/** Measures that need a source that tells promotions. */
+export const PROMOTION_MEASURES: ReadonlySet<Measure> = new Set<Measure>(["promoted-bytes", "promotion-rate"]);
+
 export const MEASURE_HELP: Record<Measure, string> = {
   "live-bytes": "Memory that was allocated and not yet collected, headers included.",
   "live-blocks": "How many blocks were alive.",
   "live-words": "Live memory in words of the machine.",
   "allocated-bytes": "All memory allocated since the start, dead or alive.",
   "allocated-words": "All words allocated since the start, dead or alive.",
-  "allocation-rate": "Memory allocated per second: what the program costs the garbage collector.",
+  "allocation-rate": "Memory allocated per second.",
   "promoted-bytes": "Memory that outlived the minor heap since the start.",
   "promotion-rate": "Memory promoted to the major heap per second.",
 };

@@ -2,10 +2,11 @@ import type { JSX } from "preact";
 import type { GroupLine, Series } from "../api/types";
 import { printable } from "../format";
 import { GROUP_NAMES } from "../state/describe";
+import { tellsPromotions } from "../state/session";
 import { GROUPS, MEASURES, state, update } from "../state/state";
 import { Chip, Explain, IconButton, Select } from "../widgets/controls";
 import { groupName } from "./layers";
-import { MEASURE_HELP, MEASURE_NAMES, spanText } from "./scale";
+import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./scale";
 
 /** What is drawn, how it is split, and what the layers are. */
 export function TimelineBar(props: {
@@ -17,6 +18,7 @@ export function TimelineBar(props: {
   onPick: (group: GroupLine) => void;
 }): JSX.Element {
   const now = state.value;
+  const measures = MEASURES.filter((measure) => tellsPromotions() || !PROMOTION_MEASURES.has(measure));
   const splits = props.hasServer
     ? [...GROUPS, "none" as const]
     : GROUPS.filter((one) => one !== "size" && one !== "age");
@@ -25,7 +27,7 @@ export function TimelineBar(props: {
       <Select
         label="Measure"
         value={now.measure}
-        options={MEASURES.map((value) => ({ value, text: MEASURE_NAMES[value] }))}
+        options={measures.map((value) => ({ value, text: MEASURE_NAMES[value] }))}
         onChange={(measure) => update({ measure })}
       />
       <Explain>{MEASURE_HELP[now.measure]}</Explain>

@@ -110,16 +110,18 @@ export function columns(state: State, report: Hotspots): Column[] {
       cell: (row) => life(row, report),
       text: (row) => life(row, report),
     },
-    {
-      name: "promoted",
-      title: "Promoted",
-      help: "How much of what it allocates on the minor heap lives long enough to be moved to the major heap.",
-      width: "76px",
-      rank: 4,
-      value: (row) => row.promoted_percent ?? -1,
-      cell: (row) => (row.promoted_percent === null ? "-" : `${row.promoted_percent.toFixed(1)} %`),
-      text: (row) => (row.promoted_percent === null ? "-" : `${row.promoted_percent.toFixed(1)} %`),
-    },
+    report.subject.tells.promotions
+      ? {
+          name: "promoted",
+          title: "Promoted",
+          help: "How much of what it allocates on the minor heap lives long enough to be moved to the major heap.",
+          width: "76px",
+          rank: 4,
+          value: (row) => row.promoted_percent ?? -1,
+          cell: (row) => (row.promoted_percent === null ? "-" : `${row.promoted_percent.toFixed(1)} %`),
+          text: (row) => (row.promoted_percent === null ? "-" : `${row.promoted_percent.toFixed(1)} %`),
+        }
+      : null,
   ];
   return all.filter((column) => column !== null);
 }

@@ -71,6 +71,12 @@ impl Args {
         }
         let profile = load(&self.input, false)?;
         for budget in &budgets {
+            if budget.is_about_promotions() && !profile.header().tells.promotions {
+                anyhow::bail!(
+                    "cannot check '{}': this source does not tell promotions",
+                    budget.text()
+                );
+            }
             self.check_names(budget, &profile)?;
         }
         let mut verdicts: Vec<Verdict> = budgets

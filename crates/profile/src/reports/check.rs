@@ -51,6 +51,12 @@ impl Budget {
         &self.query
     }
 
+    /// Whether it limits promotions, which not every source tells.
+    #[must_use]
+    pub fn is_about_promotions(&self) -> bool {
+        self.what == What::Promoted
+    }
+
     /// Understands `[blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT`.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let tokens = tokens(text).map_err(|error| error.of(text))?;

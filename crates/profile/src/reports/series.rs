@@ -47,7 +47,9 @@ impl Measure {
         matches!(self, Self::AllocationRate | Self::PromotionRate)
     }
 
-    fn is_promotion(self) -> bool {
+    /// Whether it is about promotions, which only sources with a minor heap tell.
+    #[must_use]
+    pub fn is_promotion(self) -> bool {
         matches!(self, Self::PromotedBytes | Self::PromotionRate)
     }
 }
