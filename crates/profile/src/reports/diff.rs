@@ -81,11 +81,11 @@ pub enum WindowError {
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DiffOptions {
-    /// Compare two windows of one trace: 0s..10s, ..peak, 50%..; give it twice
+    /// Compare two time windows of one trace: 0s..10s, ..peak, 50%.. (give it twice)
     #[arg(long, value_name = "FROM..TO")]
     pub window: Vec<Window>,
 
-    /// Select what to compare
+    /// Select the measure to compare
     #[arg(long, value_enum, default_value_t)]
     pub of: Compared,
 

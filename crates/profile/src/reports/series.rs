@@ -62,7 +62,7 @@ const MAX_CELLS: usize = 2_000_000;
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SeriesOptions {
-    /// Select what to measure
+    /// Select the measure
     #[arg(long, value_enum, default_value_t)]
     pub measure: Measure,
 
@@ -74,11 +74,11 @@ pub struct SeriesOptions {
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, 1000))]
     pub top: usize,
 
-    /// Set the number of points in time [default: the terminal's width, or 100]
+    /// Set the number of time intervals [default: the terminal's width, or 100]
     #[arg(long, value_name = "N", value_parser = options::number(1, 100_000))]
     pub points: Option<usize>,
 
-    /// Start at this time: 10s, 20%, peak. Values are those of the whole series
+    /// Start at this time: 10s, 20%, peak
     #[arg(long, value_name = "TIME")]
     pub from: Option<TimePoint>,
 
@@ -86,8 +86,9 @@ pub struct SeriesOptions {
     #[arg(long, value_name = "TIME")]
     pub to: Option<TimePoint>,
 
-    /// Show what matching functions allocate, split by caller. Repeat to follow a call chain, from
-    /// the allocating function up
+    /// Show allocations of matching functions, split by caller
+    ///
+    /// Repeat to follow a call chain, from the allocating function up.
     #[arg(long, value_name = "PATTERN")]
     pub callers_of: Vec<Pattern>,
 

@@ -20,7 +20,7 @@ const LARGE: u64 = 256;
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatsOptions {
-    /// Set the number of bars of the linear histogram of lifetimes
+    /// Set the number of bins of the linear histogram of lifetimes
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(1, 10_000))]
     pub bins: usize,
 
@@ -28,7 +28,7 @@ pub struct StatsOptions {
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(1, 10_000))]
     pub segments: usize,
 
-    /// Show histograms with bars of equal width
+    /// Show histograms with bins of equal width
     #[arg(long)]
     pub linear: bool,
 }

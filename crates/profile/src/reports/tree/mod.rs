@@ -41,12 +41,13 @@ const MAX_FOCUS: usize = 64;
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TreeOptions {
-    /// Start from allocations and show their callers
+    /// Start with the allocations, and show their callers
     #[arg(long)]
     pub bottom_up: bool,
 
-    /// Show callers and callees of matching functions. Repeat for functions that call each other
-    /// in this order
+    /// Show callers and callees of matching functions
+    ///
+    /// Repeat for a chain of functions, callers first.
     #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<Pattern>,
 
@@ -63,7 +64,7 @@ pub struct TreeOptions {
     #[arg(long, default_value = "1%", value_name = "SHARE")]
     pub min: Share,
 
-    /// Limit the depth
+    /// Limit the depth of the tree
     #[arg(long, value_name = "N")]
     pub depth: Option<usize>,
 
@@ -71,7 +72,7 @@ pub struct TreeOptions {
     #[arg(long)]
     pub sites: bool,
 
-    /// Add lifetimes, heaps and growth of each node, and its module and file, to the JSON
+    /// Add lifetime, heap, growth, module and file of each node to the JSON
     #[arg(long)]
     pub details: bool,
 
