@@ -24,7 +24,7 @@ use crate::runtime::{UNIT, Value, symbol};
 /// Words of the runtime's `caml_domain_state`, more than any version has.
 const STATE_WORDS: usize = 256;
 
-/// Where in `caml_domain_state` things are, in words: OCaml 5.3.
+/// Offsets in `caml_domain_state`, in words: OCaml 5.3.
 const ID: usize = 36;
 const UNIQUE_ID: usize = 37;
 const MEMPROF: usize = 58;
@@ -40,7 +40,7 @@ type Hook = extern "C" fn();
 /// A domain's `caml_domain_state`.
 type State = *mut usize;
 
-/// What of the runtime is needed.
+/// The functions of the runtime that are needed.
 struct Functions {
     domain_id: extern "C" fn(Value) -> Value,
     domain_index: extern "C" fn(Value) -> Value,

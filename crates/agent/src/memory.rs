@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SMALLEST: usize = 16;
 /// Pieces larger than this have pages of their own.
 const LARGEST: usize = 1 << 14;
-/// What is asked of the system at once.
+/// Size of the mappings requested from the system.
 const CHUNK: usize = 1 << 18;
 const PAGE: usize = 4096;
 
@@ -28,7 +28,7 @@ pub(crate) struct Memory {
 struct Pieces {
     /// Freed pieces by size; each begins with the address of the next.
     free: [*mut u8; CLASSES],
-    /// What is left of the last chunk.
+    /// The unused part of the last chunk.
     rest: *mut u8,
     rest_len: usize,
 }

@@ -1,4 +1,4 @@
-//! Where it begins: what is wanted, and the hooks that see to it.
+//! Entry point: reads the settings and installs the hooks.
 
 use std::ffi::{CStr, c_void};
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! What depends on the processor. Another architecture is one more file like `x86_64.rs`, with
-//! the same names in it.
+//! Code that depends on the processor. Another architecture is another file like `x86_64.rs`, with
+//! the same names.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
