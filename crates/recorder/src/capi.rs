@@ -175,7 +175,7 @@ thread_local! {
     static HITS: RefCell<Option<Hits>> = const { RefCell::new(None) };
 }
 
-/// Where the next hit of a thread is.
+/// The distance to the next hit of a thread.
 struct Hits {
     recorder: &'static Recorder,
     gaps: Gaps,
@@ -228,7 +228,7 @@ pub extern "C" fn heapline_stop() {
     }
 }
 
-/// For resolvers: adds a frame, the outermost first.
+/// Called by resolvers: adds a frame, the outermost first.
 ///
 /// # Safety
 ///

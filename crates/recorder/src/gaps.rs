@@ -1,4 +1,4 @@
-//! Which words are hit: the distances between them.
+//! The distances between sampled words.
 //!
 //! Each word is hit with probability `rate`, independently of all others. So the number of words
 //! that are passed over before the next hit has a geometric distribution, and instead of a die for
@@ -39,7 +39,7 @@ impl Gaps {
         self.left = 0;
     }
 
-    /// How many words are passed over before the next hit.
+    /// The number of words to skip until the next hit.
     #[expect(clippy::should_implement_trait, reason = "there is always another one")]
     #[inline]
     pub fn next(&mut self) -> usize {
@@ -75,7 +75,8 @@ impl Gaps {
         }
     }
 
-    /// How many of a block's words are hit, and how many trials are then left until the next hit.
+    /// The number of a block's words that are hit, and the number of trials left until the next
+    /// hit.
     ///
     /// `gap` is the distance of the next hit from the block's beginning. The block has `words` that
     /// count, and `trials` in all: a sampler that counts down by bytes has more trials than words.

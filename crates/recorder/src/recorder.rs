@@ -34,22 +34,22 @@ const MAX_FATE: u64 = 2 * 9;
 /// that fit into one.
 const UNWRITTEN: u64 = 5 * MAX_WRITTEN_PACKET as u64;
 
-/// How long a recording that ends waits for a domain that is in the middle of an event.
+/// The time that a recording that ends waits for a domain in the middle of an event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What to record, and where to.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The trace. It is overwritten.
     pub trace: PathBuf,
-    /// Whether somebody [finishes](tail::finish) the trace when the program has ended. Otherwise
-    /// the recorder leaves no tail behind if it can.
+    /// True if a supervisor [finishes](tail::finish) the trace when the program has ended.
+    /// Otherwise the recorder tries to leave no tail behind.
     pub supervised: bool,
-    /// How many samples there are for a word.
+    /// The number of samples per word.
     pub sample_rate: f64,
-    /// What the user wants to remember.
+    /// A description by the user.
     pub context: Option<String>,
-    /// What the runtime says about its parameters.
+    /// The parameters of the runtime.
     pub runtime_params: String,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
@@ -63,9 +63,9 @@ pub struct Options {
 /// time, those of different ones may. What cannot be recorded any more is ignored.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Whether events are taken.
+    /// True while events are recorded.
     recording: AtomicBool,
-    /// Whether new blocks are. Not if events are not.
+    /// True while new blocks are recorded; implies `recording`.
     open: AtomicBool,
     file: &'static TraceFile,
     max_size: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Recorder {
     pid: u64,
     lanes: Box<[AtomicPtr<Lane>]>,
     tail_path: PathBuf,
-    /// Which file it is: another recording may have replaced it.
+    /// Device and inode of the tail: another recording may have replaced it.
     tail_identity: (u64, u64),
     /// The tail's first page.
     status: Mutex<Page>,
@@ -224,13 +224,13 @@ impl Recorder {
         load(self.lanes.get(domain)?)
     }
 
-    /// What the runtime said about its parameters.
+    /// The parameters of the runtime.
     #[must_use]
     pub fn runtime_params(&self) -> &str {
         &self.runtime_params
     }
 
-    /// How many samples there are for a word.
+    /// The number of samples per word.
     #[must_use]
     pub fn sample_rate(&self) -> f64 {
         self.sample_rate
@@ -288,7 +288,7 @@ impl Recorder {
         self.end_early(Ending::Bug, None);
     }
 
-    /// Whether events are still taken.
+    /// Returns true while events are recorded.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.recording.load(Ordering::Relaxed)
