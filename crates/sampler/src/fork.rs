@@ -31,8 +31,8 @@ extern "C" fn in_parent() {
     session::release();
 }
 
-/// Nothing is sampled in the child: the trace is its parent's, and so are the closures. Blocks that
-/// were sampled before are still freed as they should.
+/// Disables sampling in the child: the trace and the closures are its parent's. Blocks that were
+/// sampled before are still freed correctly.
 extern "C" fn in_child() {
     in_parent();
     session::abandon();

@@ -79,7 +79,7 @@ pub use stack::Frame;
 pub use trace::{Trace, trace_if_requested, trace_to, trace_with};
 pub use tracker::{Block, Options, Profiler, Site, Stack, Tracker};
 
-/// Why sampling could not be started.
+/// The reason why sampling could not be started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {

@@ -1,4 +1,4 @@
-//! What each thread has, and the decision that it takes for each block.
+//! Thread-local state, and the sampling decision for each block: the fast path.
 //!
 //! The only thing that happens for an ordinary block is [`count`]: its size is taken from a number,
 //! and if that is used up, [`trip`] looks what there is to do.
@@ -37,9 +37,9 @@ pub(crate) struct Local {
     after: Cell<usize>,
     /// The settings that this was drawn for.
     epoch: Cell<u32>,
-    /// How often the sampler is at work in this thread, one within the other.
+    /// The depth of nested calls of the sampler in this thread.
     inside: Cell<u32>,
-    /// Whether the thread has ended, but for destructors that still run.
+    /// True if the thread has ended, except for destructors that still run.
     ended: Cell<bool>,
     pub(crate) thread: Cell<*mut Thread>,
     /// Blocks that were freed while the sampler was at work.
@@ -61,10 +61,10 @@ thread_local! {
     };
 }
 
-/// What to do with a new block.
+/// The sampling decision for a new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Nothing.
+    /// Not sampled.
     Ordinary,
     /// It is the sampler's own.
     Own,
@@ -183,7 +183,7 @@ impl Inside {
         })
     }
 
-    /// Whether the sampler is at work in this thread.
+    /// Returns true while the sampler runs in this thread.
     pub(crate) fn is() -> bool {
         LOCAL.with(|local| local.inside.get() > 0)
     }
