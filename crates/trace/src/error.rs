@@ -1,9 +1,9 @@
-//! Why a trace cannot be read at all.
+//! Errors that prevent reading a trace.
 
 use crate::damage::Flaw;
 use crate::format::VERSION;
 
-/// Why reading a trace stopped.
+/// The error that stopped reading a trace.
 ///
 /// Damage inside a trace is no error unless [strictness](crate::Options::strict) is asked for:
 /// see [`Damage`](crate::Damage).
@@ -19,7 +19,7 @@ pub enum Error {
     /// The data is something else.
     #[error("not a memtrace trace: found {found}, where the bytes c1 1f fc c1 begin a trace")]
     NotATrace {
-        /// What it looks like.
+        /// A description of the file.
         found: String,
     },
 
@@ -35,7 +35,7 @@ pub enum Error {
     /// The first packet, without which nothing can be understood, is damaged.
     #[error("the first packet, which says how the trace was sampled, is unreadable: {reason}")]
     BadTraceInfo {
-        /// What is wrong with it.
+        /// A description of the error.
         reason: &'static str,
     },
 
@@ -44,7 +44,7 @@ pub enum Error {
         "the compressed data is damaged, cut off, or of a kind that is not understood: {reason}"
     )]
     BrokenCompression {
-        /// What the decompressor says.
+        /// The decompressor's message.
         reason: String,
     },
 

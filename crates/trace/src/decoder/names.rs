@@ -27,7 +27,7 @@ impl File {
     }
 }
 
-/// What became of one location event.
+/// The result of decoding a location event.
 pub(super) enum Named {
     Yes,
     /// The code has other frames already.

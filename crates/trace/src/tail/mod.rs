@@ -117,13 +117,14 @@ impl Tail {
         values.fold(0, u64::wrapping_add)
     }
 
-    /// Whether the recording has begun: otherwise there is nothing in the tail.
+    /// Returns true if the recording has begun; otherwise the tail is empty.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.word(Word::State) > 0
     }
 
-    /// Whether this is the tail of the trace that begins with these bytes: 68 of them are enough.
+    /// Returns true if this is the tail of the trace that begins with these bytes, of which 68 are
+    /// enough.
     #[must_use]
     pub fn belongs_to(&self, trace: &[u8]) -> bool {
         let Ok(header) = PacketHeader::parse(trace) else {

@@ -10,7 +10,7 @@ use crate::format::{
     MAX_ALLOC, MAX_SMALL_VINT, MAX_WRITTEN_PACKET, code, event_head, put_small_vint, small_vint_len,
 };
 
-/// What every event has to do with.
+/// The state that every event uses.
 #[derive(Debug)]
 pub(super) struct Current<M> {
     pub(super) cache: StackCache,
@@ -18,12 +18,12 @@ pub(super) struct Current<M> {
     pub(super) events: PacketBuffer<M>,
     /// The first time at which the packet takes no events any more: at any if it has none yet.
     pub(super) time_full: u64,
-    /// Where an allocation ends that is not part of the packet before its codes are named; or 0.
+    /// The end of an allocation that becomes part of the packet once its codes are named; or 0.
     pub(super) unnamed: usize,
 }
 
 impl<M: BorrowMut<PacketMemory>> Current<M> {
-    /// Whether the packet takes an event of that time, if there is room for it.
+    /// Returns true if the packet accepts an event of that time, given enough space.
     #[inline]
     fn takes(&self, time: u64) -> bool {
         time >= self.events.time_end() && time < self.time_full

@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::zeros;
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader};
 
-/// Where finished packets go.
+/// The destination of finished packets.
 ///
 /// Anything that implements [`Write`] is one.
 pub trait PacketSink {
