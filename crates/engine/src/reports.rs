@@ -34,7 +34,7 @@ use crate::session::Session;
 #[derive(Clone, Debug, PartialEq, Serialize, Subcommand)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// What the trace is.
+    /// The properties of the trace.
     Info,
     /// The totals and the largest groups.
     Summary(Params<SummaryOptions>),
@@ -66,7 +66,7 @@ pub enum Request {
     reason = "one report at a time, and never in a list"
 )]
 pub enum Report {
-    /// What the trace is.
+    /// The properties of the trace.
     Info(Info),
     /// The totals and the largest groups.
     Summary(Summary),

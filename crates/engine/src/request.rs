@@ -17,7 +17,7 @@ use crate::shell::{shell_path, shell_quote};
 /// The options of a report and the blocks that it is about.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Params<O: Args> {
-    /// Which blocks.
+    /// The selected blocks.
     #[command(flatten)]
     #[serde(flatten)]
     pub filter: Filter,
@@ -209,7 +209,7 @@ fn texts(value: Value) -> Vec<String> {
     }
 }
 
-/// What clap says, in terms of parameters.
+/// Translates clap's error to the names of parameters.
 fn parse_error(error: &clap::Error) -> EngineError {
     let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let option = context(ContextKind::InvalidArg);

@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// What the trace is.
+    /// The properties of the trace.
     pub fn info(&self) -> Info {
         let overview = self
             .overview

@@ -15,11 +15,11 @@ pub struct GcParams {
 pub struct GcParam {
     /// Its letter in `OCAMLRUNPARAM`.
     pub key: String,
-    /// As the trace has it.
+    /// The value in the trace.
     pub value: String,
-    /// What it means; empty if we do not know the letter.
+    /// An explanation; empty for unknown letters.
     pub meaning: String,
-    /// Whether a program had it set to something else than the default of its runtime.
+    /// False if the program changed it from the default of its runtime.
     pub is_default: bool,
 }
 

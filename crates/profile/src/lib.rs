@@ -1,4 +1,4 @@
-//! What heap traces mean.
+//! Computes reports from heap profiles.
 //!
 //! The reports of Heapline are computed here, as plain data
 //! that can be serialised, and only drawn elsewhere: the terminal, the JSON and the viewer cannot

@@ -25,7 +25,7 @@ pub struct OptionError {
     pub option: &'static str,
     /// Its value.
     pub value: String,
-    /// What is wrong, as the end of a sentence that begins with the name of the option.
+    /// The error, as the end of a sentence that begins with the name of the option.
     pub message: &'static str,
 }
 

@@ -4,12 +4,12 @@ use crate::estimate::{Amount, Estimator};
 use crate::selection::Selection;
 use crate::store::{Moment, NEVER, Profile};
 
-/// When blocks of some sorts come and go. Events that are not about the beginning or end of one are
-/// nothing.
+/// Changes in live blocks per event, by weight class; empty for events that neither start nor end a
+/// selected block.
 pub(crate) struct Changes(Vec<Change>);
 
 impl Changes {
-    /// Nothing happens in all events.
+    /// No changes for all events.
     pub(crate) fn new(profile: &Profile) -> Self {
         Self(vec![Change(NOTHING); index(profile.events())])
     }
@@ -23,8 +23,8 @@ impl Changes {
         }
     }
 
-    /// What happens between two moments: the sorts of the blocks, and whether one more of them is
-    /// there, or one less.
+    /// The changes between two times: the class of the block, and +1 if it appears or -1 if it
+    /// disappears.
     #[inline]
     pub(crate) fn between(
         &self,

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 pub enum TimePoint {
     /// The beginning of the trace.
     Start,
-    /// When most was alive.
+    /// The time with most live bytes.
     Peak,
     /// The last event.
     End,
@@ -50,7 +50,7 @@ impl TimePoint {
     }
 }
 
-/// How long a block lived.
+/// The lifetime of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lifetime {
     /// In microseconds.

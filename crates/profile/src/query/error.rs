@@ -1,4 +1,4 @@
-//! Where a query is wrong, and what was expected there.
+//! Errors in a query, with position and expected input.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,9 +22,9 @@ pub struct QueryError {
     pub start: usize,
     /// One past its last byte.
     pub end: usize,
-    /// What is wrong.
+    /// A description of the error.
     pub message: String,
-    /// What should be there.
+    /// A description of what was expected there.
     pub expected: String,
 }
 

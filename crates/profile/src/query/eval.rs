@@ -71,7 +71,7 @@ impl Times<'_> {
     }
 }
 
-/// Which part of a block's life is asked about.
+/// The part of a block's life that the query is evaluated for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stays {
     Whole,

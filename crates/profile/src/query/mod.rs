@@ -67,13 +67,13 @@ impl Query {
         &self.text
     }
 
-    /// Whether it is true of all blocks.
+    /// Returns true if it matches all blocks.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.expr.is_none()
     }
 
-    /// What both queries are true of.
+    /// The query that matches blocks matched by both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self.expr, other.expr) {
@@ -92,7 +92,7 @@ impl Query {
         }
     }
 
-    /// What is alive at a time.
+    /// The query for blocks live at a time.
     #[must_use]
     pub fn live_at(time: TimePoint) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Query {
         }
     }
 
-    /// What is allocated in a window.
+    /// The query for blocks allocated in a window.
     #[must_use]
     pub fn allocated_in(window: &Window) -> Self {
         Self {

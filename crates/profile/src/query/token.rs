@@ -29,7 +29,7 @@ pub(crate) enum TokenKind {
     End,
 }
 
-/// How two things are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `=`
@@ -47,7 +47,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds.
+    /// Returns true if the comparison holds.
     #[must_use]
     pub fn holds<T: PartialOrd>(self, left: &T, right: &T) -> bool {
         match self {
@@ -60,7 +60,7 @@ impl Comparison {
         }
     }
 
-    /// How it is written.
+    /// Its sign in a query.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ use crate::store::{Moment, NEVER, NONE};
 use crate::timeline::{self, Timeline};
 use crate::walk::Changes;
 
-/// What is measured.
+/// The measure of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
@@ -92,7 +92,7 @@ pub struct SeriesOptions {
     #[arg(long, value_name = "PATTERN")]
     pub callers_of: Vec<Pattern>,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -109,7 +109,7 @@ impl SeriesOptions {
         self.points.unwrap_or(POINTS)
     }
 
-    /// What the series is split by, if it is.
+    /// The grouping by which the series is split, if any.
     fn split(&self) -> Option<GroupBy> {
         let callers = (!self.callers_of.is_empty()).then_some(GroupBy::Function);
         self.by.or(callers)
@@ -150,9 +150,9 @@ impl SeriesOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Series {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
     /// Seconds from the start of the run to the first interval; 0 without a window.
     pub from: f64,
@@ -188,9 +188,9 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GroupLine {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// Whether it is all groups that are not shown apart.
+    /// True for the group that contains all groups not shown.
     pub is_other: bool,
     /// The line.
     #[serde(flatten)]
@@ -273,8 +273,8 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
 
 /// The points of time.
 struct Points {
-    /// Where parts of the run end, in microseconds. With a window the first and the last part are
-    /// what is before and after it.
+    /// The ends of the time intervals, in microseconds. With a window, the first and the last
+    /// interval are before and after it.
     ends: Vec<u64>,
     is_window: bool,
 }
@@ -328,7 +328,7 @@ struct Rows {
     groups: Option<Groups>,
     row_of_group: Vec<u32>,
     labels: Vec<Label>,
-    /// Which of them is the rest.
+    /// The index of the group "other".
     other: Option<usize>,
 }
 
@@ -374,8 +374,8 @@ impl Rows {
     }
 }
 
-/// What decides which groups are the largest: how much was alive at most, or in all. `None` for
-/// groups without blocks.
+/// The size by which groups are ranked: the maximum of live memory, or the total. `None` for groups
+/// without blocks.
 fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64>> {
     // The largest value at a few points in time tells well enough.
     const POINTS: usize = 32;

@@ -43,15 +43,15 @@ impl Default for StatsOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stats {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// Whether the linear histograms were asked for; the report has both kinds.
+    /// True if the linear histograms were requested; the report has both kinds.
     pub linear: bool,
     /// All blocks.
     pub total: Figures,
-    /// How large blocks are.
+    /// Sizes of blocks.
     pub sizes: SizeStats,
-    /// How long they live.
+    /// Lifetimes of blocks.
     pub lifetimes: LifetimeStats,
     /// The run in equal parts of time.
     pub segments: Vec<Segment>,
@@ -59,7 +59,7 @@ pub struct Stats {
     pub phases: Vec<Segment>,
 }
 
-/// How large blocks are, in words without the header, each estimated block counted once.
+/// Sizes of blocks, in words without the header, each estimated block counted once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SizeStats {
@@ -71,7 +71,7 @@ pub struct SizeStats {
     pub sd: Option<f64>,
     /// The spread.
     pub quantiles: Quantiles,
-    /// Of the largest sampled block.
+    /// The size of the largest sampled block.
     pub max: u64,
     /// Blocks of more words are large.
     pub large_limit: u64,

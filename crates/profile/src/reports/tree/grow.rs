@@ -28,7 +28,7 @@ struct Shown {
     depth: usize,
     /// The key of its label; [`NONE`] for the rest.
     key: u32,
-    /// How many siblings are in the rest.
+    /// The number of merged siblings.
     others: usize,
 }
 
@@ -40,7 +40,7 @@ struct Members {
     nodes: Vec<u32>,
     /// Stacks that end here or at a place of allocation below.
     contexts: Vec<Leaf>,
-    /// Where it comes among siblings of the same size.
+    /// The order among siblings of the same size.
     order: u64,
 }
 
@@ -72,7 +72,7 @@ struct Calls<'a> {
     profile: &'a Profile,
     /// Bytes allocated at a node and below.
     bytes: Vec<f64>,
-    /// Where the children of each node start in `children`.
+    /// The offset in `children` of the children of each node.
     starts: Vec<u32>,
     children: Vec<u32>,
     /// The same of the contexts that end at a node.
