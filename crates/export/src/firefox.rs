@@ -69,7 +69,8 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
     out.flush()
 }
 
-/// What is shown, in the order of the trace: so many groups, if time can be made coarse enough.
+/// The events to show, in trace order: at most `most` groups, if a coarse enough time resolution
+/// allows it.
 fn groups(scope: &Scope<'_>, most: usize) -> Vec<Group> {
     let profile = scope.profile();
     let end = profile.micros(profile.end());
@@ -151,8 +152,8 @@ fn add_blocks(
     }
 }
 
-/// How live memory changes in each slot of time in which it does: bytes, and how many blocks come
-/// and go.
+/// Changes of live memory per time slot, for slots with a change: bytes, and numbers of blocks
+/// allocated and freed.
 fn curve(scope: &Scope<'_>) -> Vec<(u64, f64, u32)> {
     let slot = slot(scope);
     let mut changes: HashMap<u64, (f64, u32)> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Where numbers come from.
+//! The origin of exported numbers.
 
 use heapline_model::Scheme;
 use heapline_profile::{Estimator, Scope};
@@ -14,7 +14,7 @@ pub(crate) fn estimator(scope: &Scope<'_>) -> &'static str {
     }
 }
 
-/// What a reader of a file needs to know of the trace.
+/// The properties of the trace that readers of a file need.
 pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
     let profile = scope.profile();
     let header = profile.header();

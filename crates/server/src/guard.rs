@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Access control.
 //!
 //! A page of a stranger that is open in the user's browser can send requests to this server. It
 //! cannot read the answers, unless its name is made to point here (DNS rebinding): then the name in
@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::ApiError;
 
-/// What is asked of a request before anything else.
+/// Checks a request before anything else.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     /// The secret; none on loopback.
@@ -19,12 +19,12 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// For a server that only this machine reaches.
+    /// For a server that only this machine can reach.
     pub(crate) fn loopback() -> Self {
         Self { token: None }
     }
 
-    /// For a server that others reach too.
+    /// For a server that other machines can reach.
     pub(crate) fn with_token() -> std::io::Result<Self> {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
@@ -110,8 +110,8 @@ fn forbidden(message: &str) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
 
-/// Whether a host with or without a port is this machine. The port may be another one: it is where
-/// a tunnel begins.
+/// Returns true if a host, with or without a port, is this machine. The port may be that of a
+/// tunnel.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

@@ -47,7 +47,7 @@ const ROWS_OF_SLICE: usize = 250;
 /// Digits of a number. Pages show four, and no estimate is as precise as nine.
 const DIGITS: i32 = 9;
 
-/// Why a report could not be written.
+/// The error of writing a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The page is not there.
@@ -127,9 +127,9 @@ fn bounds(duration: f64, slices: usize) -> Vec<u64> {
 
 /// A question of the page.
 struct Question {
-    /// As the page asks it.
+    /// The request of the page.
     key: Request,
-    /// As it is answered: less may be enough.
+    /// The request that is answered: it may have smaller limits.
     asked: Request,
 }
 
@@ -154,7 +154,7 @@ impl Question {
     }
 }
 
-/// What the page asks: `ui/src/state/questions.ts` is the other side of this.
+/// The requests of the page: keep in sync with `ui/src/state/questions.ts`.
 fn questions(has_other: bool, bounds: &[u64]) -> Vec<Question> {
     let mut requests = vec![Request::Info];
     for by in [
@@ -258,7 +258,7 @@ fn questions(has_other: bool, bounds: &[u64]) -> Vec<Question> {
     questions
 }
 
-/// What the page groups tables and comparisons by.
+/// The groupings of the page's tables and comparisons.
 const FRAMES: [GroupBy; 4] = [
     GroupBy::Function,
     GroupBy::Site,
@@ -273,10 +273,10 @@ fn about<O: heapline_engine::Ask>(filter: &Filter, options: O) -> Params<O> {
     }
 }
 
-/// How many of the conditions are not about a part of the time.
+/// The number of conditions that are not time windows.
 const WHOLE: usize = 3;
 
-/// Which blocks: all, those at the peak, at the end, and of each pair of bounds.
+/// The filters: all blocks, those live at the peak, at the end, and those of each pair of bounds.
 fn conditions(bounds: &[u64]) -> Vec<Vec<Query>> {
     let mut conditions = vec![
         Vec::new(),

@@ -1,4 +1,4 @@
-//! What all connections share: the traces, from before they are loaded.
+//! The state shared by all connections: the traces, also while they are being loaded.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::error::ApiError;
 use crate::trace::{Progress, Subjects, load};
 
-/// How far loading is.
+/// The state of loading.
 #[derive(Clone, Debug)]
 enum Loading {
     Running,
@@ -40,7 +40,7 @@ pub(crate) struct Status<'a> {
     /// The trace as it is named in commands.
     path: &'a str,
     against_path: Option<&'a str>,
-    /// What identifies the traces, and the epoch of the profile, once it is loaded.
+    /// The identity of the traces and the epoch of the profile, once it is loaded.
     identity: Option<String>,
     epoch: u64,
     read: u64,

@@ -54,7 +54,7 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
     page.finish()
 }
 
-/// Whether the program has no garbage collector, but an allocator that was sampled.
+/// Returns true if the program has no garbage collector, but a sampled allocator.
 fn is_native(overview: &Overview) -> bool {
     overview.trace.ocaml_runtime_params.is_none()
 }

@@ -9,7 +9,7 @@ use crate::text::{Out, put_number};
 #[derive(Default)]
 pub(super) struct Lines {
     stacks: StackText,
-    /// Whether a location was defined, and if so, whether with a name.
+    /// For each location, `None` until it is defined, then true if it has a name.
     defined: Vec<Option<bool>>,
 }
 

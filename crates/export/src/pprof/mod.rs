@@ -28,8 +28,8 @@ const COLUMNS: [(&str, &str); 4] = [
 /// The id of the program.
 const PROGRAM: u64 = 1;
 
-/// What tells samples apart. Sizes are put in classes, powers of two, or there would be nearly as
-/// many samples as blocks.
+/// The key by which samples are merged. Sizes are rounded to powers of two; otherwise there would
+/// be nearly as many samples as blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     stack: u32,
