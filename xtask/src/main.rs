@@ -1,4 +1,4 @@
-//! What a person would otherwise do by hand.
+//! Development tasks.
 //!
 //! Few and small dependencies: it must build where nothing else does yet.
 #![allow(

@@ -87,7 +87,10 @@ impl Serving {
 
 fn announce(subjects: &Subjects, url: &str) -> anyhow::Result<()> {
     let name = subjects.trace.name();
-    let text = format!("{}: serving on {url}\nPress Ctrl-C to stop.\n", sanitize(name));
+    let text = format!(
+        "{}: serving on {url}\nPress Ctrl-C to stop.\n",
+        sanitize(name)
+    );
     // In a single write: a program that waits for the URL may close the pipe after it.
     to_stdout(text.as_bytes())
 }

@@ -57,7 +57,9 @@ fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
     let refused = |why: &str| Err(io::Error::other(why.to_owned()));
     let bytes = folder.as_os_str().as_bytes();
     if bytes.contains(&b':') || bytes.contains(&b' ') {
-        return refused("its name contains a colon or a space, which LD_PRELOAD uses as separators");
+        return refused(
+            "its name contains a colon or a space, which LD_PRELOAD uses as separators",
+        );
     }
     DirBuilder::new()
         .recursive(true)

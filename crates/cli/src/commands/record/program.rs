@@ -47,9 +47,7 @@ pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
             fs::metadata(candidate)
                 .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
         })
-        .with_context(|| {
-            format!("cannot find {shown} in PATH; give its path, such as ./{shown}")
-        })
+        .with_context(|| format!("cannot find {shown} in PATH; give its path, such as ./{shown}"))
 }
 
 /// Determines how to record the program; fails if it is not supported. With `follows_exec` it may also
