@@ -3,11 +3,11 @@ import { ApiError, type Source } from "./source";
 
 const TOKEN_KEY = "heapline-token";
 
-/** Answers of a server, whose API is at `base`. */
+/** Answers from a server, whose API is at `base`. */
 export function httpSource(base: string): Source {
   const token = takeToken();
   const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
-  // What the server shows, from the first answer on.
+  // The identity of the trace, from the first answer on.
   let identity: string | null = null;
   return {
     slices: null,
@@ -20,7 +20,7 @@ export function httpSource(base: string): Source {
         if (signal?.aborted) throw error;
         throw new ApiError({
           code: "unreachable",
-          message: "The server does not answer. Has `heapline view` been stopped?",
+          message: "The server does not respond. Is `heapline view` still running?",
         });
       }
       const shown = response.headers.get("Heapline-Trace");
@@ -41,7 +41,7 @@ export function httpSource(base: string): Source {
   };
 }
 
-/** The token out of the address, which is then taken from there so that it is not shared with a link. */
+/** Takes the token out of the URL, so that it is not shared with a link. */
 function takeToken(): string | null {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const token = parameters.get("token");

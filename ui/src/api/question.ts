@@ -1,5 +1,5 @@
-// A question is a report with its options: what the API is asked, what the report file has the answer of, and what
-// "copy as command" writes. The names and defaults of options are generated from their definition.
+// A request: a report with its options. It is the URL of the API, the key of answers in report files, and the source of
+// "copy as command". The names and defaults of options are generated from their definition.
 
 import { REQUESTS } from "./requests";
 
@@ -28,7 +28,7 @@ type Options<C extends Command> = C extends Report
 
 export interface Question {
   command: Command;
-  /** Options without `--` and their values. */
+  /** Options, without `--`, and their values. */
   options: [name: string, value: string][];
 }
 
@@ -41,7 +41,7 @@ function optionsOf(command: Command): Record<string, Option> {
   return command === "status" ? {} : REQUESTS[command];
 }
 
-/** A question of options by name. What is empty or has its default value is left out. */
+/** A request from options by name. Empty values and defaults are omitted. */
 export function question<const C extends Command>(command: C, options: Options<C> = {} as Options<C>): Question {
   const known = optionsOf(command);
   const list: [string, string][] = [];
@@ -54,8 +54,7 @@ export function question<const C extends Command>(command: C, options: Options<C
 }
 
 /**
- * The address of the answer, below `api/v1/`. It is the same for the same question: report files are indexed by it, and
- * so is what is kept of earlier answers.
+ * The URL of the answer, below `api/v1/`. It is canonical: report files and the cache of answers are indexed by it.
  */
 export function address({ command, options }: Question): string {
   const query = new URLSearchParams(options);
@@ -65,11 +64,11 @@ export function address({ command, options }: Question): string {
 }
 
 /**
- * The line to type that prints the same numbers, as `Request::command_line` of the engine writes it. `against` is the
+ * The command line that prints the same numbers, as `Request::command_line` of the engine writes it. `against` is the
  * trace that is compared with, if there is one.
  */
 export function commandLine({ command, options }: Question, trace: string, against: string | null): string {
-  // The columns of a flame graph are for drawing; the command shows the tree.
+  // The columns of a flame graph are for drawing; the equivalent command shows the tree.
   const typed = command === "flame" ? "tree" : command;
   const comparesTraces = command === "diff" && against !== null && !options.some(([name]) => name === "window");
   const words = ["heapline", typed, ...(comparesTraces ? [shellPath(against)] : []), shellPath(trace)];
@@ -83,12 +82,12 @@ export function commandLine({ command, options }: Question, trace: string, again
   return words.join(" ");
 }
 
-/** A word as a POSIX shell must be given it. */
+/** Quotes a word for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w./-][\w./:@+%,-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The path of a file, which must not be taken for an option. */
+/** Quotes the path of a file, which must not look like an option. */
 function shellPath(path: string): string {
   return shellWord(path.startsWith("-") && path !== "-" ? `./${path}` : path);
 }

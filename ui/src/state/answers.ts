@@ -1,14 +1,14 @@
-// Answers as they are needed: asked once, kept for a while, given up when they are no longer wanted.
+// Fetches answers on demand: deduplicates requests, caches answers, aborts requests that are no longer needed.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, type Question } from "../api/question";
 import { ApiError, type Source } from "../api/source";
 
 export interface Answer<T> {
-  /** The last answer that arrived, perhaps to the question before. */
+  /** The last answer that arrived, possibly to the previous request. */
   data: T | null;
   error: ApiError | null;
-  /** Whether `data` is not the answer to the present question. */
+  /** True if `data` is not the answer to the current request. */
   isStale: boolean;
 }
 
@@ -26,7 +26,7 @@ export function currentSource(): Source {
   return source;
 }
 
-/** A question that is being asked, and by how many. */
+/** A pending request, and the number of its waiters. */
 interface Pending {
   answer: Promise<unknown>;
   abort: AbortController;
@@ -35,12 +35,12 @@ interface Pending {
 
 const pending = new Map<string, Pending>();
 
-/** Asks, unless the answer is kept or already on its way. An asker that aborts leaves the others theirs. */
+/** Sends a request, unless the answer is cached or pending. Aborting one waiter does not affect the others. */
 export async function ask<T>(question: Question, signal?: AbortSignal): Promise<T> {
   const name = address(question);
   const known = kept.get(name) as T | undefined;
   if (known !== undefined) {
-    // Moves it to the end: the one asked for longest ago is dropped first.
+    // Moves it to the end: the least recently used answer is evicted first.
     kept.delete(name);
     kept.set(name, known);
     return known;
@@ -50,7 +50,7 @@ export async function ask<T>(question: Question, signal?: AbortSignal): Promise<
   signal?.addEventListener("abort", () => {
     asked.askers -= 1;
     if (asked.askers > 0) return;
-    // Nobody may join an answer that will not come.
+    // Nobody may join an aborted request.
     if (pending.get(name) === asked) pending.delete(name);
     asked.abort.abort();
   });
@@ -75,14 +75,14 @@ function start(name: string, question: Question): Pending {
 }
 
 /**
- * Whether an error stands in for the answer. A filter that is still being typed does not: what was there before stays,
- * and the mistake is shown in the filter.
+ * True if an error replaces the answer. An error in a filter that is being typed does not: the previous answer stays,
+ * and the error is shown in the filter.
  */
 export function isFatal({ error, data }: Answer<unknown>): boolean {
   return error !== null && (data === null || error.body.parameter !== "where");
 }
 
-/** The answer to a question, and while it is awaited the one before. */
+/** The answer to a request, and while it is pending the previous one. */
 export function useAnswer<T>(question: Question | null): Answer<T> {
   const name = question ? address(question) : null;
   const [answer, setAnswer] = useState<{ name: string | null; data: T | null; error: ApiError | null }>({

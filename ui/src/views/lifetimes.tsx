@@ -1,4 +1,4 @@
-// How large blocks are, and how long they live.
+// Sizes and lifetimes of blocks.
 
 import type { ComponentChildren, JSX } from "preact";
 import type { Bin, Heatmap, Quantiles, Stats } from "../api/types";
@@ -47,9 +47,9 @@ export function LifetimesView(): JSX.Element {
       </div>
       <div class="cards">
         <Card
-          title="Born when, lived how long"
+          title="Allocations over time, by lifetime"
           isWide
-          help="Each cell is what was allocated in a window of time and lived for about so long. The row on top was still alive at the end. Rows of dark cells are generations; a dark top row that never fades is a leak."
+          help="Each cell is the memory allocated in a time slice with this lifetime. The top row was live at the end. Rows of dark cells are generations; a dark top row that never fades is a leak."
         >
           {heat.data ? (
             <HeatmapChart data={heat.data} hasServer={hasServer} />
@@ -59,7 +59,7 @@ export function LifetimesView(): JSX.Element {
         </Card>
         <Card
           title="Survival"
-          help="The share of blocks that live longer than a time. Blocks that were alive at the end are counted as living longer than they were seen (Kaplan-Meier)."
+          help="The share of blocks that live longer than a given time. Blocks that were live at the end are treated as censored (Kaplan-Meier)."
           facts={[
             ["median", quantile(lifetimes.seconds.p50, data.subject.duration)],
             ["90 %", quantile(lifetimes.seconds.p90, data.subject.duration)],
@@ -70,8 +70,8 @@ export function LifetimesView(): JSX.Element {
           <Survival points={lifetimes.survival} duration={data.subject.duration} />
         </Card>
         <Card
-          title="Lifetimes of what died"
-          help="How long blocks lived that were collected. Times are those at which the garbage collector noticed."
+          title="Lifetimes of dead blocks"
+          help="Lifetimes of collected blocks. A lifetime ends when the garbage collector finds the block dead."
           facts={[
             ["mean", lifetimes.mean === null ? "-" : seconds(lifetimes.mean)],
             ["longest", lifetimes.max === null ? "-" : seconds(lifetimes.max)],
@@ -88,12 +88,12 @@ export function LifetimesView(): JSX.Element {
               onPick={hasServer ? pickLife : null}
             />
           ) : (
-            <Empty title="Nothing of this died" />
+            <Empty title="No block died" />
           )}
         </Card>
         <Card
           title="Sizes"
-          help="How large blocks are, in words without the header, in powers of two."
+          help="Block sizes in words, without the header, in powers of two."
           facts={[
             ["mean", sizes.mean === null ? "-" : `${sizes.mean.toFixed(1)} words`],
             ...wordQuantiles(sizes.quantiles),

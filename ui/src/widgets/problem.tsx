@@ -3,7 +3,7 @@ import type { ApiError } from "../api/source";
 import { viewCommand } from "../state/command";
 import { copy } from "./controls";
 
-/** Says why there is no answer, and what to do. */
+/** Shows why a request failed, and what to do. */
 export function Problem({ error }: { error: ApiError }): JSX.Element {
   if (error.body.code === "not_in_report") {
     const command = viewCommand();
@@ -12,18 +12,18 @@ export function Problem({ error }: { error: ApiError }): JSX.Element {
         <p class="empty-title">
           A report file has the usual questions with their answers, and this is not one of them.
         </p>
-        <p>With the trace at hand, this prints it:</p>
+        <p>Run this command on the trace:</p>
         <button type="button" class="command" onClick={() => void copy(command, "the command")}>
           {command}
         </button>
       </div>
     );
   }
-  // An error in the query is shown where the query is.
+  // Errors in the query are shown in the filter bar.
   if (error.body.parameter === "where" && error.body.span) {
     return (
       <div class="empty">
-        <p class="empty-title">The filter is not understood yet.</p>
+        <p class="empty-title">The filter has an error.</p>
       </div>
     );
   }
