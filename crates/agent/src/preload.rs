@@ -108,7 +108,7 @@ fn prepare(settings: Settings) {
     // which is not in it.
     if let Err(error) = unsafe { START_PROGRAM.set(start_program, hook) } {
         say(&format!(
-            "not recorded: the system does not let the program be changed ({error})"
+            "not recorded: the program's code cannot be patched ({error})"
         ));
     }
 }

@@ -110,6 +110,6 @@ mod tests {
         let error = EngineError::query("where", &error);
         // 𝕏 takes four bytes, and two units of UTF-16.
         assert_eq!(error.place.unwrap().span, Some([17, 24]));
-        assert_eq!(error.message, "`lifetim` is not a field");
+        assert_eq!(error.message, "unknown field `lifetim`");
     }
 }

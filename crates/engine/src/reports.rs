@@ -191,7 +191,7 @@ impl Ask for DiffOptions {
         let (Some(profile), Some(trace)) = (profiles.against, session.against()) else {
             return Err(EngineError::new(
                 ErrorKind::NoOtherTrace,
-                "there is nothing to compare with: give two windows, or start the viewer \
+                "nothing to compare with; give two windows, or start the viewer \
                  with --against and another trace",
             ));
         };

@@ -90,7 +90,7 @@ pub enum CutError {
     #[error("cannot write the trace")]
     Write(#[source] io::Error),
     /// Sampling one in none makes no sense.
-    #[error("one sample in 0 cannot be kept: the number must be at least 1")]
+    #[error("cannot keep one sample in 0; the number must be at least 1")]
     NoSubsample,
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
 pub(crate) fn sentence(scope: &Scope<'_>) -> String {
     let sampling = scope.profile().sampling();
     let estimator = match scope.estimator() {
-        Estimator::HorvitzThompson => "by the probability that a block of its size is sampled",
+        Estimator::HorvitzThompson => "weighted by the probability of being sampled",
         Estimator::Count => "by counting samples",
     };
     if sampling.is_exact() {

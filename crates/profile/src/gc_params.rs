@@ -92,7 +92,7 @@ fn decode(key: &str, value: &str, word_bytes: u64, ocaml5: bool) -> GcParam {
             &["15"],
         ),
         "h" => (format!("initial major heap of {}", words()), &[]),
-        "l" if number == Some(0) => ("no limit on the stack but the system's".into(), &["0"]),
+        "l" if number == Some(0) => ("no stack limit except the system's".into(), &["0"]),
         "l" => (
             format!("stack limit of {}", words()),
             &["134217728", "1048576"],

@@ -94,7 +94,7 @@ impl FileEnd<'_> {
             if !is_ours(&again) {
                 return Err(io::Error::new(
                     io::ErrorKind::NotFound,
-                    "the program closed the trace, and there is another file in its place",
+                    "the program closed the trace's file descriptor",
                 ));
             }
             // What has its number now belongs to the program.

@@ -100,7 +100,7 @@ impl Recorder {
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "not a regular file: a trace is written from several places",
+                "not a regular file",
             ));
         }
         let tail_path = std::path::absolute(tail::path(&options.trace))?;

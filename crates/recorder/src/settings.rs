@@ -197,7 +197,7 @@ fn rate(name: &str) -> Result<Option<f64>, String> {
     match text.parse() {
         Ok(rate) if 0.0 < rate && rate <= 1.0 => Ok(Some(rate)),
         _ => Err(format!(
-            "{name} is {text:?}: the sampling rate must be a number above 0 and not above 1"
+            "invalid {name} {text:?}: the sampling rate must be above 0 and at most 1"
         )),
     }
 }

@@ -53,7 +53,7 @@
 //! - With `panic = "abort"`, a panic in a closure that was given to a [`Tracker`] ends the program.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("heapline samples programs for x86-64 Linux only, so far");
+compile_error!("heapline only supports x86-64 Linux");
 
 mod alloc;
 mod fork;
@@ -100,10 +100,10 @@ impl fmt::Display for StartError {
                 "the program's allocator is not heapline's; add `#[global_allocator] \
                  static ALLOC: heapline::Alloc = heapline::Alloc::system();` to its main.rs",
             ),
-            Self::Running => f.write_str("the program is being sampled already; stop that first"),
+            Self::Running => f.write_str("the program is already being sampled; stop that first"),
             Self::Rate(rate) => write!(
                 f,
-                "{rate} is no sampling rate; it must be above 0 and not above 1"
+                "invalid sampling rate {rate}; it must be above 0 and at most 1"
             ),
             Self::System(error) => error.fmt(f),
         }

@@ -133,7 +133,7 @@ fn run<R>(f: impl FnOnce() -> R, all_threads: bool) -> (R, Usage) {
     });
     let (session, counter) = match (session, made) {
         (Ok(session), Some(counter)) => (session, counter),
-        (Err(error), _) => panic!("memory cannot be measured: {error}"),
+        (Err(error), _) => panic!("cannot measure memory: {error}"),
         (Ok(_), None) => unreachable!("it is made when the session is"),
     };
     // Also if it panics.

@@ -51,7 +51,7 @@ impl Guard {
             )
         })?;
         if uri.authority().is_some_and(|given| given.as_str() != host) {
-            return Err(forbidden("the address and the Host header disagree"));
+            return Err(forbidden("the URL and the Host header differ"));
         }
         if self.token.is_none() && !is_loopback(host) {
             return Err(forbidden(
@@ -62,14 +62,14 @@ impl Guard {
         if let Some(origin) = one(headers, &ORIGIN)?
             && !is_same_origin(origin, host)
         {
-            return Err(forbidden("other pages may not ask this server"));
+            return Err(forbidden("cross-site requests are not allowed"));
         }
         if !is_api {
             // The page itself is no secret, and links to it may be anywhere.
             return Ok(());
         }
         if one(headers, &HeaderName::from_static("sec-fetch-site"))? == Some("cross-site") {
-            return Err(forbidden("other pages may not ask this server"));
+            return Err(forbidden("cross-site requests are not allowed"));
         }
         let Some(token) = &self.token else {
             return Ok(());
@@ -83,7 +83,7 @@ impl Guard {
             Err(ApiError::new(
                 StatusCode::UNAUTHORIZED,
                 "unauthorized",
-                "the token is missing or wrong; open the address that was printed, all of it",
+                "missing or invalid token; open the complete URL that was printed",
             ))
         }
     }
@@ -96,7 +96,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
         ApiError::new(
             StatusCode::BAD_REQUEST,
             "bad_header",
-            format!("the header {name} cannot be understood"),
+            format!("invalid header {name}"),
         )
     };
     match (values.next(), values.next()) {

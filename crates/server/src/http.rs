@@ -208,7 +208,7 @@ fn check_method(method: &Method) -> Result<(), ApiError> {
         _ => Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            format!("{method} is not possible here; everything is asked with GET"),
+            format!("{method} is not supported; use GET"),
         )),
     }
 }
@@ -231,7 +231,7 @@ fn page(path: &str) -> Result<Content, ApiError> {
         _ => Err(ApiError::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            "there is nothing at this address; the page is at /, the reports are below /api/v1/",
+            "not found; the page is at /, the reports are below /api/v1/",
         )),
     }
 }

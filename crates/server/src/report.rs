@@ -54,10 +54,10 @@ pub enum ReportError {
     #[error("this heapline was built without its page: {0}")]
     NoPage(&'static str),
     /// The page is not as it should be.
-    #[error("the page cannot be put into one file: {0} is missing")]
+    #[error("cannot embed the page: {0} is missing")]
     BadPage(&'static str),
     /// A question was not answered.
-    #[error("`{0}` cannot be answered: {1}")]
+    #[error("cannot compute `{0}`: {1}")]
     Unanswered(String, EngineError),
     /// It could not be written.
     #[error(transparent)]

@@ -146,7 +146,7 @@ impl State {
         let answer = work.await.map_err(|_| {
             EngineError::new(
                 ErrorKind::Internal,
-                "this request made the program fail; please report it as a bug",
+                "internal error; please report it as a bug",
             )
         })??;
         Ok(answer)

@@ -46,7 +46,7 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
         page.title("Garbage collector");
         match &overview.gc_params {
             Some(params) => gc_params(&mut page, params),
-            None => page.note("This source does not tell the settings."),
+            None => page.note("The settings are not recorded."),
         }
     }
     page.title("Damage");

@@ -220,7 +220,7 @@ impl fmt::Display for FlawKind {
                 kept_events,
             } => write!(
                 f,
-                "the file ends inside a packet (the program was killed, or the file was cut): {} of the packet kept, {} and {} lost",
+                "the file ends inside a packet (the program was killed, or the file was truncated): {} of the packet kept, {} and {} lost",
                 Count(*kept_events, "event"),
                 Count(*lost_bytes, "byte"),
                 Count(*lost_allocations, "allocation")
@@ -228,22 +228,22 @@ impl fmt::Display for FlawKind {
             Self::ForkedChild { pid, packets } => {
                 write!(
                     f,
-                    "{} of a forked child (pid {pid}) left out",
+                    "{} of a forked child (pid {pid}) ignored",
                     Count(*packets, "packet")
                 )
             }
             Self::ClockSetBack { by } => write!(
                 f,
-                "the clock was set back by {:.6} s; times stand still there and then go on",
+                "the clock was set back by {:.6} s; later times are adjusted",
                 *by as f64 / 1e6
             ),
             Self::ContradictoryTimes { begin, end } => write!(
                 f,
-                "a packet claims to last from {begin} to {end} µs since 1970; its events are taken to be as late as the one before"
+                "a packet claims to last from {begin} to {end} µs since 1970; its events get the time of the previous event"
             ),
             Self::TimeOutOfBounds { events } => write!(
                 f,
-                "{} outside the time of their packet, taken to be as late as the event before",
+                "{} outside the time of their packet, set to the time of the previous event",
                 Count(*events, "event")
             ),
             Self::BadPacket {
@@ -260,23 +260,23 @@ impl fmt::Display for FlawKind {
             ),
             Self::MissingPackets { allocations } => write!(
                 f,
-                "packets with {} are missing before this place",
+                "packets with {} are missing before this offset",
                 Count(*allocations, "allocation")
             ),
             Self::SecondTrace => write!(
                 f,
-                "another trace begins here, and is not read; a file should hold one trace"
+                "another trace begins here and is not read; a file can only hold one trace"
             ),
             Self::WrongIds { expected, found } => write!(
                 f,
-                "allocation ids do not add up: they end at {found}, the packet says {expected}"
+                "inconsistent allocation ids: they end at {found}, but the packet header says {expected}"
             ),
             Self::FuturePromotion => {
                 write!(f, "a block is promoted before it is allocated")
             }
             Self::CacheMismatch { domain } => write!(
                 f,
-                "the stack cache of domain {domain} is out of step with the writer's; stacks that depend on it are marked uncertain"
+                "the stack cache of domain {domain} is out of sync with the writer's; stacks that depend on it are marked as uncertain"
             ),
             Self::BadLocations { reason, lost_bytes } => write!(
                 f,
@@ -285,19 +285,22 @@ impl fmt::Display for FlawKind {
             ),
             Self::ConflictingLocation { code } => write!(
                 f,
-                "location {code:#x} is defined twice, differently; the first one is used"
+                "location {code:#x} has two different definitions; the first is used"
             ),
             Self::BrokenCompression { reason } => {
-                write!(f, "the compressed data ends or breaks here ({reason})")
+                write!(
+                    f,
+                    "the compressed data is truncated or damaged here ({reason})"
+                )
             }
             Self::Garbage { bytes } => {
-                write!(f, "{} that are no packet skipped", Count(*bytes, "byte"))
+                write!(f, "skipped {} that are not a packet", Count(*bytes, "byte"))
             }
             Self::UnnamedLocations { locations } => {
                 write!(f, "{} without a name", Count(*locations, "location"))
             }
             Self::StackTooDeep { kept } => {
-                write!(f, "a call stack is too deep to be true; {kept} frames kept")
+                write!(f, "a call stack is implausibly deep; {kept} frames kept")
             }
         }
     }

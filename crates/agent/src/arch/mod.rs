@@ -10,4 +10,4 @@ pub(crate) use x86_64::{
 };
 
 #[cfg(not(target_arch = "x86_64"))]
-compile_error!("the agent is written for x86-64 only so far; see crates/agent/src/arch");
+compile_error!("the agent only supports x86-64; see crates/agent/src/arch");

@@ -92,7 +92,7 @@ impl FromStr for Size {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        size(text).ok_or("a size is a number and a unit, such as 64KiB, 1.5G or 16w")
+        size(text).ok_or("expected a number and a unit, such as 64KiB, 1.5G or 16w")
     }
 }
 

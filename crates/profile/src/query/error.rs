@@ -10,7 +10,7 @@ use serde::Serialize;
 /// It prints as the query with the place marked:
 ///
 /// ```text
-/// `lifetim` is not a field
+/// unknown field `lifetim`
 ///   live at peak and lifetim > 2s
 ///                    ^^^^^^^ expected a field; did you mean `lifetime`?
 /// ```

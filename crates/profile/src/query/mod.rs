@@ -183,7 +183,7 @@ impl TimePoint {
         time_point(text.trim()).ok_or_else(|| {
             QueryError::new(
                 0..text.len(),
-                "this is not a time",
+                "invalid time",
                 "peak, end, start, 10s, 90% or @14:30:05",
             )
             .of(text)
@@ -338,7 +338,7 @@ mod tests {
     fn times_and_memory_are_not_compared() {
         for text in ["lifetime in 1MiB..2s", "lifetime in 1s..1MiB"] {
             let error = Query::parse(text).unwrap_err();
-            assert_eq!(error.message, "one end is a time, the other is not");
+            assert_eq!(error.message, "the bounds have different units");
         }
         assert!(Query::parse("lifetime in 1kw..1MiB").is_ok());
     }

@@ -166,8 +166,8 @@ fn quoted(text: &str, quote: char, at: usize) -> Result<(TokenKind, usize), Quer
     }
     Err(QueryError::new(
         at..at + text.len(),
-        "this text has no end",
-        &format!("a closing {quote} (\\{quote} is part of the text)"),
+        "unterminated text",
+        &format!("a closing {quote} (use \\{quote} inside the text)"),
     ))
 }
 
@@ -188,7 +188,7 @@ fn regex(text: &str, at: usize) -> Result<(TokenKind, usize), QueryError> {
     }
     Err(QueryError::new(
         at..at + text.len(),
-        "this regular expression has no end",
+        "unterminated regular expression",
         "a closing /",
     ))
 }

@@ -42,7 +42,7 @@ enum What {
     LiveAt(TimePoint),
 }
 
-const EXPECTED: &str = "allocated, promoted, peak or live at TIME, with or without blocks before";
+const EXPECTED: &str = "allocated, promoted, peak or live at TIME, optionally after blocks";
 
 impl Budget {
     /// The query that selects its blocks.
@@ -62,7 +62,7 @@ impl Budget {
             return Err(error(
                 text,
                 text.len()..text.len(),
-                "a budget needs a limit",
+                "missing limit",
                 "< or <= and an amount, as in `< 200MiB`",
             ));
         };
@@ -97,17 +97,12 @@ impl Budget {
             } else {
                 "200MiB, 1GiB, 10Mw or a number"
             };
-            error(
-                text,
-                sign.end..text.len(),
-                "this is not an amount",
-                expected,
-            )
+            error(text, sign.end..text.len(), "invalid amount", expected)
         })?;
         let unknown = || {
             let start = measure.len() - measure.trim_start().len();
             let end = measure.trim_end().len().max(start);
-            error(text, start..end, "this cannot be limited", EXPECTED)
+            error(text, start..end, "unknown quantity", EXPECTED)
         };
         let what = match words {
             ["allocated"] => What::Allocated,

@@ -70,7 +70,7 @@ impl Compared {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The window contains no events.
-    #[error("nothing happens in the window {0}")]
+    #[error("the window {0} contains no events")]
     Empty(String),
     /// It was asked for its peak.
     #[error("a window has no peak; choose end to compare what is live at its end")]

@@ -194,7 +194,7 @@ pub(super) fn decode<const STACKS: bool>(
         let sane = 0..=MAX_WORDS;
         if !(sane.contains(&header.length) && sane.contains(&header.samples) && header.prefix >= 0)
         {
-            outcome.failure = Some("a negative or impossible number");
+            outcome.failure = Some("invalid number");
             break;
         }
         let mut prefix = header.prefix.cast_unsigned();

@@ -156,7 +156,7 @@ impl Decoder {
                 },
                 NotAHeader::Version(found) => Error::UnsupportedVersion { found },
                 NotAHeader::Size(_) => Error::BadTraceInfo {
-                    reason: "its size is impossible",
+                    reason: "invalid size",
                 },
                 NotAHeader::TooShort => Error::BadTraceInfo {
                     reason: "the file ends inside it",

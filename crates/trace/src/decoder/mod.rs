@@ -324,7 +324,7 @@ impl Decoder {
         };
         let (head, info) = read().ok_or(bad("it ends too early"))?;
         if head >> TIME_BITS != code::INFO {
-            return Err(bad("it is not the beginning of a trace"));
+            return Err(bad("it does not start a trace"));
         }
         // At the lowest rate one sample stands for terabytes.
         if !(1e-12..=1.0).contains(&info.sample_rate) {
@@ -334,7 +334,7 @@ impl Decoder {
             return Err(bad("its word size is not 8, 32 or 64 bits"));
         }
         if self.options.strict && !cursor.is_at_end() {
-            return Err(bad("it is longer than it should be"));
+            return Err(bad("it is too long"));
         }
         Ok(Trace {
             info,
@@ -467,7 +467,7 @@ impl Report<'_> {
         }
         if outcome.names_out_of_step {
             self.flaw(FlawKind::BadLocations {
-                reason: "a name is referred to that was never given",
+                reason: "reference to an undefined name",
                 lost_bytes: 0,
             })?;
         }

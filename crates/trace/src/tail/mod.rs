@@ -93,7 +93,7 @@ impl Tail {
         if word(Word::Magic) != MAGIC || !(1..=VERSION).contains(&version) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "it is not the tail of a trace, or was written by a newer heapline",
+                "not the tail of a trace, or written by a newer heapline",
             ));
         }
         let room = size.saturating_sub(PAGE as u64) / SLOT as u64;

@@ -117,7 +117,7 @@ impl TreeOptions {
             ))
         };
         if self.focus.len() > MAX_FOCUS {
-            return error(MAX_FOCUS, "can be given 64 times at most");
+            return error(MAX_FOCUS, "can be given at most 64 times");
         }
         if self.bottom_up && !self.focus.is_empty() {
             return error(
