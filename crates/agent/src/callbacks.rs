@@ -1,7 +1,7 @@
 //! The callbacks of the sampler.
 //!
-//! Each is fast for events that are like nearly all, and leaves the rest to another one. The time is
-//! taken first, because a call in the middle would take registers.
+//! Each has a fast path for common events, and a slow path for the rest. The time is read first,
+//! because a call in the middle would take registers.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(crate) recorder: &'static Recorder,
 }
 
-/// The session that goes on.
+/// The current session.
 #[inline]
 pub(crate) fn session() -> Option<&'static Session> {
     // SAFETY: sessions are never freed.

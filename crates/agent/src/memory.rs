@@ -1,9 +1,8 @@
-//! Memory of our own, from the system: never from the program's allocator, which may be what is
-//! looked at, or not be there yet.
+//! The agent's own allocator. It never uses the program's allocator, which may be the one that is
+//! recorded, or not initialised yet.
 //!
-//! Little is asked for, and rarely: tables that grow, names that are remembered. So this is
-//! simple: sizes are powers of two, freed pieces wait in a list for the next of their size, and
-//! what is large comes from the system and goes back there.
+//! Allocations are few: growing tables, and cached names. So it is simple: sizes are powers of two,
+//! freed blocks are kept in a free list per size, and large blocks are mapped and unmapped.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;

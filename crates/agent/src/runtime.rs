@@ -1,4 +1,4 @@
-//! OCaml's runtime, as it is found in the program.
+//! Finds OCaml's runtime in the program.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};

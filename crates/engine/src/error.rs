@@ -15,7 +15,7 @@ pub enum ErrorKind {
     NotFound,
     /// There is no second trace to compare with.
     NoOtherTrace,
-    /// Nobody waits for the answer any more.
+    /// The request was cancelled.
     Cancelled,
     /// The trace cannot be read.
     Failed,

@@ -1,4 +1,4 @@
-//! Time that does not jump.
+//! A monotonic clock.
 
 use std::mem::MaybeUninit;
 

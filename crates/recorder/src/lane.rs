@@ -16,18 +16,19 @@ use crate::tail::Page;
 /// for all.
 const MEASURED: u64 = 64;
 
-/// No event takes so long, in nanoseconds: another process had the processor meanwhile.
+/// Upper bound for the duration of an event, in nanoseconds: if it took longer, the thread was
+/// preempted.
 const LONGEST: u32 = 100_000;
 
 /// Records the events of one domain, for one thread at a time.
 ///
-/// The threads of a domain never run at once, so that nobody waits here. Who ends the recording
-/// takes all lanes for good.
+/// The threads of a domain never run concurrently, so there is no contention. Ending the recording takes
+/// all lanes for good.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Lane {
-    /// 1 or 0, since the processor sets and tests a bit of a word at once; first, since its address
-    /// is then at hand.
+    /// 1 or 0, because the processor can test and set a bit of a word atomically. First, so that its
+    /// address is that of the lane.
     taken: AtomicU32,
     domain: UnsafeCell<Domain>,
 }

@@ -1,4 +1,4 @@
-//! The recorder: what happens in the program comes in here.
+//! The recorder, which receives all events of the program.
 
 use std::fs::File;
 use std::io;
@@ -20,14 +20,15 @@ use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, Tak
 use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, Page, State};
 
-/// Ids that a domain takes at once.
+/// Number of ids that a domain reserves at a time.
 const IDS: u64 = 10_000;
 
-/// Ids between two recorders of a process: so many that none of the first one's blocks is taken for
-/// one of the second that is young enough to be [marked fast](Encoder::try_collect).
+/// Gap between the id ranges of consecutive recorders in a process. The fast path
+/// [`Encoder::try_collect`] encodes only ids within 2^16, so ids of the previous recorder never look
+/// recent.
 const GAP: u64 = 1 << 16;
 
-/// The most that the end of a block takes in a trace: its promotion and its collection.
+/// Maximum number of bytes for the promotion and the collection of a block in the trace.
 const MAX_FATE: u64 = 2 * 9;
 
 /// The most that a domain may add before it is counted: two packets, and the ends of all blocks

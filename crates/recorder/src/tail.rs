@@ -1,7 +1,7 @@
-//! The tail of a trace, as the recorder writes it, and what it says when the program has ended.
+//! The tail of a trace, as the recorder writes it, and its state after the program has ended.
 //!
 //! [`heapline_trace::tail`] describes the file, and how it is read while the program runs.
-//! [`finish`] moves what is in it to the trace.
+//! [`finish`] moves its contents to the trace.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The allocator: what every block of the program goes through.
+//! The global allocator, which every allocation of the program goes through.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;

@@ -1,7 +1,6 @@
-//! Large sampled blocks: they stay where the program's allocator puts them, and are found by their
-//! address in a table.
+//! Table of large sampled blocks, which stay in the program's allocator.
 //!
-//! That is for frees of large blocks only, which are rare and take long anyway.
+//! Only frees of large blocks look up the table; they are rare and slow anyway.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

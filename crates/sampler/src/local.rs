@@ -1,21 +1,21 @@
 //! Thread-local state, and the sampling decision for each block: the fast path.
 //!
-//! The only thing that happens for an ordinary block is [`count`]: its size is taken from a number,
-//! and if that is used up, [`trip`] looks what there is to do.
+//! For an ordinary block only [`count`] runs: it subtracts the size from the countdown. When that runs
+//! out, the slow path [`trip`] is taken.
 //!
 //! # Bytes and words
 //!
-//! The unit of sampling is the word: a block of S words is seen with probability 1 - (1 - rate)^S.
+//! The unit of sampling is the word: a block of S words is sampled with probability 1 - (1 - rate)^S.
 //! Rounding sizes up to words would take an instruction or two for every block of the program. So
 //! each *byte* is a trial, hit with probability `rate`, and of a block's trials only as many count
-//! as it has words: the first ones. Hits in the rest are passed over, seven in eight at worst, which
-//! is cheap where hits are rare, and leaves the probability exactly what it should be.
+//! as it has words: the first ones. Hits in the rest are skipped, at worst seven in eight, which
+//! is cheap because hits are rare, and leaves the probability exact.
 //!
-//! # Noticing changes
+//! # Changes of the settings
 //!
-//! The number is never more than [`STRETCH`]; the rest of the distance waits beside it. So a
-//! thread looks that often whether sampling was started, stopped, or has another rate, and no
-//! thread ever writes to what belongs to another.
+//! The countdown is never more than [`STRETCH`]; the rest of the distance is kept separately. So a
+//! thread regularly checks if sampling was started, stopped, or changed its rate, and no thread ever
+//! writes to another thread's state.
 
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -166,8 +166,8 @@ pub(crate) fn end() {
     });
 }
 
-/// While one of these lives, the sampler is at work in this thread: blocks that are allocated are
-/// its own, and those that are freed are looked at afterwards.
+/// Reentrancy guard: while held, allocations on this thread are the sampler's own, and frees are
+/// deferred.
 pub(crate) struct Inside {
     countdown: usize,
 }

@@ -1,11 +1,11 @@
-//! A range of addresses that is ours alone.
+//! The address range of the sampler.
 //!
-//! Sampled blocks are here, and what the sampler needs for itself: so whoever frees a block knows by
-//! its address whether it is anything special. Nothing is used up by reserving addresses.
+//! It holds sampled blocks and the sampler's own memory, so that `dealloc` can recognise them by
+//! address. Reserving addresses takes no memory.
 //!
-//! Ordinary memory comes from below: the range is put between the stack and what the system maps,
-//! where there is room for it nearly always, so that [`Range::base`] alone tells most blocks apart.
-//! Where there is not, it is somewhere else, and some blocks are looked at twice.
+//! Ordinary memory is below: the range is placed between the stack and the system's mappings, where
+//! there is nearly always space for it, so that a comparison with [`Range::base`] decides for most
+//! blocks. If there is no space, it is placed elsewhere, and some blocks need a second comparison.
 
 use std::io;
 use std::ptr::null_mut;

@@ -1,11 +1,11 @@
-//! Memory in the [range](crate::range): places for sampled blocks, and memory of our own.
+//! Slab allocator in the [range](crate::range): slots for sampled blocks, and the sampler's own memory.
 //!
-//! Both are simple: sizes are powers of two, a chunk has places of one size, and those that are free
-//! wait in a list. Each place is aligned to its size. For a sampled block there is also a word at the
-//! beginning of its chunk: what is known about it.
+//! Sizes are powers of two, a chunk has slots of one size, and free slots are in a free list. Each slot
+//! is aligned to its size. For each sampled block, a word at the start of its chunk points to its
+//! metadata.
 //!
-//! While the sampler does something, whatever it or a library that it uses allocates is in memory of
-//! our own. So the profiled program's heap is what it would be without us.
+//! While the sampler runs, all allocations by it or by libraries it uses are served from its own memory,
+//! so the heap of the profiled program is unaffected.
 
 use std::alloc::Layout;
 use std::ptr::null_mut;

@@ -1,8 +1,8 @@
 //! Measures exactly how much memory a piece of a program uses, for tests.
 //!
-//! [`measure`] runs a closure and counts every block that its thread allocates meanwhile. What it
-//! returns can be asked, or [asserted](Usage): when that fails, the message has the places that
-//! allocated most.
+//! [`measure`] runs a closure and counts every block that its thread allocates meanwhile. It returns the
+//! [usage](Usage), which has assertions: when one fails, the message lists the call sites that allocated
+//! most.
 //!
 //! ```
 //! use heapline::testing::measure;
@@ -23,8 +23,8 @@
 //! The allocator must be in the program that is tested: in `src/main.rs`, in `src/lib.rs` under
 //! `#[cfg(test)]`, or in the file below `tests`.
 //!
-//! Tests that run at the same time in other threads are not counted. Threads that the closure starts
-//! are not either; [`measure_all_threads`] counts those, and so needs a process of its own
+//! Tests that run concurrently in other threads are not counted, nor are threads started by the closure.
+//! [`measure_all_threads`] counts all threads, and so needs a process of its own
 //! (a file below `tests` with one test).
 
 use std::collections::HashMap;
@@ -291,7 +291,7 @@ impl Usage {
         }
     }
 
-    /// At most so many bytes were allocated.
+    /// Asserts that at most this number of bytes was allocated.
     ///
     /// # Panics
     ///
@@ -305,7 +305,7 @@ impl Usage {
         self
     }
 
-    /// At most so many bytes were alive at a time.
+    /// Asserts that at most this number of bytes was live at any time.
     ///
     /// # Panics
     ///

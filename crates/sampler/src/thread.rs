@@ -1,4 +1,4 @@
-//! Threads, as far as they have to do with the sampler.
+//! Per-thread data of the sampler.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! Traces: sampled blocks for `heapline` and other programs that read memtrace's format.
+//! Writes sampled blocks to a trace in memtrace's format.
 
 use std::fs::read_dir;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Sampled blocks for the program itself: closures that are called, and what is alive.
+//! Access to sampled blocks from inside the program: callbacks, and the live heap.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +31,7 @@ impl Options {
         Self { rate, seed: None }
     }
 
-    /// One sample for so many bytes, on average; at least for 8.
+    /// Sets the average number of bytes per sample, at least 8.
     #[must_use]
     pub const fn every(bytes: usize) -> Self {
         let bytes = if bytes < WORD { WORD } else { bytes };

@@ -74,9 +74,8 @@ struct Report<'a> {
     answers: serde_json::Map<String, Value>,
 }
 
-/// Writes a report. The run is cut into so many slices; what was allocated from the beginning of
-/// any of them to the end of any later one can be looked at. `progress` is told how many of how
-/// many questions are answered.
+/// Writes a report. The run is divided into `slices`, and any consecutive slices can be selected.
+/// `progress` gets the number of answered requests, and their total.
 pub fn write_report(
     subjects: &Subjects,
     session: &Session,
@@ -296,7 +295,7 @@ fn window(from: u64, to: u64) -> Window {
     Window::new(TimePoint::Micros(from), TimePoint::Micros(to))
 }
 
-/// Rounds all numbers that are not whole: digits that nobody can see are most of a file.
+/// Rounds all numbers: insignificant digits would take most of the file.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) => {

@@ -14,7 +14,7 @@ use crate::tail::{self, Completion, Overlay, Tail};
 /// just have been started.
 const MAX_TRIES: u32 = 3;
 
-/// Opens a trace file, complete up to now: if it has a [tail file](crate::tail), this is laid over it.
+/// Opens a trace file together with its [tail file](crate::tail), if it has one: complete up to now.
 ///
 /// Nothing is written, and it does not matter whether the program still runs. The bytes may be
 /// compressed, see [`Reader::from_source`](crate::Reader::from_source). A tail that cannot be used

@@ -1,4 +1,4 @@
-//! Stacks of function names, put together in a tree.
+//! A tree of stacks of function names.
 //!
 //! A profile tells stacks apart by the lines of their calls. Flame graphs do not, and a tree of
 //! names is what they and folded stacks are made from, without ever having all stacks in memory.

@@ -38,7 +38,7 @@ struct Key {
     class: u32,
 }
 
-/// Writes a profile for pprof: what was allocated, and what of it was alive at a moment.
+/// Writes a profile for pprof: memory allocated, and memory live at a given time.
 ///
 /// Samples have the labels `heap` (`minor`, `major` or `external`), `domain`, and `bytes`: the
 /// size of the blocks with their headers, rounded up to a power of two. Amounts are rounded

@@ -1,6 +1,6 @@
 //! The reports: plain data, computed here and drawn elsewhere.
 //!
-//! Each starts from a [`Scope`], which says what is looked at, and can be
+//! Each starts from a [`Scope`], which selects the blocks, and can be
 //! serialised; `docs/json.md` describes the fields.
 
 mod alloc_stats;

@@ -466,8 +466,8 @@ struct Sort {
     line: usize,
 }
 
-/// The blocks' beginnings and ends, each with the sort of the block. There are so few sorts that
-/// they are all at hand when events are walked through.
+/// The changes of live blocks, each with the class of the block. There are so few classes that they
+/// stay in the cache while events are scanned.
 fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sort>, Changes) {
     let profile = scope.profile();
     let word_bytes = profile.sampling().word_bytes();

@@ -1,4 +1,4 @@
-//! A trace with its tail laid over.
+//! Reads a trace together with its tail.
 
 use std::collections::HashMap;
 use std::io::{self, Read};

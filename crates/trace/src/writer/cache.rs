@@ -111,7 +111,10 @@ impl StackCache {
     /// Codes frames until one comes that the cache does not have, which is returned.
     ///
     /// This is where the time goes.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     pub(super) fn code_known(
         &mut self,

@@ -321,8 +321,8 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         self.mark_any(code::PROMOTE, time, id, sink)
     }
 
-    /// Encodes the promotion of a block if it is like nearly all: of one that was followed by less
-    /// than 65,536 others, and sure to fit into the packet. Otherwise does nothing, and returns false.
+    /// Fast path for the promotion of a recent block, that is one followed by less than 65,536 others.
+    /// Returns false, and does nothing, for other blocks, or if it may not fit into the packet.
     #[inline]
     pub fn try_promote(&mut self, time: u64, id: u64) -> bool {
         self.current.try_mark(code::PROMOTE, time, id)

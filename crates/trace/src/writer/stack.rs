@@ -114,7 +114,10 @@ impl LastStack {
 /// Compares a stack with the last one, in the [memory](LastStack::memory) for it. So many of the
 /// outermost frames are known to be the same. Returns the outermost frame that is not, where it is to
 /// be put, and those inside of it. `DEEP` is for stacks that are not [`SHALLOW`].
-#[expect(clippy::inline_always, reason = "its arguments are at hand")]
+#[expect(
+    clippy::inline_always,
+    reason = "hot path: keeps the arguments in registers"
+)]
 #[inline(always)]
 pub(super) fn compare<'a, const DEEP: bool>(
     last: &'a mut [TaggedCode],

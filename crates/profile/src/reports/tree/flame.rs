@@ -42,8 +42,7 @@ pub struct Flame {
     pub by: GroupBy,
     /// The direction of the tree.
     pub direction: Direction,
-    /// The share below which nodes were put together: what was asked for, or more if there would
-    /// have been too many.
+    /// The share below which nodes are merged: as requested, or higher if there would be too many.
     pub min: f64,
     /// All blocks in scope.
     pub total: Figures,
@@ -55,9 +54,9 @@ pub struct Flame {
     pub focus_own: Option<Figures>,
     /// The distinct labels of nodes.
     pub labels: Vec<Label>,
-    /// The nodes, each before its children, the largest first.
+    /// The nodes in preorder, largest first.
     pub nodes: NodeColumns,
-    /// With a focus: its callers, likewise.
+    /// With a focus: its callers, in the same form.
     pub callers: NodeColumns,
 }
 
@@ -65,11 +64,11 @@ pub struct Flame {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NodeColumns {
-    /// The place of the node above, or -1.
+    /// The index of the parent, or -1.
     pub parent: Vec<i64>,
-    /// The place of its label, or -1 for nodes that were put together.
+    /// The index of its label, or -1 for merged nodes.
     pub label: Vec<i64>,
-    /// 0 for a call, 1 for the place of an allocation, 2 for nodes that were put together.
+    /// 0 for a call, 1 for an allocation site, 2 for merged nodes.
     pub kind: Vec<u8>,
     /// The number of merged nodes.
     pub others: Vec<usize>,
