@@ -1,4 +1,4 @@
-//! Programs that are run for their effect.
+//! Runs commands.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change is done.
+//! `cargo xtask test`: all checks of CI.
 
 use crate::command::{Outcome, cargo, root};
 use crate::{browser, consumers, fuzz, licenses, ocaml, package, setup};

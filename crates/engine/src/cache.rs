@@ -1,4 +1,4 @@
-//! Recent answers: going back and forth in the viewer should cost nothing.
+//! Cache of recent answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

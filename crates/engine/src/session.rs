@@ -1,4 +1,4 @@
-//! Loaded profiles that can be asked about.
+//! Loaded profiles that answer requests.
 
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

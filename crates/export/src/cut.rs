@@ -1,4 +1,4 @@
-//! Smaller traces out of larger ones: a part of the time, fewer samples, no names.
+//! Writes smaller traces: a time window, fewer samples, no names.
 //!
 //! A block that is kept is kept with its whole life: its promotion and its collection follow it,
 //! whenever they are.

@@ -1,4 +1,4 @@
-//! Names and numbers, as formats want them.
+//! Formats names and numbers for exports.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! A flame graph as a picture.
+//! SVG flame graphs.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Text, fast.
+//! Fast buffered text output.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Stacks by who calls the functions that they end in.
+//! Groups stacks by the callers of given functions.
 
 use crate::groups::{Groups, Label, View};
 use crate::query::Pattern;

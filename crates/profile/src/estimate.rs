@@ -1,4 +1,4 @@
-//! From samples to amounts.
+//! Estimates amounts from samples.
 //!
 //! Each word that a program allocates is sampled with probability r, independently. A block of S
 //! words (header included) is therefore seen with probability p = 1 - (1 - r)^S, and each block

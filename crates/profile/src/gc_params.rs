@@ -1,4 +1,4 @@
-//! The settings of OCaml's garbage collector, in words a person understands.
+//! Explains the settings of OCaml's garbage collector.
 
 use serde::Serialize;
 

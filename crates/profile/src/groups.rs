@@ -1,4 +1,4 @@
-//! Blocks in groups: by site, function, file, module, domain, size or age.
+//! Groups blocks by site, function, file, module, domain, size or age.
 
 use clap::ValueEnum;
 use hashbrown::HashMap;

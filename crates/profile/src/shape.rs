@@ -1,4 +1,4 @@
-//! The shape of growth: what a curve of live memory looks like.
+//! Classifies the growth of live memory by the shape of its curve.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The run in equal parts of time.
+//! Equal time intervals of the run.
 
 use crate::store::{Moment, Profile};
 

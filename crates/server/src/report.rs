@@ -1,4 +1,4 @@
-//! The page as one file, with the answers in it instead of a server behind it.
+//! The report file: the page with precomputed answers, without a server.
 //!
 //! A report carries answers, not the trace: those to the questions that the page asks about the
 //! whole run, the peak, the end, and what was allocated from one of a few times to another.

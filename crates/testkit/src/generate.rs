@@ -1,4 +1,4 @@
-//! Traces of programs that never ran.
+//! Generates traces of simulated programs.
 //!
 //! The program walks up and down a call graph, allocates on the way, and lets blocks die in no
 //! particular order. Stacks are deep where the program recurses, and mostly share their outer

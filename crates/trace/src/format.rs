@@ -1,4 +1,4 @@
-//! The numbers of the format: all that reader and writer must agree on.
+//! The constants of the format, shared by reader and writer.
 
 /// The first four bytes of every packet.
 pub(crate) const MAGIC: u32 = 0xc1fc_1fc1;

@@ -1,4 +1,4 @@
-//! Trace files at one moment, with their tails.
+//! Snapshots of trace files with their tails.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Lines of JSON: the trace, then locations and events, a location before its first use.
+//! JSON lines: the trace, then locations and events, a location before its first use.
 
 use heapline_trace::{Event, LocationId, Locations, TraceInfo};
 use serde_json::json;

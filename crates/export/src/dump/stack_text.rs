@@ -1,4 +1,4 @@
-//! Stacks of a trace as text, fast.
+//! Formats stacks as text, with a cache.
 
 use hashbrown::HashMap;
 use heapline_trace::{LocationId, Locations, Stack};

@@ -1,4 +1,5 @@
-//! A query as scans over columns: each clause gives a set of blocks, and sets are joined.
+//! Evaluates a query by scans over columns: each clause gives a set of blocks, and the sets are
+//! combined.
 
 use heapline_model::Space;
 

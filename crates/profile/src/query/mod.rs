@@ -1,4 +1,4 @@
-//! The query language: one text that says which blocks are meant, the same everywhere.
+//! The query language, which selects blocks.
 //!
 //! ```text
 //! live at peak and heap = major and size >= 64KiB

@@ -1,4 +1,4 @@
-//! From text to conditions. The grammar is in `docs/query.md`.
+//! The parser of the query language. The grammar is in `docs/query.md`.
 
 use super::amount::{self, TimePoint};
 use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};

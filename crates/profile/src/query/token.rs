@@ -1,4 +1,4 @@
-//! A query as words, numbers and patterns.
+//! The tokenizer of the query language.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The reports: plain data, computed here and drawn elsewhere.
+//! The reports: plain data, rendered elsewhere.
 //!
 //! Each starts from a [`Scope`], which selects the blocks, and can be
 //! serialised; `docs/json.md` describes the fields.

@@ -1,4 +1,4 @@
-//! Names that a query can have, for completing what is being typed.
+//! Names for the completion of queries.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The page to read first.
+//! The summary: totals, the peak, and ranked lists.
 
 use clap::Args;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The events of one packet: the innermost loop of everything that reads a trace.
+//! Decodes the events of a packet: the hot loop of everything that reads a trace.
 
 use super::clock::PacketTime;
 use super::domain::{Domain, MAX_DEPTH};

@@ -1,4 +1,4 @@
-//! Bytes in, events out: the sans-IO reader.
+//! The sans-IO decoder: bytes in, events out.
 
 mod clock;
 mod domain;

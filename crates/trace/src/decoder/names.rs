@@ -1,4 +1,4 @@
-//! Location events: what the codes in stacks stand for.
+//! Location events, which define the codes in stacks.
 
 use super::events::Cursor;
 use crate::format::{MTF_LEN, code63};

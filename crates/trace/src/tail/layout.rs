@@ -1,4 +1,4 @@
-//! The layout of a tail: all that the recorder and readers must agree on.
+//! The layout of a tail, shared by the recorder and readers.
 
 use crate::format::MAX_WRITTEN_PACKET;
 

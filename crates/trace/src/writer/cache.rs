@@ -1,4 +1,4 @@
-//! The writer's half of the backtrace cache: what the reader is going to have.
+//! The writer's copy of the reader's backtrace cache.
 
 use super::packet::PacketMemory;
 use super::stack::TaggedCode;

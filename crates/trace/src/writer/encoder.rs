@@ -1,4 +1,4 @@
-//! The events of one domain, written.
+//! Encodes the events of one domain.
 
 use std::borrow::BorrowMut;
 use std::io;

@@ -1,4 +1,4 @@
-//! Location events, written.
+//! Encodes location events.
 
 use std::borrow::BorrowMut;
 use std::io;

@@ -1,4 +1,4 @@
-//! Packets on their way out.
+//! Buffers for packets, and their destination.
 
 use std::borrow::BorrowMut;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! A tree in the making, and the list that it becomes.
+//! Builds the tree, and converts it to a list of nodes.
 
 use hashbrown::HashMap;
 

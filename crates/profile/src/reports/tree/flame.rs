@@ -1,4 +1,4 @@
-//! A tree in columns: small enough for a page that draws a hundred thousand nodes.
+//! The call tree as columns, compact enough for a page that draws a hundred thousand nodes.
 
 use clap::Args;
 use hashbrown::DefaultHashBuilder;

@@ -1,4 +1,4 @@
-//! Functions in focus: where in the call tree they call each other in the order asked for.
+//! Finds the functions in focus in the call tree, in the given order.
 
 use crate::groups::Groups;
 use crate::query::Pattern;

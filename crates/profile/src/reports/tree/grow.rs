@@ -1,4 +1,4 @@
-//! The tree of calls from some nodes down, of which only what is large enough is ever built.
+//! Builds the call tree below some nodes, without nodes that are too small.
 //!
 //! A profile with every frame of recursive calls has millions of nodes, and a tree that is shown a
 //! few hundred. So nodes are expanded from the top: the children of a node that is shown are
