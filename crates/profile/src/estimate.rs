@@ -1,10 +1,10 @@
 //! Estimates amounts from samples.
 //!
 //! Each word that a program allocates is sampled with probability r, independently. A block of S
-//! words (header included) is therefore seen with probability p = 1 - (1 - r)^S, and each block
-//! that was seen stands for 1/p like it: the Horvitz-Thompson estimator. It is unbiased, and its
-//! variance is estimated without bias by the sum of S² (1 - p) / p² over the blocks seen.
-//! `docs/statistics.md` has the rest.
+//! words (header included) is therefore sampled with probability p = 1 - (1 - r)^S, and each sampled
+//! block represents 1/p blocks: the Horvitz-Thompson estimator. It is unbiased, and its
+//! variance is estimated without bias by the sum of S² (1 - p) / p² over the sampled blocks.
+//! See `docs/statistics.md`.
 
 use std::ops::{Add, AddAssign, Sub};
 
