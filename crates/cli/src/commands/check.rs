@@ -36,7 +36,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     budgets: Option<PathBuf>,
 
-    /// Check that allocated, live at peak and live at end are not higher than in this trace
+    /// Check that memory use is not higher than in this trace
+    ///
+    /// Compares memory allocated, live at the peak and live at the end.
     #[arg(long, value_name = "TRACE")]
     against: Option<PathBuf>,
 
@@ -44,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "0%", value_name = "SHARE", value_parser = share, requires = "against")]
     tolerance: f64,
 
-    /// Warn about budgets with names that do not occur in the trace, instead of failing
+    /// Warn instead of failing if a name in a budget is not in the trace
     #[arg(long)]
     allow_missing: bool,
 

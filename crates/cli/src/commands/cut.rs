@@ -62,11 +62,13 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "hash_names")]
     strip_names: bool,
 
-    /// Replace functions, files, program and host by pseudonyms; remove process and context
+    /// Replace names, program and host by pseudonyms; remove process and context
     #[arg(long)]
     hash_names: bool,
 
-    /// Derive the pseudonyms from a secret in this file, so that guessed names cannot be verified
+    /// Derive the pseudonyms from the secret in this file
+    ///
+    /// Without it, anyone can verify a guess at the name behind a pseudonym.
     #[arg(
         long,
         value_name = "FILE",

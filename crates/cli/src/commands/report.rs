@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TRACE")]
     against: Option<PathBuf>,
 
-    /// Set the number of time slices that can be selected in the report
+    /// Set the number of selectable time slices
     ///
     /// Any consecutive slices can be selected together. More slices make the file larger.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]

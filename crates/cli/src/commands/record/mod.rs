@@ -40,8 +40,8 @@ Examples:
   heapline record --follow-exec -- make
   heapline record --rate 512KiB -- target/release/my-rust-server
 
-The exit code is that of the program, 128 plus the signal number if a signal ended it, or 2 if it was
-not started.")]
+The exit code is that of the program, 128 plus the signal number if a signal ended it, or 2 if it
+was not started.")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent command-line flags"
