@@ -67,8 +67,8 @@ impl Serving {
             ));
         }
         let server = Server::bind(self.listen, self.port).with_context(|| match self.port {
-            Some(port) => format!("cannot listen on {} port {port}", self.listen),
-            None => format!("cannot listen on {} on any port from 8080", self.listen),
+            Some(port) => format!("cannot listen at {} on port {port}", self.listen),
+            None => format!("cannot listen at {} on any port from 8080", self.listen),
         })?;
         let url = server.url();
         announce(&subjects, &url)?;
