@@ -1,12 +1,12 @@
-// Builds the page into dist, or another folder that is given: index.html, assets/app.js, assets/app.css. One script
-// and one style sheet with fixed names, because the server embeds them and `heapline report` puts both into one HTML file.
+// Builds the page into dist or a given directory: index.html, assets/app.js, assets/app.css. One script and one style
+// sheet with fixed names, because the server embeds them and `heapline report` puts both into one HTML file.
 
 import { appendFile, cp, mkdir, readFile, rm } from "node:fs/promises";
 import { build } from "esbuild";
 
 const here = new URL(".", import.meta.url);
 
-/** What all bundles have in common; test.mjs uses it too. */
+/** Options of all bundles; also used by test.mjs. */
 export const options = {
   absWorkingDir: here.pathname,
   bundle: true,
@@ -34,7 +34,7 @@ async function buildPage(name) {
   console.log(`${name}/assets/app.js: ${Math.round(length / 1024)} KiB`);
 }
 
-/** The licences of the packages that files were bundled from: they must go wherever the bundle goes. */
+/** The licences of the bundled packages, which must be distributed with the bundle. */
 async function notices(files) {
   const folders = new Set(files.map((file) => file.match(/^node_modules\/(@[^/]+\/)?[^/]+\//)?.[0]).filter(Boolean));
   const texts = [...folders].sort().map(async (folder) => {

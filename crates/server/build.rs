@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the page is built from, in `ui`.
+/// The sources of the page, in `ui`.
 const SOURCES: [&str; 6] = [
     "index.html",
     "package.json",
@@ -137,7 +137,7 @@ fn npm(ui: &Path, arguments: &[&str]) -> Result<(), String> {
     Err(format!("`{text}` in ui failed: {}", start.join(" | ")))
 }
 
-/// What a folder was made from, if it is whole.
+/// The stamp of the sources that a directory was built from, if it is complete.
 fn stamp(folder: &Path) -> Option<String> {
     fs::read_to_string(folder.join(".made-from")).ok()
 }

@@ -69,7 +69,7 @@ async function open(): Promise<void> {
   if (status.value.state === "failed") {
     throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
   }
-  // A server answers when it has read the trace: what the page begins with is asked for now, so that it comes then.
+  // Send the initial requests now: the server answers them as soon as the trace is loaded.
   const asked = ask<Info>(infoQuestion);
   if (source.hasServer) for (const question of firstQuestions(state.value)) ask(question).catch(() => {});
   const isAnswered = asked.then(
@@ -95,7 +95,7 @@ function pause(ms: number): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), ms));
 }
 
-/** A report file has answers for a window or for a moment, not for both. */
+/** A report file has answers for a window or for a point in time, not for both. */
 function oneAtATime(change: Partial<State>): Partial<State> {
   if (change.window) return { ...change, live: "all", windowOf: "allocated" };
   return change.live !== undefined && change.live !== "all" ? { ...change, window: null } : change;
@@ -120,10 +120,10 @@ function Page({ info }: { info: Info }): JSX.Element {
         document.getElementById("view")?.focus({ preventScroll: true });
       },
     })),
-    { key: "a", does: "look at all that was allocated", run: () => update({ live: "all" }) },
-    { key: "p", does: "look at what is alive at the peak", run: () => update({ live: "peak" }) },
-    { key: "e", does: "look at what is alive at the end", run: () => update({ live: "end" }) },
-    { key: "b", does: "fold the timeline away, or back", run: () => update({ folded: !now.folded }) },
+    { key: "a", does: "show allocated memory", run: () => update({ live: "all" }) },
+    { key: "p", does: "show memory live at the peak", run: () => update({ live: "peak" }) },
+    { key: "e", does: "show memory live at the end", run: () => update({ live: "end" }) },
+    { key: "b", does: "collapse or expand the timeline", run: () => update({ folded: !now.folded }) },
     { key: "w", does: "write a filter", run: () => document.querySelector<HTMLElement>(".filter-input")?.focus() },
     { key: "d", does: "light or dark", run: toggleTheme },
   ]);

@@ -1,4 +1,4 @@
-// Amounts as people read them: the same texts as the terminal prints (crates/cli/src/units.rs).
+// Formats amounts like the terminal output (crates/text/src/units.rs).
 
 import type { Estimate, Label } from "./api/types";
 
@@ -11,14 +11,14 @@ export function bytes(amount: number): string {
   return `${significant(amount / scale)} ${unit}`;
 }
 
-/** An amount of memory and its error in the same unit; `< 23.4 KiB` where nothing was seen. */
+/** An amount of memory and its error in the same unit; `< 23.4 KiB` if nothing was sampled. */
 export function estimatedBytes({ value, error }: Estimate): string {
   if (value === 0 && error > 0) return `< ${bytes(error)}`;
   const [scale, unit] = byteScale(value);
   return `${withError(value / scale, error / scale)} ${unit}`;
 }
 
-/** A number of things in short, such as `12.3 k`. */
+/** A short count, such as `12.3 k`. */
 export function countShort(n: number): string {
   let scale = 1;
   let unit = 0;
@@ -29,7 +29,7 @@ export function countShort(n: number): string {
   return unit === 0 ? n.toFixed(0) : `${significant(n / scale)}${COUNT_UNITS[unit]}`;
 }
 
-/** A number of things and its error in short, such as `12.3 k ± 0.4 k`; `< 2.99 k` where nothing was seen. */
+/** A short count and its error, such as `12.3 k ± 0.4 k`; `< 2.99 k` if nothing was sampled. */
 export function estimatedCount({ value, error }: Estimate): string {
   if (value === 0 && error > 0) return `< ${countShort(error)}`;
   return error === 0 ? countShort(value) : `${countShort(value)} ± ${countShort(error)}`;
@@ -41,12 +41,12 @@ export function estimatedChange({ value, error }: Estimate): string {
   return `${value > 0 ? "+" : ""}${withError(value / scale, error / scale)} ${unit}`;
 }
 
-/** A number of things with its sign, such as `+12.3 k`. */
+/** A count with its sign, such as `+12.3 k`. */
 export function signedCount(n: number): string {
   return n > 0 ? `+${countShort(n)}` : countShort(n);
 }
 
-/** A whole number with its digits in groups: `7,353,975`. */
+/** An integer with digit grouping: `7,353,975`. */
 export function count(n: number): string {
   return Math.round(n)
     .toString()
@@ -72,17 +72,17 @@ export function seconds(t: number): string {
     : `${hours} h ${Math.floor(whole / 60) % 60} min`;
 }
 
-/** What a group is called, and where it is. */
+/** The name of a group, and its source location. */
 export function label({ name, place }: Label): string {
   return printable(place ? `${name} (${place})` : name);
 }
 
-/** Text of a trace without control characters, which would draw as nothing or turn the text around. */
+/** Removes control characters and bidirectional overrides from a text of the trace. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
 }
 
-/** A time as the query language writes it, exact to the microsecond of the trace. */
+/** A time in the syntax of the query language, exact to the microsecond of the trace. */
 export function queryTime(t: number): string {
   return `${Number(t.toFixed(6))}s`;
 }
@@ -99,14 +99,14 @@ function byteScale(amount: number): [number, string] {
   return [scale, unit];
 }
 
-/** Three significant digits; 3 bytes are 3, not 3.00. */
+/** Three significant digits; integers without decimals. */
 function significant(n: number): string {
   if (Number.isInteger(n)) return n.toFixed(0);
   const size = Math.abs(n);
   return n.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
 }
 
-/** As many digits as the error leaves meaning to. */
+/** Formats with as many digits as are significant given the error. */
 function withError(n: number, error: number): string {
   if (error === 0) return significant(n);
   const digits = error >= 10 ? 0 : error >= 1 ? 1 : error >= 0.1 ? 2 : 3;

@@ -1,4 +1,4 @@
-// What was recorded.
+// The header: program and recording.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -36,7 +36,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
           class="facts"
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
-          {...tipOn("What was recorded, in full")}
+          {...tipOn("Details of the recording")}
         >
           <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>
           <span>{seconds(info.duration)}</span>
@@ -49,7 +49,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
             type="button"
             class="badge is-warning"
             onClick={() => setOpen(true)}
-            {...tipOn("The trace is damaged: what is intact is shown.")}
+            {...tipOn("The trace is damaged; the intact parts are shown.")}
           >
             <Icon name="warn" /> damaged
           </button>
@@ -154,7 +154,7 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
       </dl>
       {!isNative && <h2>Garbage collector</h2>}
       {isNative ? null : !set ? (
-        <p class="muted">This source does not tell its settings.</p>
+        <p class="muted">The settings are not recorded.</p>
       ) : set.length === 0 ? (
         <p class="muted">As by default.</p>
       ) : (
@@ -179,7 +179,7 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
           {
             value: "horvitz-thompson",
             text: "Best estimate",
-            help: "A block's size over the probability that it is seen: the most precise",
+            help: "Size over the probability of being sampled: the most precise",
           },
           {
             value: "count",

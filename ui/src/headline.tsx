@@ -1,4 +1,4 @@
-// The numbers that matter most; each is also the choice to look at it.
+// The totals at the top; each selects the scope of the views.
 
 import type { JSX } from "preact";
 import type { Estimate, Figures, Summary } from "./api/types";
@@ -20,21 +20,21 @@ const TILES: readonly Tile[] = [
     name: "Allocated",
     figures: (summary) => summary.allocated,
     note: (summary) => (summary.allocation_rate ? `${bytes(summary.allocation_rate.value)}/s` : ""),
-    help: "All memory that was allocated, whether it died or lived on. Click to see where it comes from.",
+    help: "All memory allocated, dead or live. Click to show it in all views.",
   },
   {
     live: "peak",
     name: "Live at the peak",
     figures: (summary) => summary.live_at_peak,
     note: (summary) => `after ${seconds(summary.peak_time)}`,
-    help: "Memory that was alive when the program took most. Click to see what that was.",
+    help: "Memory live when the program used most. Click to show it in all views.",
   },
   {
     live: "end",
     name: "Live at the end",
     figures: (summary) => summary.live_at_end,
     note: (summary) => `after ${seconds(summary.subject.duration)}`,
-    help: "Memory that was not yet collected when the trace ended, garbage that nobody had found yet included.",
+    help: "Memory not collected by the end of the trace, including garbage that was not found yet.",
   },
 ];
 
@@ -97,7 +97,7 @@ export function Headline(props: { summary: Summary | null; whole: Summary | null
   );
 }
 
-/** An amount whose error stands back. */
+/** An amount with a de-emphasised error. */
 export function Amount({ estimate }: { estimate: Estimate }): JSX.Element {
   const [value, rest] = estimatedBytes(estimate).split(" ± ");
   if (rest === undefined) return <>{value}</>;

@@ -1,4 +1,4 @@
-// Help: what the page shows and which keys it knows.
+// Help: explains the page and lists its keys.
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -45,28 +45,27 @@ export function HelpDialog(): JSX.Element {
           </div>
           <div class="help-columns">
             <div>
-              <h3>What the numbers are</h3>
+              <h3>Numbers</h3>
               <p>
-                The program was <b>sampled</b>: each word it allocated had the same small chance of being recorded.
-                Amounts are estimates, and ± is where the truth lies with a probability of 95 %. What has an error as
-                large as itself cannot be told from noise and is drawn faint.
+                The program was <b>sampled</b>: each allocated word had the same small probability of being recorded.
+                Amounts are estimates; ± is the 95 % interval. Dimmed rows are within the sampling error.
               </p>
               <p>
-                <b>Allocated</b> counts all memory, dead or alive. <b>Live at the peak</b> is what was alive when the
-                program took most, <b>live at the end</b> what was never found dead. Choose one above the timeline:
-                every view then shows only that.
+                <b>Allocated</b> counts all memory, dead or live. <b>Live at the peak</b> is the memory that was live
+                when the program used most, <b>live at the end</b> the memory that was never freed. Select one above the
+                timeline to restrict all views to it.
               </p>
               <p>
-                <b>Own</b> is what a function allocates itself, <b>total</b> includes what is allocated by functions it
-                calls. What is too small to show is put together as <b>other</b>, never left out.
+                <b>Own</b> is the memory allocated by a function itself, <b>total</b> includes its callees. Small
+                entries are merged into <b>other</b>.
               </p>
-              <h3>What to do with the mouse</h3>
+              <h3>Mouse</h3>
               <p>
-                <b>Timeline</b>: drag over a window of time to see only what was allocated in it; click a layer to split
-                it by its callers; click the axis or a flag to see what was alive then. <b>Flame graph</b>: click to
-                zoom, right click for more. <b>Heat map</b>: click a cell to see only its blocks.
+                <b>Timeline</b>: drag to select memory allocated in a time window; click a layer to split it by caller;
+                click the axis or a flag to select memory live at that time. <b>Flame graph</b>: click to zoom, right
+                click for more. <b>Heat map</b>: click a cell to select its blocks.
               </p>
-              <p>Everything is in the address: reload, share or go back, nothing is lost.</p>
+              <p>The URL contains the whole state: reload, share it, or go back.</p>
             </div>
             <div>
               {[...keyList()]
@@ -99,7 +98,7 @@ export function HelpDialog(): JSX.Element {
                 <dt>
                   <kbd>Enter</kbd>
                 </dt>
-                <dd>look at what is alive then</dd>
+                <dd>select memory live at that time</dd>
               </dl>
             </div>
           </div>

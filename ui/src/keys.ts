@@ -1,9 +1,9 @@
-// Keys. Whatever is on the screen says which it understands; `?` lists them.
+// Keyboard shortcuts. Each part of the page registers its own; `?` lists them.
 
 import { useEffect, useRef } from "preact/hooks";
 
 export interface Binding {
-  /** As `KeyboardEvent.key` has it. */
+  /** The value of `KeyboardEvent.key`. */
   key: string;
   does: string;
   run: () => void;
@@ -16,7 +16,7 @@ interface Scope {
 
 const scopes: Scope[] = [];
 
-/** The keys of a part of the page, for as long as it is there. The part added last goes first. */
+/** Registers the keys of a part of the page while it is mounted. The part added last has priority. */
 export function useKeys(name: string, bindings: readonly Binding[]): void {
   const current = useRef(bindings);
   current.current = bindings;
@@ -42,7 +42,7 @@ export function followKeys(): void {
     for (const scope of [...scopes].reverse()) {
       const binding = scope.bindings.current.find((one) => one.key === event.key);
       if (!binding) continue;
-      // Buttons and tabs have their own use for these.
+      // Buttons and tabs handle these keys themselves.
       if ((event.key === "Enter" || event.key === " ") && target.closest("button, a, summary, [role=tab]")) return;
       event.preventDefault();
       binding.run();

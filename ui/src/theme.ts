@@ -1,4 +1,4 @@
-// Light or dark: as the system says, unless the user says otherwise. Canvases ask here; everything else is CSS.
+// Light or dark theme: follows the system unless the user chooses. Used by canvases; everything else is CSS.
 
 import { computed, effect, signal } from "@preact/signals";
 
@@ -25,7 +25,7 @@ system?.addEventListener("change", (event) => {
 export const theme = signal<Theme>(stored());
 export const isDark = computed(() => theme.value === "dark" || (theme.value === "system" && systemIsDark.value));
 
-/** Lets the document follow the theme. */
+/** Applies the theme to the document. */
 export function followTheme(): void {
   effect(() => {
     document.documentElement.dataset.theme = isDark.value ? "dark" : "light";
@@ -37,11 +37,11 @@ export function toggleTheme(): void {
   try {
     localStorage.setItem(STORED, theme.value);
   } catch {
-    // It then lasts as long as the page.
+    // Then the choice lasts as long as the page.
   }
 }
 
-/** The colours that canvases draw with, out of the style sheet. */
+/** The colours for canvases, read from the style sheet. */
 export interface Inks {
   ground: string;
   text: string;
@@ -57,7 +57,7 @@ const known = new Map<boolean, Inks>();
 export function inks(): Inks {
   let found = known.get(isDark.value);
   if (!found) {
-    // Only as the colour of an element is a variable resolved to what a canvas understands.
+    // Variables are only resolved to a colour that canvases accept when they are the colour of an element.
     const probe = document.createElement("span");
     document.body.append(probe);
     const ink = (name: string) => {
@@ -79,7 +79,7 @@ export function inks(): Inks {
   return found;
 }
 
-/** Colours that can be told apart, for the layers of the timeline; the last is for the rest. */
+/** Distinguishable colours for the layers of the timeline; the last is for the rest. */
 export function layerColours(dark: boolean): { fills: string[]; other: string } {
   const hues = [42, 248, 155, 325, 85, 285, 195, 12, 122, 222];
   return {

@@ -21,7 +21,7 @@ pub(crate) fn check() -> Outcome {
     Ok(())
 }
 
-/// How long the page takes to be drawn, for a trace or the built-in one.
+/// Measures the time until the page is drawn, for a trace or the built-in one.
 pub(crate) fn bench(trace: Option<&str>) -> Outcome {
     if !exists("npm") || !exists("chromium") {
         println!("\nFor how long the page takes, install npm and chromium.");
@@ -54,7 +54,7 @@ fn npm(script: &str, profile: &str, args: &[&str]) -> Outcome {
         .run()
 }
 
-/// What `cargo run --release -- demo` starts comes up, without a display too, and is ended again.
+/// Checks that `cargo run --release -- demo` serves the page, also without a display.
 pub(crate) fn demo() -> Outcome {
     println!("\n> heapline demo");
     let mut child = Command::new(root().join("target/release/heapline"))

@@ -1,14 +1,14 @@
-//! Programs that are run for their effect.
+//! Runs commands.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// How much of a log is shown when something fails: the cause is near the end.
+/// The number of lines of a log that are shown on failure: the cause is near the end.
 const LINES_OF_A_LOG: usize = 40;
 
-/// What went wrong, in words.
+/// The result of a task, with an error message.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// The project's folder.
@@ -45,7 +45,7 @@ pub(crate) fn program(name: &str, arguments: &[&str]) -> Run {
     }
 }
 
-/// Whether a program is there and works: rustup leaves stand-ins for components that are missing.
+/// Returns true if a program exists and works: rustup installs stand-ins for missing components.
 pub(crate) fn exists(program: &str) -> bool {
     Command::new(program)
         .arg("--version")

@@ -1,4 +1,4 @@
-//! The programs that exports are written for open them.
+//! Checks that other programs can open exports.
 
 use std::path::PathBuf;
 

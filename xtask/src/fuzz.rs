@@ -11,7 +11,7 @@ use crate::command::{Outcome, cargo, program, root};
 
 const TARGETS: [&str; 5] = ["reader", "locations", "round_trip", "profile", "tail"];
 
-/// What cargo-fuzz passes for coverage.
+/// The flags that cargo-fuzz passes for coverage.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";

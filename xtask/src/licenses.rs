@@ -15,7 +15,7 @@ use crate::workspace::read_toml;
 
 const NOTICES: &str = "THIRD-PARTY-NOTICES.md";
 
-/// What follows in the notices is written by this program.
+/// The notices after this line are generated.
 const MARKER: &str = "<!-- cargo xtask licenses --write -->\n";
 
 /// Checks all licences; `write` updates the list of the notices instead of comparing it.
@@ -98,7 +98,7 @@ fn list(dependencies: &BTreeSet<(String, String)>) -> String {
     text
 }
 
-/// What `deny.toml` says about licences.
+/// The rules for licences in `deny.toml`.
 struct Rules {
     allowed: BTreeSet<String>,
     /// Licences that single packages may have.

@@ -1,4 +1,4 @@
-//! What a person would otherwise do by hand.
+//! Development tasks.
 //!
 //! Few and small dependencies: it must build where nothing else does yet.
 #![allow(
@@ -26,26 +26,25 @@ use command::{Outcome, cargo};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  test      set up what is missing, then check everything: format, lints, tests, docs,
-            fuzz targets, exports in the programs that they are for, the viewer in a
-            browser, and what the README promises
-  browser   check the viewer's page, and the built program in a browser
-  package   make the packages for crates.io in target/package, install heapline from them
-            into an empty folder without npm, and try it
+  test      install missing tools, then run all checks: format, lints, tests, docs, fuzz
+            targets, exports in other programs, the viewer in a browser, the README
+  browser   check the viewer's page, and test the built program in a browser
+  package   build the packages for crates.io in target/package, install heapline from them
+            into an empty directory without npm, and try it
   licenses [--write]
             check that deny.toml allows the licence of every dependency, and that
             THIRD-PARTY-NOTICES.md lists them; --write updates the list
-  fuzz [S]  run each fuzz target for S seconds (60 if not given)
+  fuzz [S]  run each fuzz target for S seconds [default: 60]
   bench [TRACE]
-            speed of reading, writing and dumping, and instruction counts
+            measure the speed of reading, writing and dumping, and count instructions
   bench recording
-            only what recording costs OCaml programs
+            measure the overhead of recording OCaml programs
   bench sampler
-            what the sampler costs Rust programs, against other profilers
-  ocaml     set up the OCaml compilers and programs that tests of recording need, and
-            print the variable to set for `cargo test`
+            measure the overhead of the sampler in Rust programs, and of other profilers
+  ocaml     build the OCaml compilers and programs for the recording tests, and print the
+            environment variable for `cargo test`
   types     generate the page's TypeScript declarations of requests and answers
-  fixtures  make the fixtures that are generated, after their generator was changed
+  fixtures  regenerate the fixtures after changing their generator
 ";
 
 fn main() -> ExitCode {
@@ -60,7 +59,7 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz::run(60, None),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds, None),
-            Err(_) => Err(format!("{seconds} is no number of seconds")),
+            Err(_) => Err(format!("{seconds} is not a number of seconds")),
         },
         ["bench"] => bench::run(None),
         ["bench", "recording"] => bench::recording(),

@@ -28,7 +28,7 @@ const RECIPE: &str = include_str!("build-ocaml.sh");
 /// A compiler that is built here.
 struct Source {
     version: &'static str,
-    /// What npm says about the package: it must not change under us.
+    /// The hash of the package in npm's registry, so that it cannot change.
     integrity: &'static str,
     /// See `build-ocaml.sh`.
     compiler: &'static str,

@@ -9,7 +9,7 @@ use crate::command::{Outcome, cargo, program, root};
 use crate::workspace::{self, Member};
 use crate::{browser, setup};
 
-/// What a published package must have, beside what cargo demands.
+/// The files that a published package must have, besides what cargo requires.
 const FILES: [&str; 2] = ["README.md", "LICENSE"];
 const FIELDS: [&str; 4] = ["description", "keywords", "categories", "include"];
 

@@ -1,4 +1,4 @@
-//! What the tests need and a fresh machine may not have.
+//! Installs the tools that the tests need.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub(crate) fn debian_all(commands_and_packages: &[(&str, &str)]) -> Outcome {
     debian_unless(missing.is_empty(), &missing.join(" "))
 }
 
-/// Where a command is.
+/// The path of a command.
 pub(crate) fn path_of(command: &str) -> Outcome<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .map(|folder| folder.join(command))

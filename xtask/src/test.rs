@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change is done.
+//! `cargo xtask test`: all checks of CI.
 
 use crate::command::{Outcome, cargo, root};
 use crate::{browser, consumers, fuzz, licenses, ocaml, package, setup};
@@ -95,7 +95,8 @@ fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
     Ok("")
 }
 
-/// What is for x86-64 Linux only is no dependency of `heapline` elsewhere.
+/// Checks that dependencies for x86-64 Linux only are not dependencies of `heapline` on other
+/// platforms.
 fn portable() -> Outcome {
     for target in [
         "aarch64-apple-darwin",

@@ -1,7 +1,7 @@
-//! What the sampler calls.
+//! The callbacks of the sampler.
 //!
-//! Each is fast for events that are like nearly all, and leaves the rest to another one. The time is
-//! taken first, because a call in the middle would take registers.
+//! Each has a fast path for common events, and a slow path for the rest. The time is read first,
+//! because a call in the middle would take registers.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -22,7 +22,7 @@ const CUSTOM: Value = 2 << 1 | 1;
 /// The number 1.
 const ONE: Value = 1 << 1 | 1;
 
-/// What the callbacks need. Null while there is nothing to record.
+/// The current session. Null while nothing is recorded.
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A runtime and the recorder that it tells.
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(crate) recorder: &'static Recorder,
 }
 
-/// The session that goes on.
+/// The current session.
 #[inline]
 pub(crate) fn session() -> Option<&'static Session> {
     // SAFETY: sessions are never freed.
@@ -53,7 +53,7 @@ pub(crate) fn end() {
     SESSION.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// What the sampler says about a block: a record of four fields.
+/// The sampler's description of a block: a record of four fields.
 #[repr(C)]
 struct Allocation {
     samples: Value,
@@ -91,7 +91,7 @@ impl Allocation {
     }
 }
 
-/// Which domain this thread runs.
+/// Determines the domain that this thread runs.
 pub(crate) trait Which {
     fn domain() -> Option<&'static Domain>;
 }
@@ -261,7 +261,8 @@ fn attempt<R>(otherwise: R, f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// What the sampler keeps with a block for us: its id, and whether it is outside of the heap.
+/// The word that the sampler keeps with a block for us: its id, and a flag for blocks outside of
+/// the heap.
 #[expect(clippy::cast_possible_truncation, reason = "both have 64 bits")]
 fn data(id: u64, is_external: bool) -> Value {
     (id << 2 | u64::from(is_external) << 1 | 1) as Value
@@ -271,20 +272,20 @@ fn id(data: Value) -> u64 {
     (data >> 2) as u64
 }
 
-/// What is outside the heap has nowhere to be promoted to.
+/// Returns true for a block outside of the heap, which is never promoted.
 fn is_external(data: Value) -> bool {
     data & 2 != 0
 }
 
-/// What belongs to each domain. All zeros takes no room in the library.
+/// The state of each domain. All zeros, so that it takes no space in the library file.
 static DOMAINS: [Domain; MAX_DOMAINS] = [const { Domain::new() }; MAX_DOMAINS];
 
-/// What belongs to a domain, away from what belongs to others.
+/// The state of a domain, on cache lines of its own.
 #[repr(align(64))]
 pub(crate) struct Domain {
     /// A `Some`, header and field. The sampler takes out what is in it at once.
     some: UnsafeCell<[Value; 2]>,
-    /// Where its events go.
+    /// The lane that its events are written to.
     lane: AtomicPtr<Lane>,
 }
 

@@ -1,16 +1,16 @@
-//! Domains of OCaml 5, whose samplers must not all be alike.
+//! Gives each domain of OCaml 5.3 its own random seed.
 //!
 //! In OCaml 5.3 the random numbers of a domain's sampler are seeded with the number of its slot. A
 //! program that starts one short-lived domain after the other gets the same slot every time, and so
 //! the same numbers: 2,000 domains of 8,000 words each gave not a single sample at a rate of
-//! 1e-4, where 1,600 were due.
+//! 1e-4, where 1,600 were expected.
 //!
-//! So each new domain gets a sampler with a seed of its own. The runtime makes one when asked to,
-//! and takes the seed from the number of the slot, which we change for as long as that takes. All of
-//! this is done by the new domain itself, before it runs OCaml code.
+//! So each new domain gets a sampler with its own seed. The runtime creates one on request,
+//! and takes the seed from the slot number, which we change temporarily. The new domain does this
+//! itself, before it runs OCaml code.
 //!
-//! Where that is in the runtime's data was read in its sources. Before anything is touched, it
-//! is checked to be there; if it is not, domains stay as they are, and the user is told.
+//! The offsets in the runtime's data come from its sources. They are verified before anything is
+//! changed; if they are wrong, domains are left alone, and the user gets a warning.
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -24,7 +24,7 @@ use crate::runtime::{UNIT, Value, symbol};
 /// Words of the runtime's `caml_domain_state`, more than any version has.
 const STATE_WORDS: usize = 256;
 
-/// Where in `caml_domain_state` things are, in words: OCaml 5.3.
+/// Offsets in `caml_domain_state`, in words: OCaml 5.3.
 const ID: usize = 36;
 const UNIQUE_ID: usize = 37;
 const MEMPROF: usize = 58;
@@ -40,7 +40,7 @@ type Hook = extern "C" fn();
 /// A domain's `caml_domain_state`.
 type State = *mut usize;
 
-/// What of the runtime is needed.
+/// The functions of the runtime that are needed.
 struct Functions {
     domain_id: extern "C" fn(Value) -> Value,
     domain_index: extern "C" fn(Value) -> Value,

@@ -1,9 +1,8 @@
-//! Memory of our own, from the system: never from the program's allocator, which may be what is
-//! looked at, or not be there yet.
+//! The agent's own allocator. It never uses the program's allocator, which may be the one that is
+//! recorded, or not initialised yet.
 //!
-//! Little is asked for, and rarely: tables that grow, names that are remembered. So this is
-//! simple: sizes are powers of two, freed pieces wait in a list for the next of their size, and
-//! what is large comes from the system and goes back there.
+//! Allocations are few: growing tables, and cached names. So it is simple: sizes are powers of two,
+//! freed blocks are kept in a free list per size, and large blocks are mapped and unmapped.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
@@ -13,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SMALLEST: usize = 16;
 /// Pieces larger than this have pages of their own.
 const LARGEST: usize = 1 << 14;
-/// What is asked of the system at once.
+/// Size of the mappings requested from the system.
 const CHUNK: usize = 1 << 18;
 const PAGE: usize = 4096;
 
@@ -28,7 +27,7 @@ pub(crate) struct Memory {
 struct Pieces {
     /// Freed pieces by size; each begins with the address of the next.
     free: [*mut u8; CLASSES],
-    /// What is left of the last chunk.
+    /// The unused part of the last chunk.
     rest: *mut u8,
     rest_len: usize,
 }

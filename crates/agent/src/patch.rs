@@ -1,4 +1,4 @@
-//! Functions of the program, overwritten with jumps to ours.
+//! Overwrites functions of the program with jumps to ours.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

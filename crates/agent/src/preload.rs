@@ -1,4 +1,4 @@
-//! Where it begins: what is wanted, and the hooks that see to it.
+//! Entry point: reads the settings and installs the hooks.
 
 use std::ffi::{CStr, c_void};
 use std::io::Write;
@@ -109,7 +109,7 @@ fn prepare(settings: Settings) {
     // which is not in it.
     if let Err(error) = unsafe { START_PROGRAM.set(start_program, hook) } {
         say(&format!(
-            "not recorded: the system does not let the program be changed ({error})"
+            "not recorded: the program's code cannot be patched ({error})"
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! OCaml's runtime, as it is found in the program.
+//! Finds OCaml's runtime in the program.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
 /// Frames of a location that are kept: functions inlined into each other.
 const MAX_INLINED: usize = 64;
 
-/// What is known of the runtime.
+/// The properties of the runtime.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     pub(crate) kind: Kind,
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     },
 }
 
-/// Why a program cannot be recorded.
+/// The reason why a program cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
     /// It is no OCaml program, or does not let its symbols be seen.

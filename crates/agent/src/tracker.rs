@@ -1,4 +1,4 @@
-//! What the sampler is given to call us: blocks of OCaml's that are not in its heap.
+//! The tracker that is passed to the sampler: OCaml blocks outside of its heap.
 
 use std::cell::UnsafeCell;
 

@@ -1,4 +1,4 @@
-//! How fast Heapline is: `cargo xtask bench` runs it.
+//! Benchmarks of Heapline, run by `cargo xtask bench`.
 //!
 //! Times are the best of several runs, since the machine may be busy; what a run costs in
 //! instructions is counted by valgrind around [`measured`].
@@ -23,7 +23,7 @@ use heapline_trace::{Event, Options, Reader, Writer};
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// What is measured.
+/// The measured operations.
 const OPERATIONS: [(&str, Operation); 9] = [
     ("decode", |trace| decode(trace, true)),
     ("decode, no stacks", |trace| decode(trace, false)),
@@ -127,7 +127,7 @@ fn table(name: &str, trace: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// What valgrind counts the instructions of.
+/// The function whose instructions valgrind counts.
 #[inline(never)]
 fn measured(operation: Operation, trace: &[u8]) -> Outcome<u64> {
     operation(black_box(trace))

@@ -1,4 +1,4 @@
-//! How long a loaded profile takes to answer.
+//! Query times of a loaded profile.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Errors and warnings on their way to the user.
+//! Prints errors and warnings.
 
 use std::error::Error;
 use std::io;
@@ -13,7 +13,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Whether the reader of a pipe went away, as `head` does.
+/// Returns true if the reader of a pipe closed it, as `head` does.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
@@ -31,31 +31,31 @@ pub(crate) fn warn(message: &str) {
     anstream::eprintln!("{WARNING}heapline:{WARNING:#} {}", sanitize(message));
 }
 
-/// Something that is no problem, beside the output of another program.
+/// Prints an informational message to standard error, next to the output of the recorded program.
 #[cfg(recording)]
 pub(crate) fn note(message: &str) {
     anstream::eprintln!("{NOTE}heapline:{NOTE:#} {}", sanitize(message));
 }
 
-/// Prints what is wrong with the arguments, or the help that was asked for, and ends the program.
+/// Prints an argument error or the requested help, and exits.
 pub(crate) fn exit(error: &clap::Error) -> ! {
-    // Queries are marked where they are wrong; nothing that clap adds helps there.
+    // Query errors mark the position of the error; clap's usual additions do not help there.
     let source = Error::source(error);
     if let Some(query) = source.and_then(|source| source.downcast_ref::<QueryError>()) {
         let option = error.get(ContextKind::InvalidArg);
         let option = option.map(ToString::to_string).unwrap_or_default();
         let name = option.split(' ').next().unwrap_or_default();
         let query = message(query);
-        anstream::eprintln!("{ERROR}heapline:{ERROR:#} cannot understand {name}: {query}");
+        anstream::eprintln!("{ERROR}heapline:{ERROR:#} cannot parse {name}: {query}");
         std::process::exit(2);
     }
     error.exit()
 }
 
-/// The message of one error, sanitized: it may quote names of a trace or of files.
+/// The message of one error, sanitized: it may contain names from a trace or of files.
 fn message(error: &(dyn Error + 'static)) -> String {
     let message = error.to_string();
-    // These point at a mistake of the user from the line below.
+    // Multi-line errors, which mark a position in the input.
     if error.is::<QueryError>() || error.is::<regex::Error>() {
         sanitize_lines(&message).into_owned()
     } else {

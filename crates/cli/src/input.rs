@@ -1,4 +1,4 @@
-//! The trace that a command is given.
+//! The input trace of a command.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -17,11 +17,11 @@ use crate::progress::Watched;
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Input {
-    /// The trace: a .ctf file, plain or compressed (.gz, .zst), or - for standard input
+    /// Trace to read: a .ctf file, plain or compressed (.gz, .zst), or - for standard input
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
 
-    /// Refuse damaged traces instead of showing what is intact
+    /// Fail on damaged traces instead of reading the intact parts
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -33,7 +33,7 @@ impl Input {
         Reader::from_source(self.bytes()?, options).map_err(|error| self.error(error))
     }
 
-    /// Loads the profile, of whatever format it is.
+    /// Loads the profile in any input format.
     pub(crate) fn load(
         &self,
         options: heapline_formats::Options,
@@ -49,19 +49,19 @@ impl Input {
             .with_context(|| self.name())
     }
 
-    /// Opens the file itself, compressed as it may be.
+    /// Opens the file without decompressing it.
     pub(crate) fn bytes(&self) -> anyhow::Result<Watched<Box<dyn Read + Send>>> {
         let name = self.name();
         if self.is_stdin() {
             if io::stdin().is_terminal() {
-                anyhow::bail!("standard input is a terminal; pipe a trace into it, or give a file");
+                anyhow::bail!("standard input is a terminal; pipe a trace to it, or give a file");
             }
             return Ok(Watched::new(Box::new(io::stdin()), None));
         }
         let cannot_open = || format!("cannot open {name}");
         let metadata = self.trace.metadata().with_context(cannot_open)?;
         if metadata.is_dir() {
-            anyhow::bail!("{name} is a folder; a trace is a file, usually named *.ctf");
+            anyhow::bail!("{name} is a directory; give a trace file, usually named *.ctf");
         }
         if metadata.is_file() {
             let snapshot = self.snapshot()?;
@@ -72,7 +72,7 @@ impl Input {
         Ok(Watched::new(Box::new(file), None))
     }
 
-    /// Opens a regular file, with the tail of its recording laid over it.
+    /// Opens a regular file, together with the tail of its recording.
     pub(crate) fn snapshot(&self) -> anyhow::Result<Snapshot> {
         let name = self.name();
         let snapshot =
@@ -85,7 +85,7 @@ impl Input {
         Ok(snapshot)
     }
 
-    /// The size of the file, compressed as it may be; none for pipes.
+    /// The size of the file on disk; `None` for pipes.
     pub(crate) fn file_size(&self) -> Option<u64> {
         if self.is_stdin() {
             return None;
@@ -94,12 +94,12 @@ impl Input {
         metadata.is_file().then_some(metadata.len())
     }
 
-    /// An error while reading, with the name of the trace.
+    /// Adds the name of the trace to an error.
     pub(crate) fn error(&self, error: heapline_trace::Error) -> anyhow::Error {
         anyhow::Error::new(error).context(self.name())
     }
 
-    /// What to call the trace.
+    /// The name of the trace in messages.
     pub(crate) fn name(&self) -> String {
         if self.is_stdin() {
             "standard input".to_owned()
@@ -112,7 +112,7 @@ impl Input {
         self.trace == Path::new("-")
     }
 
-    /// Says on standard error what was wrong with the trace, in short.
+    /// Warns about damage to the trace.
     pub(crate) fn warn_of(&self, damage: &Damage) {
         let Some(first) = damage.flaws.first() else {
             return;
@@ -130,12 +130,12 @@ impl Input {
     }
 }
 
-/// Says so if something was left out because other programs leave it out.
+/// Warns if the last packet was omitted for compatibility with other programs.
 pub(crate) fn warn_of_left_out(damage: &Damage) {
     if damage.is_truncated() {
         warn(
-            "the packet that the file ends in is left out, as memtrace does; \
-             the formats that are not memtrace's have what is intact of it",
+            "the incomplete last packet is omitted, for compatibility with memtrace; \
+             other formats include its intact events",
         );
     }
 }

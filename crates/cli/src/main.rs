@@ -1,7 +1,7 @@
-//! `heapline`: where did the memory go?
+//! `heapline`, a heap profiler for OCaml and Rust programs.
 //!
-//! Each command is one file in `commands`: it parses its arguments, calls the libraries, and draws
-//! what they return.
+//! Each command is one file in `commands`: it parses its arguments, calls the libraries, and prints
+//! the result.
 
 mod commands;
 mod error;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     };
     match cli.run() {
         Ok(code) => code,
-        // Whoever read our output has seen enough.
+        // The reader closed the pipe, as `head` does: not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             error::print(&error);

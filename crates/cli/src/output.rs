@@ -1,4 +1,4 @@
-//! What a command writes: never over something else by accident, never by halves.
+//! The output of a command. Files are written atomically, and only overwritten with `--force`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -10,7 +10,7 @@ use heapline_text::Text;
 
 use crate::unfinished;
 
-/// The argument that allows to overwrite.
+/// The option that allows overwriting.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Force {
     /// Overwrite the output file if it exists
@@ -18,20 +18,20 @@ pub(crate) struct Force {
     pub(crate) force: bool,
 }
 
-/// Where a command writes to.
+/// The destination of a command's output.
 pub(crate) enum Output {
-    /// A file that appears under its name only when it is complete.
+    /// A temporary file that is renamed when it is complete.
     File {
         path: PathBuf,
         force: bool,
         unfinished: unfinished::File,
     },
-    /// Standard output, a device or a pipe: there is nothing to overwrite and nothing to rename.
+    /// Standard output, a device or a pipe: nothing to overwrite or rename.
     Stream { file: File, name: String },
 }
 
 impl Output {
-    /// A file of this name; standard output if it is `-`.
+    /// Creates a file of this name, or opens standard output if it is `-`.
     pub(crate) fn create(path: &Path, force: bool) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Self::stdout();
@@ -41,14 +41,14 @@ impl Output {
         let mut path = path.to_owned();
         let mut permissions = None;
         if path.is_symlink() {
-            // What a link points to is written, not the link.
+            // Write to the target of a link.
             path = path
                 .canonicalize()
-                .with_context(|| format!("{name} is a link to nothing"))?;
+                .with_context(|| format!("cannot write {name}: broken symbolic link"))?;
         }
         if let Ok(existing) = path.metadata() {
             if existing.is_dir() {
-                anyhow::bail!("{name} is a folder; give a file to write to");
+                anyhow::bail!("{name} is a directory; give a file to write to");
             }
             if !existing.is_file() {
                 let file = File::options()
@@ -58,7 +58,7 @@ impl Output {
                 return Ok(Self::Stream { file, name });
             }
             if !force {
-                anyhow::bail!("{name} exists already; --force overwrites it");
+                anyhow::bail!("{name} already exists; use --force to overwrite it");
             }
             permissions = Some(existing.permissions());
         }
@@ -87,7 +87,7 @@ impl Output {
         })
     }
 
-    /// What to call it in messages.
+    /// The name of the output in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File { path, .. } => path.display().to_string(),
@@ -95,7 +95,7 @@ impl Output {
         }
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         let Self::File {
             path,
@@ -127,7 +127,7 @@ impl Write for Output {
     }
 }
 
-/// Writes a file as a whole, or standard output if it is `-`.
+/// Writes a file atomically, or standard output if the path is `-`.
 pub(crate) fn write_file(
     path: &Path,
     force: &Force,
@@ -143,14 +143,14 @@ pub(crate) fn write_file(
     output.finish()
 }
 
-/// Prints bytes as they are.
+/// Writes bytes to standard output.
 pub(crate) fn to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
     Output::stdout()?
         .write_all(bytes)
         .context("cannot write to standard output")
 }
 
-/// Prints styled text, with colours where they are wanted.
+/// Writes styled text to standard output, with colours if it is a terminal.
 pub(crate) fn to_stdout_styled(text: &Text) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout();
     stdout
@@ -159,13 +159,13 @@ pub(crate) fn to_stdout_styled(text: &Text) -> anyhow::Result<()> {
         .context("cannot write to standard output")
 }
 
-/// Prints what no terminal should get.
+/// Writes binary data to standard output, unless that is a terminal.
 pub(crate) fn binary_to_stdout(bytes: &[u8]) -> anyhow::Result<()> {
     refuse_terminal("trace.ctf")?;
     to_stdout(bytes)
 }
 
-/// An error if standard output is a terminal.
+/// Fails if standard output is a terminal.
 pub(crate) fn refuse_terminal(file: &str) -> anyhow::Result<()> {
     if io::stdout().is_terminal() {
         anyhow::bail!("refusing to write binary data to a terminal; redirect it: > {file}");
@@ -173,13 +173,13 @@ pub(crate) fn refuse_terminal(file: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a name asks for compression, which is not done here.
+/// Fails if the file name asks for compression, which is not supported.
 pub(crate) fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
     let extension = path.extension().unwrap_or_default();
     if extension == "gz" || extension == "zst" {
         let program = if extension == "gz" { "gzip" } else { "zstd" };
         anyhow::bail!(
-            "traces are written uncompressed; for {} use: -o - | {program} > {}",
+            "cannot write {}: traces are written uncompressed; use: -o - | {program} > {}",
             path.display(),
             path.display()
         );

@@ -1,23 +1,23 @@
-//! A bar on the terminal for reading that takes long.
+//! A progress bar for reading large traces.
 
 use std::io::{self, IsTerminal, Read};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Nobody needs a bar that is gone before it was seen.
+/// Delay before the bar is shown, so that it does not flash.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Counts what is read, and shows it on standard error if that is a terminal.
+/// Counts the bytes read, and shows them on standard error if that is a terminal.
 pub(crate) struct Watched<R> {
     source: R,
-    /// `None` where there is no terminal.
+    /// `None` without a terminal.
     bar: Option<ProgressBar>,
     started: Instant,
 }
 
 impl<R: Read> Watched<R> {
-    /// Watches `source`, of which so many bytes are expected, if that is known.
+    /// Wraps `source`, whose size in bytes may be known.
     pub(crate) fn new(source: R, size: Option<u64>) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::hidden();

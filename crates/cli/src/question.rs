@@ -1,4 +1,4 @@
-//! What all reports are asked with: the trace, the filter, and the form of the answer.
+//! Arguments shared by all reports: the trace, the filter, and the output format.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use heapline_text::{self as text, Screen, Text};
 
 use crate::input::Input;
 
-/// A trace and which blocks of it.
+/// A trace and a filter.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Question {
     #[command(flatten)]
@@ -73,7 +73,7 @@ impl Question {
     }
 }
 
-/// A command line; `filter` is quoted already.
+/// Builds a command line; `filter` is already quoted.
 pub(crate) fn command_line(report: &str, trace: &Path, filter: &str, arguments: &[&str]) -> String {
     let trace = trace.display().to_string();
     let mut line = format!("heapline {report} {}{filter}", shell_path(&trace));
@@ -84,14 +84,14 @@ pub(crate) fn command_line(report: &str, trace: &Path, filter: &str, arguments: 
     line
 }
 
-/// Computes a report about a trace, and perhaps an earlier one to compare it with.
+/// Computes a report on a trace, compared with an earlier trace if there is one.
 pub(crate) fn ask<O: Ask>(
     filter: &Filter,
     options: &O,
     trace: &Input,
     against: Option<&Input>,
 ) -> anyhow::Result<O::Report> {
-    // Before a large trace is loaded.
+    // Fail before loading a large trace.
     options
         .validate()
         .map_err(|error| anyhow::anyhow!("--{error}"))?;
@@ -128,14 +128,14 @@ pub(crate) fn load(input: &Input, keep_recursion: bool) -> anyhow::Result<Profil
     input.warn_of(profile.damage());
     if profile.shortened_stacks() > 0 {
         crate::error::warn(&format!(
-            "{} has too many different stacks; only the outer part of some was kept",
+            "{} has too many distinct stacks; some are truncated to their outer frames",
             input.name()
         ));
     }
     Ok(profile)
 }
 
-/// A name that nothing is called is most likely misspelt.
+/// Warns about names in the query that do not occur in the trace, most likely misspelt.
 pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
     for name in query.unmatched(profile) {
         crate::error::warn(&format!("the trace has no {name}"));
@@ -144,10 +144,10 @@ pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
 
 /// Parses a share such as `1%` or `0.01`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    query::share(text).ok_or_else(|| "a share is from 0% to 100%".to_owned())
+    query::share(text).ok_or_else(|| "expected a share from 0% to 100%".to_owned())
 }
 
-/// Whether people or programs read the answer.
+/// The option that selects JSON output.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Json {
     /// Print JSON (see docs/json.md)
@@ -156,7 +156,7 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// Prints a report as JSON, or as the text that `render` makes of it.
+    /// Prints a report as JSON, or as text with `render`.
     pub(crate) fn print<T: serde::Serialize>(
         self,
         report: &T,

@@ -10,7 +10,7 @@ use heapline_trace::Snapshot;
 
 use crate::input::Input;
 
-/// A trace, and perhaps an earlier one, checked to be there.
+/// Opens a trace, and the earlier one if there is one.
 pub(crate) fn traces(
     input: &Input,
     against: Option<PathBuf>,
@@ -36,10 +36,10 @@ fn trace(input: &Input) -> anyhow::Result<Trace> {
     })
 }
 
-/// What comes from a pipe, in a file without a name, which is gone with the process.
+/// Copies a pipe to an unnamed temporary file.
 fn copy(input: &Input) -> anyhow::Result<File> {
     let mut source = input.bytes()?;
-    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut file = tempfile::tempfile().context("cannot create a temporary file")?;
     io::copy(&mut source, &mut file)
         .with_context(|| format!("cannot copy {} to a temporary file", input.name()))?;
     Ok(file)

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 
 use heapline_text::Screen;
 
-/// The screen behind standard output. Only ASCII is used on request, or if the locale is known to have
-/// nothing else.
+/// Detects the width and character set of standard output. Uses ASCII on request, or if the locale
+/// does not use UTF-8.
 pub(crate) fn detect(ascii: bool) -> Screen {
     Screen::new(width(), ascii || !has_unicode())
 }

@@ -1,5 +1,5 @@
 //! Output files while they are written: a temporary file in the same directory, renamed when it is
-//! complete, removed if that never happens, also when a signal ends the program.
+//! complete, and removed on errors and when a signal ends the program.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,11 +22,11 @@ impl File {
         #[cfg(unix)]
         signals::remove_files();
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        // No file exists that a signal would not remove.
+        // Locked before the file exists, so that a signal in between removes it.
         let mut unfinished = unfinished();
         let file = tempfile::Builder::new()
             .prefix(&format!(".{name}.heapline-"))
-            // Not with tempfile's permissions: the file is to have the usual ones.
+            // With the usual permissions instead of tempfile's.
             .make_in(target.parent().unwrap_or(Path::new("")), |path| {
                 fs::File::options().write(true).create_new(true).open(path)
             })?;
@@ -54,7 +54,7 @@ impl File {
         Ok(error.file.persist(target).map(drop)?)
     }
 
-    /// Renames the file to `target`, and overwrites that.
+    /// Renames the file to `target`, which is overwritten.
     pub(crate) fn rename_over(self, target: &Path) -> io::Result<()> {
         Ok(self.file.persist(target).map(drop)?)
     }
@@ -70,7 +70,7 @@ impl Write for File {
     }
 }
 
-/// Takes a path off the list when its file has been renamed or removed.
+/// Removes a path from the list when its file has been renamed or removed.
 struct Removal(PathBuf);
 
 impl Drop for Removal {
@@ -95,7 +95,7 @@ mod signals {
     pub(super) fn remove_files() {
         static STARTED: Once = Once::new();
         STARTED.call_once(|| {
-            // With a handler, a file that grows too large is an error like a full disk.
+            // With a handler for SIGXFSZ, exceeding the file size limit is an IO error.
             let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGXFSZ]) else {
                 return;
             };

@@ -36,7 +36,7 @@ fn nothing_is_overwritten_without_force() {
         let output = run(&[command, text(&trace), "-o", text(&out)]);
         assert_eq!(output.status.code(), Some(2));
         assert!(
-            stderr(&output).contains("exists already; --force overwrites it"),
+            stderr(&output).contains("already exists; use --force to overwrite it"),
             "{}",
             stderr(&output)
         );

@@ -48,7 +48,7 @@ fn the_line_of_a_leak_is_named() {
     let recorded = heapline(&folder, &["record", "-o", "leak.ctf", "--", leak]);
     let said = text(&recorded.stderr);
     assert!(recorded.status.success(), "{said}");
-    assert!(said.contains("leak.ctf: ") && said.contains("blocks sampled, one for 78.1 KiB"));
+    assert!(said.contains("leak.ctf: ") && said.contains("blocks sampled, one per 78.1 KiB"));
     assert_eq!(
         text(&recorded.stdout),
         "44688890\n",

@@ -54,7 +54,7 @@ impl Answer {
     }
 }
 
-/// What a trace is: `heapline info --json`.
+/// The properties of a trace: `heapline info --json`.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Info {
@@ -62,7 +62,7 @@ pub struct Info {
     pub file: String,
     /// Its size; null for pipes.
     pub file_size: Option<u64>,
-    /// What is in it.
+    /// Its contents.
     #[serde(flatten)]
     pub overview: Overview,
 }

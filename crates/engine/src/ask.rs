@@ -1,4 +1,4 @@
-//! From the options of a report to the report.
+//! Computes a report from its options.
 
 use clap::Args;
 use heapline_profile::OptionError;

@@ -1,4 +1,4 @@
-//! Recent answers: going back and forth in the viewer should cost nothing.
+//! Cache of recent answers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// A cache of so many bytes; none means that nothing is kept.
+    /// A cache with a capacity in bytes; 0 disables it.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -39,7 +39,7 @@ impl Cache {
         Some(answer)
     }
 
-    /// Adds an answer that takes so many bytes.
+    /// Adds an answer of this size in bytes.
     pub(crate) fn insert(&mut self, key: Key, answer: &Arc<Answer>, bytes: usize) {
         // Two clients may have asked the same at the same time.
         if self.find(&key).is_some() {

@@ -1,4 +1,4 @@
-//! Cancellation of requests whose answer nobody waits for.
+//! Cancellation of requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ impl Cancel {
     }
 }
 
-/// Cancels a request when dropped; held by whoever waits for the answer.
+/// Cancels a request when dropped; held while waiting for the answer.
 #[derive(Debug)]
 pub struct CancelOnDrop(Cancel);
 

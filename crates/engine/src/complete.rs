@@ -22,14 +22,14 @@ pub struct CompleteOptions {
     pub rows: u16,
 }
 
-/// What has names to complete.
+/// Kinds of names that can be completed.
 pub(crate) const KINDS: [GroupBy; 3] = [GroupBy::Function, GroupBy::File, GroupBy::Module];
 
 /// Names that complete what is being typed, those with the most allocation first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Completion {
-    /// What the names are of.
+    /// The kind of the names.
     pub kind: GroupBy,
     /// The names.
     pub names: Vec<Name>,

@@ -1,9 +1,9 @@
-//! Why a request has no answer, for programs and for people.
+//! Errors of requests, for programs and for people.
 
 use heapline_profile::{OptionError, QueryError};
 use serde::Serialize;
 
-/// What kind of error it is. The name is the `code` of the API.
+/// The kind of error. Its name is the `code` of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -15,7 +15,7 @@ pub enum ErrorKind {
     NotFound,
     /// There is no second trace to compare with.
     NoOtherTrace,
-    /// Nobody waits for the answer any more.
+    /// The request was cancelled.
     Cancelled,
     /// The trace cannot be read.
     Failed,
@@ -23,16 +23,16 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// Why a request has no answer.
+/// The error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 pub struct EngineError {
-    /// What kind of error it is.
+    /// The kind of error.
     #[serde(rename = "code")]
     pub kind: ErrorKind,
-    /// What is wrong, for people.
+    /// The message for people.
     pub message: String,
-    /// Where, if it is a parameter.
+    /// The parameter with the error, if it is one.
     #[serde(flatten)]
     pub place: Option<Box<Place>>,
 }
@@ -46,7 +46,7 @@ pub struct Place {
     pub value: String,
     /// The part of the value that is wrong, in UTF-16 code units.
     pub span: Option<[usize; 2]>,
-    /// What was expected there.
+    /// A description of what was expected there.
     pub expected: Option<String>,
 }
 
@@ -110,6 +110,6 @@ mod tests {
         let error = EngineError::query("where", &error);
         // 𝕏 takes four bytes, and two units of UTF-16.
         assert_eq!(error.place.unwrap().span, Some([17, 24]));
-        assert_eq!(error.message, "`lifetim` is not a field");
+        assert_eq!(error.message, "unknown field `lifetim`");
     }
 }

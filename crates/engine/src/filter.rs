@@ -1,4 +1,4 @@
-//! Which blocks a request is about, and how samples are scaled.
+//! The filter of a request: the selected blocks, and how samples are scaled.
 
 use clap::Args;
 use heapline_profile::query::TimePoint;
@@ -13,13 +13,16 @@ use crate::request::Params;
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Filter {
-    /// Select blocks, such as 'inside "Parser.*" and size >= 64KiB' (see docs/query.md). Repeat to
-    /// combine with "and"
+    /// Select blocks, such as 'inside "Parser.*" and size >= 64KiB'
+    ///
+    /// Repeated queries are combined with "and". docs/query.md describes the language.
     #[arg(long = "where", short = 'w', value_name = "QUERY")]
     #[serde(rename = "where", serialize_with = "restrictions")]
     pub queries: Vec<Query>,
 
-    /// Select blocks that are live at a time: peak, end, 10s, 90%; short for --where 'live at TIME'
+    /// Select blocks live at this time: peak, end, 10s, 90%
+    ///
+    /// Short for --where 'live at TIME'.
     #[arg(long, value_name = "TIME")]
     pub live: Option<TimePoint>,
 
@@ -28,7 +31,7 @@ pub struct Filter {
     #[serde(serialize_with = "value_name")]
     pub estimator: Estimator,
 
-    /// Keep every frame of recursive calls, not only the first of each function (slower)
+    /// Keep all frames of recursive calls, not only the first of each function
     #[arg(long)]
     pub keep_recursion: bool,
 }

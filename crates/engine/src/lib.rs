@@ -4,8 +4,7 @@
 //! report files and the viewer all use the same definition: clap parses it, [`Request::pairs`]
 //! writes it, and [`Request::command_line`] shows the command that prints the same numbers.
 //!
-//! A [`Session`] holds loaded profiles and answers requests about them. There is no HTTP here, no
-//! file is opened, and no thread is needed.
+//! A [`Session`] holds loaded profiles and answers requests. No HTTP, no files, no threads.
 
 mod answer;
 mod ask;

@@ -34,7 +34,7 @@ use crate::session::Session;
 #[derive(Clone, Debug, PartialEq, Serialize, Subcommand)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
-    /// What the trace is.
+    /// The properties of the trace.
     Info,
     /// Show the totals, the peak, and the five lists that matter
     #[command(after_help = "\
@@ -98,7 +98,7 @@ Examples:
     reason = "one report at a time, and never in a list"
 )]
 pub enum Report {
-    /// What the trace is.
+    /// The properties of the trace.
     Info(Info),
     /// The totals and the largest groups.
     Summary(Summary),
@@ -270,7 +270,7 @@ impl Ask for DiffOptions {
         let (Some(profile), Some(trace)) = (profiles.against, session.against()) else {
             return Err(EngineError::new(
                 ErrorKind::NoOtherTrace,
-                "there is nothing to compare with: give two windows, or start the viewer \
+                "nothing to compare with; give two windows, or start the viewer \
                  with --against and another trace",
             ));
         };

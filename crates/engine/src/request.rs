@@ -17,7 +17,7 @@ use crate::shell::{shell_path, shell_quote};
 /// The options of a report and the blocks that it is about.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Params<O: Args> {
-    /// Which blocks.
+    /// The selected blocks.
     #[command(flatten)]
     #[serde(flatten)]
     pub filter: Filter,
@@ -61,7 +61,7 @@ impl Request {
         let Some(known) = definition.find_subcommand(report) else {
             return Err(EngineError::new(
                 ErrorKind::NotFound,
-                format!("there is no report called `{report}`"),
+                format!("no such report: `{report}`"),
             ));
         };
         let mut arguments = vec![report.to_owned()];
@@ -71,7 +71,7 @@ impl Request {
                 .get_arguments()
                 .find(|arg| arg.get_long() == Some(name))
             else {
-                let message = format!("there is no parameter `{name}` here");
+                let message = format!("no such parameter: `{name}`");
                 return Err(EngineError::parameter(name, value, message));
             };
             match (is_flag(option), value) {
@@ -79,7 +79,7 @@ impl Request {
                 (true, "" | "true") => arguments.push(format!("--{name}")),
                 (true, "false") => {}
                 (true, _) => {
-                    let message = format!("`{name}` is true or false");
+                    let message = format!("`{name}` must be true or false");
                     return Err(EngineError::parameter(name, value, message));
                 }
             }
@@ -209,7 +209,7 @@ fn texts(value: Value) -> Vec<String> {
     }
 }
 
-/// What clap says, in terms of parameters.
+/// Translates clap's error to the names of parameters.
 fn parse_error(error: &clap::Error) -> EngineError {
     let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let option = context(ContextKind::InvalidArg);
@@ -225,7 +225,7 @@ fn parse_error(error: &clap::Error) -> EngineError {
     }
     let message = match (error.kind(), error.get(ContextKind::ValidValue), source) {
         (ClapErrorKind::InvalidValue, Some(ContextValue::Strings(values)), _) => {
-            format!("`{name}` is one of: {}", values.join(", "))
+            format!("`{name}` must be one of: {}", values.join(", "))
         }
         (ClapErrorKind::ArgumentConflict, ..) => format!("`{name}` is given more than once"),
         (_, _, Some(source)) => format!("`{name}`: {source}"),

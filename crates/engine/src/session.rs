@@ -1,4 +1,4 @@
-//! Loaded profiles that can be asked about.
+//! Loaded profiles that answer requests.
 
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -62,7 +62,7 @@ impl Session {
         }
     }
 
-    /// The same, keeping recent answers of so many bytes.
+    /// The same, with a cache of recent answers of this size in bytes.
     #[must_use]
     pub fn with_cache(mut self, bytes: usize) -> Self {
         self.cache = Mutex::new(Cache::new(bytes));
@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// What the trace is.
+    /// The properties of the trace.
     pub fn info(&self) -> Info {
         let overview = self
             .overview

@@ -1,4 +1,4 @@
-//! Folded stacks: one line a stack.
+//! Folded stacks: one line per stack.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Smaller traces out of larger ones: a part of the time, fewer samples, no names.
+//! Writes smaller traces: a time window, fewer samples, no names.
 //!
 //! A block that is kept is kept with its whole life: its promotion and its collection follow it,
 //! whenever they are.
@@ -16,14 +16,14 @@ use rand_distr::{Binomial, Distribution};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use siphasher::sip::SipHasher13;
 
-/// What to keep of a trace.
+/// Selects the part of a trace to keep.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// Keep blocks allocated in this time, in microseconds since the start of the trace.
     pub time: Range<u64>,
     /// Keep some of the samples only.
     pub subsample: Option<Subsample>,
-    /// What to do with names.
+    /// The handling of names.
     pub names: Names,
 }
 
@@ -48,7 +48,7 @@ pub struct Subsample {
     pub seed: u64,
 }
 
-/// What to do with the names in a trace.
+/// The handling of names in a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Names {
     /// Keep them.
@@ -58,12 +58,12 @@ pub enum Names {
     /// Put pseudonyms in place of functions, files, program and host. The same name has the same
     /// pseudonym in all traces that are cut with the same key. Context and process are dropped.
     Hash {
-        /// Whoever does not know it cannot check guesses at what a pseudonym stands for.
+        /// Secret key: without it, nobody can verify a guess at the name behind a pseudonym.
         key: Vec<u8>,
     },
 }
 
-/// How much was kept.
+/// Counts of the events that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Allocations of the original.
@@ -80,7 +80,7 @@ pub struct Kept {
     pub shortened_stacks: u64,
 }
 
-/// Why a trace could not be cut.
+/// The error of cutting a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum CutError {
     /// The original could not be read.
@@ -90,7 +90,7 @@ pub enum CutError {
     #[error("cannot write the trace")]
     Write(#[source] io::Error),
     /// Sampling one in none makes no sense.
-    #[error("one sample in 0 cannot be kept: the number must be at least 1")]
+    #[error("cannot keep one sample in 0; the number must be at least 1")]
     NoSubsample,
 }
 

@@ -16,15 +16,15 @@ use crate::fold::Leaf;
 use crate::names::{UNKNOWN, or_unknown, program, signed, site};
 use crate::provenance;
 
-/// Blocks that are shown one by one. Of more than that, those with the same stack that come and go
-/// in the same slots of time are put together: a browser would not take them all.
+/// Maximum number of blocks that are written individually. If there are more, blocks with the same stack
+/// that are allocated and freed in the same time slots are merged, for the sake of the browser.
 const MOST_GROUPS: usize = 2_000_000;
 
 /// Into how many slots the time is divided for the curve of live memory. For blocks, slots get
 /// longer until there are not too many groups of them.
 const SLOTS: u64 = 2000;
 
-/// Blocks with the same stack that come and go at the same time.
+/// Blocks with the same stack that are allocated and freed at the same time.
 struct Group {
     allocated: u64,
     collected: Option<u64>,
@@ -69,13 +69,14 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
     out.flush()
 }
 
-/// What is shown, in the order of the trace: so many groups, if time can be made coarse enough.
+/// The events to show, in trace order: at most `most` groups, if a coarse enough time resolution
+/// allows it.
 fn groups(scope: &Scope<'_>, most: usize) -> Vec<Group> {
     let profile = scope.profile();
     let end = profile.micros(profile.end());
     let mut slot = 1;
     loop {
-        // All of the run in one slot: there is nothing left to put together.
+        // The whole run is one slot: nothing is left to merge.
         let most = if slot > end { usize::MAX } else { most };
         if let Some(groups) = groups_by(scope, slot, most) {
             return groups;
@@ -88,7 +89,7 @@ fn groups(scope: &Scope<'_>, most: usize) -> Vec<Group> {
     }
 }
 
-/// Blocks by stack and slots of so many microseconds, unless there are too many groups.
+/// Groups blocks by stack and time slots, unless there are too many groups.
 fn groups_by(scope: &Scope<'_>, slot: u64, most: usize) -> Option<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places = HashMap::new();
@@ -151,8 +152,8 @@ fn add_blocks(
     }
 }
 
-/// How live memory changes in each slot of time in which it does: bytes, and how many blocks come
-/// and go.
+/// Changes of live memory per time slot, for slots with a change: bytes, and numbers of blocks
+/// allocated and freed.
 fn curve(scope: &Scope<'_>) -> Vec<(u64, f64, u32)> {
     let slot = slot(scope);
     let mut changes: HashMap<u64, (f64, u32)> = HashMap::new();

@@ -6,7 +6,7 @@ use heapline_profile::reports::Overview;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// What memtrace's `identify` prints for a trace of `file_size` bytes that was given as `path`.
+/// Formats a trace of `file_size` bytes that was given as `path` as memtrace's `identify` does.
 #[must_use]
 pub fn identify(overview: &Overview, path: &str, file_size: u64) -> String {
     let trace = &overview.trace;
@@ -94,7 +94,7 @@ fn size(bytes: f64) -> String {
     format!("{:>3} TB", number(n, digits))
 }
 
-/// As C's `%.1e`: the exponent has two digits at least.
+/// Formats as C's `%.1e`: the exponent has at least two digits.
 fn scientific(n: f64) -> String {
     let text = format!("{n:.1e}");
     match text.split_once('e') {

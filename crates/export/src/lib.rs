@@ -2,23 +2,22 @@
 //!
 //! Of a trace:
 //!
-//! - [`dump`]: the events of a trace as text: as memtrace's `dump_trace` and ocaml-alloc-stats
-//!   print them, byte for byte, as CSV, or as lines of JSON.
-//! - [`cut`]: smaller traces out of larger ones.
-//! - [`identify()`]: the summary that memtrace's `identify` prints, byte for byte.
+//! - [`dump`]: the events of a trace as text: in the formats of memtrace's `dump_trace` and
+//!   ocaml-alloc-stats, byte for byte, as CSV, or as JSON lines.
+//! - [`cut`]: smaller traces.
+//! - [`identify()`]: the output of memtrace's `identify`, byte for byte.
 //!
 //! Of a profile, that is of a [`Scope`](heapline_profile::Scope):
 //!
-//! - [`pprof()`]: for `go tool pprof` and whatever else reads its format.
-//! - [`collapsed()`]: one line a stack, as flame graph programs take them.
-//! - [`svg()`]: a flame graph as a picture.
+//! - [`pprof()`]: for `go tool pprof` and compatible tools.
+//! - [`collapsed()`]: folded stacks, one per line, for flame graph tools.
+//! - [`svg()`]: a flame graph.
 //! - [`speedscope()`]: for <https://www.speedscope.app>.
 //! - [`firefox()`]: for <https://profiler.firefox.com>, with times.
 //! - [`parquet`]: tables of sampled blocks and their stacks.
 //! - [`csv()`]: the table of blocks as text.
 //!
-//! All of them are made of estimates, are the same for the same trace, and are written as they
-//! are made wherever the format allows that.
+//! All consist of estimates. Output is deterministic, and streamed if the format allows it.
 
 mod collapsed;
 mod csv;

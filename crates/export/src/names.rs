@@ -1,11 +1,11 @@
-//! Names and numbers, as formats want them.
+//! Formats names and numbers for exports.
 
 use std::borrow::Cow;
 
 use heapline_model::Header;
 use heapline_profile::{FrameInfo, Symbols};
 
-/// What stands for a name that is not known, and for a stack without frames.
+/// The placeholder for an unknown name, and for a stack without frames.
 pub(crate) const UNKNOWN: &str = "(unknown)";
 
 /// A name as there is always one.

@@ -1,4 +1,4 @@
-//! Where numbers come from.
+//! The origin of exported numbers.
 
 use heapline_model::Scheme;
 use heapline_profile::{Estimator, Scope};
@@ -14,7 +14,7 @@ pub(crate) fn estimator(scope: &Scope<'_>) -> &'static str {
     }
 }
 
-/// What a reader of a file needs to know of the trace.
+/// The properties of the trace that readers of a file need.
 pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
     let profile = scope.profile();
     let header = profile.header();
@@ -41,7 +41,7 @@ pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
 pub(crate) fn sentence(scope: &Scope<'_>) -> String {
     let sampling = scope.profile().sampling();
     let estimator = match scope.estimator() {
-        Estimator::HorvitzThompson => "by the probability that a block of its size is sampled",
+        Estimator::HorvitzThompson => "weighted by the probability of being sampled",
         Estimator::Count => "by counting samples",
     };
     if sampling.is_exact() {

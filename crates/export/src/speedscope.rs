@@ -11,7 +11,7 @@ use crate::fold::{Leaf, Tree};
 use crate::names::{program, whole};
 use crate::provenance::PROGRAM;
 
-/// What was allocated, what was alive at the peak, at the end, and at a moment of choice.
+/// The number of profiles: allocated, live at the peak, at the end, and at a chosen time.
 const PROFILES: usize = 4;
 
 /// Writes a file with several profiles: what was allocated, what was alive at the peak and at the
@@ -72,7 +72,7 @@ pub fn speedscope(
     out.flush()
 }
 
-/// What the weights of each profile add up to, rounded as they are.
+/// The sums of the rounded weights of each profile.
 fn totals(tree: &Tree<PROFILES>) -> [u64; PROFILES] {
     let mut totals = [0_u64; PROFILES];
     let ControlFlow::Continue(()) = tree.visit(|_, bytes| {
@@ -146,7 +146,7 @@ impl Serialize for Frames<'_> {
 /// The stacks of one profile, made while they are written.
 struct Samples<'a>(&'a Tree<PROFILES>, usize);
 
-/// What each of them amounts to.
+/// The weights of one profile.
 struct Weights<'a>(&'a Tree<PROFILES>, usize);
 
 impl Serialize for Samples<'_> {

@@ -1,4 +1,4 @@
-//! A flame graph as a picture.
+//! SVG flame graphs.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use crate::collapsed::visit_folded;
 use crate::fold::{Leaf, Tree};
 use crate::names::whole;
 
-/// What is too small to be seen: as a share of everything, a tenth of a pixel.
+/// Frames smaller than this share of the total, a tenth of a pixel, are not drawn.
 const SMALLEST_SHARE: f64 = 1e-4;
 
 /// Frames on top of each other. More of them make no picture.
@@ -23,16 +23,16 @@ const MOST_TEXT: usize = 256 << 20;
 /// Bytes that one picture can count: the drawing is to add them up.
 const MOST_BYTES: u64 = 1 << 62;
 
-/// How a flame graph is drawn.
+/// Options of a flame graph.
 #[derive(Clone, Debug, Default)]
 pub struct SvgOptions {
-    /// What is written above it.
+    /// The title above it.
     pub title: String,
     /// A second, smaller line.
     pub subtitle: Option<String>,
-    /// Whether callers are above what they call, and not below it.
+    /// True to draw callers above callees, not below.
     pub icicle: bool,
-    /// What stacks end with.
+    /// The innermost element of stacks.
     pub leaf: Leaf,
 }
 

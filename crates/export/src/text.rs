@@ -1,8 +1,8 @@
-//! Text, fast.
+//! Fast buffered text output.
 
 use std::io::{self, Write};
 
-/// How much text is collected before it is written.
+/// The amount of text that is buffered before it is written.
 const CHUNK: usize = 256 << 10;
 
 /// Text on its way out, collected so that it is written in large pieces.
@@ -42,7 +42,7 @@ impl<'a> Out<'a> {
         put_padded(&mut self.text, n);
     }
 
-    /// Whether all that was written could be.
+    /// Fails if an earlier write failed.
     pub(crate) fn check(&mut self) -> io::Result<()> {
         std::mem::replace(&mut self.result, Ok(()))
     }

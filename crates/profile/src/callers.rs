@@ -1,10 +1,10 @@
-//! Stacks by who calls the functions that they end in.
+//! Groups stacks by the callers of given functions.
 
 use crate::groups::{Groups, Label, View};
 use crate::query::Pattern;
 use crate::store::{NONE, Profile, ROOT};
 
-/// What stacks are called that end in all of the functions and have nothing above them.
+/// The name of stacks that consist of the given functions only, without a caller.
 const NOBODY: &str = "(the program itself)";
 
 /// Stacks whose innermost functions are given, by the next caller.

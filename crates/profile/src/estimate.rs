@@ -1,10 +1,10 @@
-//! From samples to amounts.
+//! Estimates amounts from samples.
 //!
 //! Each word that a program allocates is sampled with probability r, independently. A block of S
-//! words (header included) is therefore seen with probability p = 1 - (1 - r)^S, and each block
-//! that was seen stands for 1/p like it: the Horvitz-Thompson estimator. It is unbiased, and its
-//! variance is estimated without bias by the sum of S² (1 - p) / p² over the blocks seen.
-//! `docs/statistics.md` has the rest.
+//! words (header included) is therefore sampled with probability p = 1 - (1 - r)^S, and each sampled
+//! block represents 1/p blocks: the Horvitz-Thompson estimator. It is unbiased, and its
+//! variance is estimated without bias by the sum of S² (1 - p) / p² over the sampled blocks.
+//! See `docs/statistics.md`.
 
 use std::ops::{Add, AddAssign, Sub};
 
@@ -27,7 +27,7 @@ pub enum Estimator {
     Count,
 }
 
-/// How a program was sampled.
+/// The sampling parameters of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     scheme: Scheme,
@@ -70,15 +70,14 @@ impl Sampling {
         }
     }
 
-    /// Whether there is nothing to estimate: every block was recorded, or the source gives the
-    /// amounts itself.
+    /// Returns true if nothing is estimated: every block was recorded, or the source gives exact
+    /// amounts.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.rate().0 >= 1.0
     }
 
-    /// What is known where no block was seen: with 95 % probability not more was allocated than
-    /// the upper bound.
+    /// The estimate if no block was sampled: 0, with the upper bound of the 95 % interval.
     #[must_use]
     pub fn none_seen(&self) -> Estimate {
         let (rate, unit_bytes) = self.rate();
@@ -96,7 +95,8 @@ impl Sampling {
         }
     }
 
-    /// What a sampled block of `size` bytes without its header, hit `samples` times, stands for.
+    /// The amount represented by a sampled block of `size` bytes without its header, hit `samples`
+    /// times.
     ///
     /// ```
     /// use heapline_model::{Scheme, Space};
@@ -175,8 +175,9 @@ pub struct Sum {
     pub value: f64,
     /// Its variance.
     pub variance: f64,
-    /// What makes the interval lopsided where samples are few: the sum of the third powers of what
-    /// hits are worth, each with a weight that [`Sum::estimate`] explains.
+    /// The skewness of the sum, which makes the interval asymmetric if there are few samples: the
+    /// sum of the third powers of the contributions of hits, weighted as explained in
+    /// [`Sum::estimate`].
     pub skew: f64,
 }
 
@@ -194,7 +195,7 @@ impl Sum {
         }
     }
 
-    /// As many times as much.
+    /// Scales the sum by a factor.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -272,7 +273,7 @@ impl AddAssign for Sum {
     }
 }
 
-/// What a set of sampled blocks stands for.
+/// The amount represented by a set of sampled blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
     /// Bytes, headers included.
@@ -286,7 +287,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// What `n` blocks of the same kind stand for.
+    /// The amount represented by `n` blocks of the same kind.
     #[must_use]
     pub fn times(self, n: u64) -> Self {
         let times = |sum: Sum| Sum {
@@ -302,7 +303,7 @@ impl Amount {
         }
     }
 
-    /// Whether no block is in it.
+    /// Returns true if it contains no block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sampled == 0
@@ -405,7 +406,7 @@ impl Estimate {
         self.error / Z95
     }
 
-    /// Whether it cannot be told from nothing: the error is as large as the amount.
+    /// Returns true if the error is as large as the amount, so that it is indistinguishable from 0.
     #[must_use]
     pub fn is_noise(&self) -> bool {
         self.error >= self.value.abs()

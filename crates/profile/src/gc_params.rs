@@ -1,4 +1,4 @@
-//! The settings of OCaml's garbage collector, in words a person understands.
+//! Explains the settings of OCaml's garbage collector.
 
 use serde::Serialize;
 
@@ -15,11 +15,11 @@ pub struct GcParams {
 pub struct GcParam {
     /// Its letter in `OCAMLRUNPARAM`.
     pub key: String,
-    /// As the trace has it.
+    /// The value in the trace.
     pub value: String,
-    /// What it means; empty if we do not know the letter.
+    /// An explanation; empty for unknown letters.
     pub meaning: String,
-    /// Whether a program had it set to something else than the default of its runtime.
+    /// False if the program changed it from the default of its runtime.
     pub is_default: bool,
 }
 
@@ -92,7 +92,7 @@ fn decode(key: &str, value: &str, word_bytes: u64, ocaml5: bool) -> GcParam {
             &["15"],
         ),
         "h" => (format!("initial major heap of {}", words()), &[]),
-        "l" if number == Some(0) => ("no limit on the stack but the system's".into(), &["0"]),
+        "l" if number == Some(0) => ("no stack limit except the system's".into(), &["0"]),
         "l" => (
             format!("stack limit of {}", words()),
             &["134217728", "1048576"],

@@ -1,4 +1,4 @@
-//! Blocks in groups: by site, function, file, module, domain, size or age.
+//! Groups blocks by site, function, file, module, domain, size or age.
 
 use clap::ValueEnum;
 use hashbrown::HashMap;
@@ -10,7 +10,7 @@ use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
 use crate::store::{NONE, Profile, ROOT, is_anonymous};
 
-/// What blocks are grouped by.
+/// The attribute that blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -35,10 +35,11 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// What nodes of trees can be.
+    /// The groupings for nodes of trees.
     pub(crate) const FRAMES: [Self; 4] = [Self::Function, Self::Site, Self::File, Self::Module];
 
-    /// Whether groups are made of frames, so that a group can also be somewhere in a stack.
+    /// Returns true if groups consist of frames, so that a group can also be in the middle of a
+    /// stack.
     #[must_use]
     pub fn is_of_frames(self) -> bool {
         !matches!(self, Self::Domain | Self::Size | Self::Age)
@@ -75,10 +76,10 @@ impl GroupBy {
     }
 }
 
-/// How blocks and stacks are looked at.
+/// The grouping of blocks and the display of stacks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
-    /// What blocks are grouped by.
+    /// The attribute that blocks are grouped by.
     pub(crate) by: GroupBy,
     /// Functions to leave out of stacks. Their memory is their callers'.
     pub(crate) hidden: Vec<Pattern>,
@@ -86,7 +87,7 @@ pub(crate) struct View {
     pub(crate) split_anonymous: bool,
 }
 
-/// What a group is called.
+/// The name of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Label {
@@ -295,13 +296,13 @@ impl Groups {
         }
     }
 
-    /// What the blocks of each group amount to, that is of those allocated there.
+    /// The amount allocated in each group itself.
     pub(crate) fn sums(&self, scope: &Scope<'_>) -> Vec<Amount> {
         let sums = self.sums_of(scope, |_| [true]);
         sums.into_iter().map(|[sum]| sum).collect()
     }
 
-    /// Whether all blocks of a class are in the same group.
+    /// Returns true if all blocks of a class are in the same group.
     pub(crate) fn are_of_classes(&self) -> bool {
         self.by != GroupBy::Age
     }
@@ -325,7 +326,7 @@ impl Groups {
         sums
     }
 
-    /// What so many blocks of each class amount to.
+    /// The amount for each group, given the number of blocks of each class.
     pub(crate) fn add_up<const N: usize>(
         &self,
         scope: &Scope<'_>,
@@ -348,8 +349,8 @@ impl Groups {
         sums
     }
 
-    /// What all blocks with a group anywhere in their stack amount to, each block counted once;
-    /// `None` if groups are not of frames, or of addresses: the tree knows only places.
+    /// The amount of all blocks with a group anywhere in their stack, each block counted once.
+    /// `None` if groups are not made of frames, or are addresses, which the tree does not have.
     pub(crate) fn inclusive_sums(&self, scope: &Scope<'_>) -> Option<Vec<Amount>> {
         if !self.are_in_stacks() {
             return None;
@@ -441,7 +442,7 @@ impl Groups {
         sums
     }
 
-    /// Whether groups can be somewhere in a stack, as the tree has it.
+    /// Returns true if groups can be in the middle of a stack in the tree.
     fn are_in_stacks(&self) -> bool {
         self.by.is_of_frames() && self.by != GroupBy::Address
     }
@@ -451,7 +452,7 @@ impl Groups {
 pub(crate) struct Numbering<'a> {
     groups: &'a Groups,
     of_group: Vec<u32>,
-    /// As in [`Groups`]: this is asked for each block, so it is one look-up.
+    /// As in [`Groups`]: a single lookup, because it is needed for each block.
     of_class: Vec<u32>,
 }
 
@@ -498,7 +499,7 @@ impl Table {
     }
 }
 
-/// Whether the frame of the allocation itself is known and not hidden.
+/// Returns true if the frame of the allocation itself is known and not hidden.
 fn is_visible_site(profile: &Profile, context: u32, of_frame: &[u32]) -> bool {
     match profile.site_frame(context) {
         NONE => false,

@@ -56,7 +56,7 @@ fn lowest(bucket: usize) -> u64 {
     (bucket - octave * PER_OCTAVE) << octave
 }
 
-/// How long things last, where some are still there when the record ends.
+/// Survival curve with censored lifetimes.
 ///
 /// Kaplan and Meier's estimate: those that were still alive count as survivors up to the age at
 /// which they were last seen, and are not taken to have died then.

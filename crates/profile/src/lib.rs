@@ -1,14 +1,13 @@
-//! What heap traces mean.
+//! Computes reports from heap profiles.
 //!
-//! The reports of Heapline are computed here, as plain data
-//! that can be serialised, and only drawn elsewhere: the terminal, the JSON and the viewer cannot
-//! disagree. No input or output, no printing.
+//! Reports are plain data that can be serialised, and are rendered elsewhere, so the terminal, the JSON
+//! and the viewer show the same numbers. No IO.
 //!
 //! - [`Store`]: takes batches of events, from any input format.
-//! - [`Profile`]: what a store held at some moment, as columns of sampled blocks and a tree of stacks.
-//! - [`Scope`] and [`reports`]: some of the blocks, and what there is to say of them.
-//! - [`Sampling`] and [`Estimate`]: from samples to amounts, with their errors.
-//! - [`GcParams`]: the settings of OCaml's garbage collector in words.
+//! - [`Profile`]: a snapshot of a store, as columns of sampled blocks and a tree of stacks.
+//! - [`Scope`] and [`reports`]: selected blocks, and the reports on them.
+//! - [`Sampling`] and [`Estimate`]: estimates from samples, with their errors.
+//! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
 mod callers;
 mod estimate;

@@ -25,7 +25,7 @@ pub struct OptionError {
     pub option: &'static str,
     /// Its value.
     pub value: String,
-    /// What is wrong, as the end of a sentence that begins with the name of the option.
+    /// The error, as the end of a sentence that begins with the name of the option.
     pub message: &'static str,
 }
 
@@ -75,16 +75,17 @@ impl Serialize for Share {
     }
 }
 
-/// Which functions a report shows, and how.
+/// Options for the display of functions.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Look {
-    /// Hide matching functions; their memory is attributed to the caller. A name with * and ?, or
-    /// /REGEX/
+    /// Hide matching functions; their memory is attributed to the caller
+    ///
+    /// A pattern is a name with * and ?, or /REGEX/.
     #[arg(long, value_name = "PATTERN")]
     pub hide: Vec<Pattern>,
 
-    /// Tell anonymous functions apart by their lines
+    /// Distinguish anonymous functions by source line
     #[arg(long)]
     pub split_anonymous: bool,
 }

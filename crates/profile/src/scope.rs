@@ -1,4 +1,4 @@
-//! What is looked at: a profile, some of its blocks, and how they are counted.
+//! The scope of a report: a profile, the selected blocks, and their weights.
 
 use heapline_model::Space;
 
@@ -34,28 +34,28 @@ pub struct Scope<'a> {
 /// A sampled block, with times in microseconds since the start of the trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampledBlock {
-    /// When it was allocated.
+    /// The time of its allocation.
     pub allocated: u64,
-    /// When it was promoted, if it was.
+    /// The time of its promotion, if any.
     pub promoted: Option<u64>,
-    /// When it was collected, if it was.
+    /// The time of its collection, if any.
     pub collected: Option<u64>,
-    /// When the part of its life that counts begins: its allocation, or its promotion if the
-    /// query is about the major heap.
+    /// The start of the part of its life that counts: its allocation, or its promotion if the query
+    /// is about the major heap.
     pub from: u64,
-    /// When that part ends, if it does.
+    /// The end of that part, if any.
     pub until: Option<u64>,
     /// Bytes, without the header.
     pub size: u64,
-    /// How often the sampler hit it.
+    /// The number of times that the sampler hit it.
     pub samples: u64,
-    /// Where it was allocated.
+    /// The heap on which it was allocated.
     pub space: Space,
     /// The lane (domain or thread) that allocated it.
     pub lane: u16,
     /// Its stack: see [`Profile::stack`].
     pub stack: u32,
-    /// What it stands for.
+    /// The amount that it represents.
     pub amount: Amount,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Scope<'a> {
         self.profile
     }
 
-    /// How samples become amounts.
+    /// The estimator for amounts.
     #[must_use]
     pub fn estimator(&self) -> Estimator {
         self.estimator
@@ -123,13 +123,13 @@ impl<'a> Scope<'a> {
         &self.selection
     }
 
-    /// What the blocks amount to.
+    /// The total amount of the blocks.
     #[must_use]
     pub fn total(&self) -> Amount {
         self.sum(&self.counts())
     }
 
-    /// When most of them was alive.
+    /// The time with most live bytes of these blocks.
     #[must_use]
     pub fn peak(&self) -> Moment {
         let mut changes = Changes::new(self.profile);
@@ -140,30 +140,30 @@ impl<'a> Scope<'a> {
         changes.peak(&self.weights)
     }
 
-    /// Those of them that are alive at a moment.
+    /// The blocks that are live at a given time.
     #[must_use]
     pub fn live_at(&self, moment: Moment) -> Self {
         self.filter(|stay| stay.is_live_at(moment))
     }
 
-    /// Those of them that are alive at the peak of the whole program.
+    /// The blocks that are live at the peak of the whole program.
     #[must_use]
     pub fn at_peak(&self) -> Self {
         self.live_at(self.profile.peak(self.estimator).moment)
     }
 
-    /// Those of them that are alive at the end.
+    /// The blocks that are live at the end.
     #[must_use]
     pub fn at_end(&self) -> Self {
         self.filter(|stay| !stay.ends())
     }
 
-    /// Those of them that were promoted.
+    /// The blocks that were promoted.
     pub(crate) fn promoted(&self) -> Self {
         self.filter(|stay| stay.is_promoted())
     }
 
-    /// Those of them that were allocated from a moment on and before another one.
+    /// The blocks that were allocated at or after a time and before another.
     #[must_use]
     pub fn allocated_in(&self, (Moment(from), Moment(to)): (Moment, Moment)) -> Self {
         self.filter(|stay| from <= stay.start && stay.start < to)
@@ -183,8 +183,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What the blocks of each stack amount to; the stack's number is the place. See
-    /// [`Profile::stack`].
+    /// The amount of the blocks of each stack, indexed by its number. See [`Profile::stack`].
     #[must_use]
     pub fn by_stack(&self) -> Vec<Amount> {
         let mut sums = vec![Amount::default(); self.profile.contexts().len()];
@@ -197,7 +196,7 @@ impl<'a> Scope<'a> {
         sums
     }
 
-    /// How many blocks of each class there are.
+    /// The number of blocks of each class.
     pub(crate) fn counts(&self) -> Vec<u32> {
         self.counts_of(|_| [true])
             .into_iter()
@@ -205,7 +204,7 @@ impl<'a> Scope<'a> {
             .collect()
     }
 
-    /// How many blocks of each class have each of some marks.
+    /// The number of blocks of each class with each of some properties.
     ///
     /// Blocks of a class stand for the same, so counting them is all that there is to do for each
     /// block; everything else is done for each class.
@@ -232,7 +231,7 @@ impl<'a> Scope<'a> {
         )
     }
 
-    /// What so many blocks of each class stand for.
+    /// The total amount, given the number of blocks of each class.
     fn sum(&self, counts: &[u32]) -> Amount {
         let mut by_kind = vec![0_u64; self.weights.len()];
         for (class, &n) in self.profile.classes().iter().zip(counts) {
@@ -283,12 +282,12 @@ impl<'a> Scope<'a> {
         self.selection.fold(self.profile, empty, add, join)
     }
 
-    /// What each kind of block stands for.
+    /// The weight of each kind of block.
     pub(crate) fn weights(&self) -> &[Amount] {
         &self.weights
     }
 
-    /// What a block stands for.
+    /// The weight of a block.
     #[inline]
     pub(crate) fn weight(&self, stay: &Stay) -> Amount {
         self.weights[self.profile.classes()[stay.class as usize].kind as usize]
@@ -300,7 +299,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Which functions match one of the patterns.
+/// For each function, true if it matches one of the patterns.
 pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
     let functions = profile.symbols().functions().iter();
     functions
@@ -313,7 +312,7 @@ pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<b
 }
 
 impl Profile {
-    /// When most was alive: the first of the moments with the largest sum of bytes.
+    /// The peak: the first of the times with the largest sum of live bytes.
     #[must_use]
     pub fn peak(&self, estimator: Estimator) -> Peak {
         self.peak_or(estimator, || {
@@ -321,7 +320,7 @@ impl Profile {
         })
     }
 
-    /// How many different stacks blocks were allocated with.
+    /// The number of distinct stacks.
     #[must_use]
     pub fn stack_count(&self) -> usize {
         self.contexts().len()

@@ -1,4 +1,4 @@
-//! Which blocks are meant, and which part of their lives.
+//! The selected blocks, and the selected part of their lives.
 
 use std::ops::Range;
 
@@ -109,8 +109,8 @@ pub(crate) struct Stay {
     pub(crate) start: u64,
     /// [`NEVER`] if it outlives the trace.
     pub(crate) end: u64,
-    /// When the block was allocated, promoted and freed, whatever part of that counts; [`NEVER`] if
-    /// that did not happen.
+    /// The times when the block was allocated, promoted and freed, whatever part of that counts;
+    /// [`NEVER`] if that did not happen.
     pub(crate) birth: u64,
     pub(crate) promotion: u64,
     pub(crate) death: u64,
@@ -122,13 +122,13 @@ impl Stay {
         self.promotion != NEVER
     }
 
-    /// Whether it ends before the trace does.
+    /// Returns true if it ends before the trace does.
     #[inline]
     pub(crate) fn ends(&self) -> bool {
         self.end != NEVER
     }
 
-    /// Whether it is alive at a moment.
+    /// Returns true if it is live at a given time.
     #[inline]
     pub(crate) fn is_live_at(&self, Moment(moment): Moment) -> bool {
         self.start < moment && self.end >= moment
@@ -156,7 +156,7 @@ impl Selection {
         }
     }
 
-    /// How many blocks are selected.
+    /// The number of selected blocks.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.second {
@@ -165,7 +165,7 @@ impl Selection {
         }
     }
 
-    /// Whether no block is selected.
+    /// Returns true if no block is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

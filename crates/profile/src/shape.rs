@@ -1,8 +1,8 @@
-//! The shape of growth: what a curve of live memory looks like.
+//! Classifies the growth of live memory by the shape of its curve.
 
 use serde::Serialize;
 
-/// How memory grew.
+/// The shape of memory growth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -56,7 +56,8 @@ pub(crate) fn shape(curve: &[f64], samples: u64) -> GrowthShape {
     GrowthShape::Irregular
 }
 
-/// How often a curve falls by at least `least` from a high, and then rises as much.
+/// The number of times that a curve falls by at least `least` from a maximum, and then rises as
+/// much.
 fn swings(curve: &[f64], least: f64) -> usize {
     let (mut high, mut low) = (0.0_f64, f64::INFINITY);
     let (mut falling, mut swings) = (false, 0);
@@ -79,7 +80,7 @@ fn swings(curve: &[f64], least: f64) -> usize {
     swings
 }
 
-/// How close a curve is to a straight line that rises: 1 is on it.
+/// The correlation of a curve with a rising straight line: 1 is a perfect line.
 fn correlation(curve: &[f64]) -> f64 {
     let n = curve.len() as f64;
     let mean = curve.iter().sum::<f64>() / n;

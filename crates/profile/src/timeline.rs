@@ -1,4 +1,4 @@
-//! The run in equal parts of time.
+//! Equal time intervals of the run.
 
 use crate::store::{Moment, Profile};
 
@@ -14,7 +14,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     const SHIFT: u32 = 12;
 
-    /// So many equal parts, one at least.
+    /// Divides the run into equal intervals, at least one.
     pub(crate) fn new(profile: &Profile, parts: usize) -> Self {
         let parts = parts.max(1);
         let end = profile.micros(profile.end());

@@ -1,20 +1,20 @@
-//! The run in the order of its events.
+//! Changes of live blocks in event order.
 
 use crate::estimate::{Amount, Estimator};
 use crate::selection::Selection;
 use crate::store::{Moment, NEVER, Profile};
 
-/// When blocks of some sorts come and go. Events that are not about the beginning or end of one are
-/// nothing.
+/// Changes in live blocks per event, by weight class; empty for events that neither start nor end a
+/// selected block.
 pub(crate) struct Changes(Vec<Change>);
 
 impl Changes {
-    /// Nothing happens in all events.
+    /// No changes for all events.
     pub(crate) fn new(profile: &Profile) -> Self {
         Self(vec![Change(NOTHING); index(profile.events())])
     }
 
-    /// A block of a sort is there from an event to before another one, or [`NEVER`].
+    /// Adds a block that is live from one event until before another one, or [`NEVER`].
     #[inline]
     pub(crate) fn add(&mut self, sort: u32, start: u64, end: u64) {
         self.0[index(start)] = Change::new(sort, 1.0);
@@ -23,8 +23,8 @@ impl Changes {
         }
     }
 
-    /// What happens between two moments: the sorts of the blocks, and whether one more of them is
-    /// there, or one less.
+    /// The changes between two times: the class of the block, and +1 if it appears or -1 if it
+    /// disappears.
     #[inline]
     pub(crate) fn between(
         &self,
@@ -36,8 +36,7 @@ impl Changes {
         events.filter_map(|change| change.get())
     }
 
-    /// The first moment at which most bytes are alive, if the sorts are kinds, given what those
-    /// stand for.
+    /// The first time with the maximum of live bytes, given the weights of the classes.
     pub(crate) fn peak(&self, weights: &[Amount]) -> Moment {
         let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
         for (event, change) in (1..).zip(&self.0) {
@@ -53,8 +52,7 @@ impl Changes {
     }
 }
 
-/// A sort and a sign, in four bytes: the order of memory accesses matters more than anything else
-/// here.
+/// A class and a sign, in four bytes: memory access dominates the cost of scanning.
 #[derive(Clone, Copy)]
 struct Change(u32);
 

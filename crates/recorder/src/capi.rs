@@ -71,7 +71,7 @@ pub unsafe extern "C" fn heapline_start(
         first_id: earlier.map_or(0, Recorder::next_id),
     };
     let error = if earlier.is_some_and(Recorder::is_recording) {
-        "a recording is going on already".to_owned()
+        "already recording".to_owned()
     } else {
         match contained(None, || Some(Recorder::start(&options))) {
             Some(Ok(recorder)) => {
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn heapline_start(
                 return 0;
             }
             Some(Err(error)) => format!("cannot write {}: {error}", options.trace.display()),
-            None => "a mistake in heapline".to_owned(),
+            None => "a bug in heapline".to_owned(),
         }
     };
     if let Some(room) = size.checked_sub(1) {
@@ -176,7 +176,7 @@ thread_local! {
     static HITS: RefCell<Option<Hits>> = const { RefCell::new(None) };
 }
 
-/// Where the next hit of a thread is.
+/// The distance to the next hit of a thread.
 struct Hits {
     recorder: &'static Recorder,
     gaps: Gaps,
@@ -229,7 +229,7 @@ pub extern "C" fn heapline_stop() {
     }
 }
 
-/// For resolvers: adds a frame, the outermost first.
+/// Called by resolvers: adds a frame, the outermost first.
 ///
 /// # Safety
 ///

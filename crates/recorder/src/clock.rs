@@ -1,4 +1,4 @@
-//! Time that does not jump.
+//! A monotonic clock.
 
 use std::mem::MaybeUninit;
 
@@ -8,7 +8,7 @@ use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, clockid_t, timespec};
 /// computer's clock does not disturb a recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// What to add to the steady clock.
+    /// The difference of the wall clock to the monotonic clock.
     offset: u64,
 }
 

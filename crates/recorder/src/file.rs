@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub(crate) struct TraceFile {
     writer: Mutex<Writer>,
     path: PathBuf,
-    /// Which file it is: whatever has our number must not be written to.
+    /// Device and inode of the file: if the descriptor was reused, nothing must be written to it.
     identity: (u64, u64),
     /// Bytes that are written.
     len: AtomicU64,
@@ -25,7 +25,7 @@ pub(crate) struct TraceFile {
 struct Writer {
     /// Replaced when the program has closed it, as daemons do with files they do not know.
     file: File,
-    /// Whether a packet could not be written: nothing must follow it.
+    /// True if a packet could not be written: nothing may follow it.
     failed: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct FileEnd<'a> {
 }
 
 impl FileEnd<'_> {
-    /// Where the next packet goes.
+    /// The offset of the next packet.
     pub(crate) fn offset(&self) -> u64 {
         self.trace.len()
     }
@@ -94,7 +94,7 @@ impl FileEnd<'_> {
             if !is_ours(&again) {
                 return Err(io::Error::new(
                     io::ErrorKind::NotFound,
-                    "the program closed the trace, and there is another file in its place",
+                    "the program closed the trace's file descriptor",
                 ));
             }
             // What has its number now belongs to the program.

@@ -1,4 +1,4 @@
-//! What belongs to one domain of the program.
+//! The lane of one domain of the program.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -16,18 +16,19 @@ use crate::tail::Page;
 /// for all.
 const MEASURED: u64 = 64;
 
-/// No event takes so long, in nanoseconds: another process had the processor meanwhile.
+/// Upper bound for the duration of an event, in nanoseconds: if it took longer, the thread was
+/// preempted.
 const LONGEST: u32 = 100_000;
 
-/// What records the events of one domain, for one thread at a time.
+/// Records the events of one domain, for one thread at a time.
 ///
-/// The threads of a domain never run at once, so that nobody waits here. Who ends the recording
-/// takes all lanes for good.
+/// The threads of a domain never run concurrently, so there is no contention. Ending the recording takes
+/// all lanes for good.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Lane {
-    /// 1 or 0, since the processor sets and tests a bit of a word at once; first, since its address
-    /// is then at hand.
+    /// 1 or 0, because the processor can test and set a bit of a word atomically. First, so that its
+    /// address is that of the lane.
     taken: AtomicU32,
     domain: UnsafeCell<Domain>,
 }
@@ -205,16 +206,16 @@ pub(crate) struct Domain {
     pub(crate) work: Work,
     pub(crate) sink: LaneSink,
     pub(crate) clock: Clock,
-    /// When the event at hand began, in nanoseconds of the second.
+    /// The start of the current event, in nanoseconds of the second.
     pub(crate) began: u32,
-    /// What to add to the id that is next in the trace for that of the last block outside of it.
+    /// The offset from the next id in the trace to the id of the last block outside of it.
     pub(crate) id_offset: u64,
 }
 
 /// Fills packets in the tail.
 type LaneEncoder = Encoder<&'static mut PacketMemory>;
 
-/// What changes with every event.
+/// The state that changes with every event.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) encoder: LaneEncoder,
@@ -228,7 +229,8 @@ pub(crate) struct Ids {
     /// The next one. Blocks that were taken fast are not counted yet.
     start: u64,
     end: u64,
-    /// Where those end that follow the last one in the packet, so that blocks may be taken fast.
+    /// The end of the ids that follow the last one in the packet, for which the fast path may be
+    /// used.
     fast_end: u64,
 }
 
@@ -368,7 +370,7 @@ pub(crate) struct LaneSink {
     pub(crate) file: &'static TraceFile,
     /// The address of the memory in which the domain puts names together.
     pub(crate) names_at: usize,
-    /// Whether a packet was written that nobody asked for yet.
+    /// True if a packet was written since the last query.
     pub(crate) wrote: bool,
 }
 

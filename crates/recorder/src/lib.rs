@@ -1,16 +1,16 @@
 //! Writes the trace of a running program.
 //!
-//! This is what the agent, which is preloaded into OCaml programs, and the OCaml library, which is
-//! linked into them, have in common. It knows nothing of OCaml: whoever samples the program tells a
-//! [`Recorder`] what was allocated, where, and what became of it.
+//! It is shared by the agent, which is preloaded into OCaml programs, the OCaml library, which is linked
+//! into them, and the sampler of Rust programs. It is independent of OCaml: the sampler passes
+//! allocations, promotions and collections to a [`Recorder`].
 //!
-//! - Each domain of the program has a lane of its own: nothing is shared on the way of an
-//!   event, nothing is allocated once tables have their size, and the only system calls are one
-//!   for the time and one for every 32 KiB of trace.
-//! - The trace is whole packets at any time. Those that are being filled are in a mapped file beside
-//!   it, the [`tail`], and are whole there too. Readers [lay it over the trace](heapline_trace::open) at
-//!   any time; `heapline record` [moves it there](tail::finish) when the program has ended.
-//! - A full disk, a limit or a mistake of ours ends the recording, never the program.
+//! - Each domain of the program has its own lane: recording an event shares no data, allocates nothing
+//!   once tables have their final size, and the only system calls are one for the time and one for every
+//!   32 KiB of trace.
+//! - The trace always consists of complete packets. Packets that are being filled are in a memory-mapped
+//!   file beside it, the [`tail`], and are consistent there too. Readers [read both](heapline_trace::open)
+//!   at any time; `heapline record` [appends the tail](tail::finish) when the program has ended.
+//! - A full disk, a size limit or a bug ends the recording, never the program.
 //!
 //! # From C
 //!

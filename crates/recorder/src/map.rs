@@ -1,4 +1,4 @@
-//! A piece of a file, mapped.
+//! Memory-mapped files.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The recorder: what happens in the program comes in here.
+//! The recorder, which receives all events of the program.
 
 use std::fs::File;
 use std::io;
@@ -21,30 +21,31 @@ use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, Tak
 use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, Page, State};
 
-/// Ids that a domain takes at once.
+/// Number of ids that a domain reserves at a time.
 const IDS: u64 = 10_000;
 
-/// Ids between two recorders of a process: so many that none of the first one's blocks is taken for
-/// one of the second that is young enough to be [marked fast](Encoder::try_collect).
+/// Gap between the id ranges of consecutive recorders in a process. The fast path
+/// [`Encoder::try_collect`] encodes only ids within 2^16, so ids of the previous recorder never look
+/// recent.
 const GAP: u64 = 1 << 16;
 
-/// The most that the end of a block takes in a trace: its promotion and its collection.
+/// Maximum number of bytes for the promotion and the collection of a block in the trace.
 const MAX_FATE: u64 = 2 * 9;
 
 /// The most that a domain may add before it is counted: two packets, and the ends of all blocks
 /// that fit into one.
 const UNWRITTEN: u64 = 5 * MAX_WRITTEN_PACKET as u64;
 
-/// How long a recording that ends waits for a domain that is in the middle of an event.
+/// The time that a recording that ends waits for a domain in the middle of an event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What to record, and where to.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The trace. It is overwritten.
     pub trace: PathBuf,
-    /// Whether somebody [finishes](tail::finish) the trace when the program has ended. Otherwise
-    /// the recorder leaves no tail behind if it can.
+    /// True if a supervisor [finishes](tail::finish) the trace when the program has ended.
+    /// Otherwise the recorder tries to leave no tail behind.
     pub supervised: bool,
     /// The probability with which a word of 8 bytes is sampled.
     pub sample_rate: f64,
@@ -52,7 +53,7 @@ pub struct Options {
     pub unit: Unit,
     /// What the user wants to remember.
     pub context: Option<String>,
-    /// What the runtime says about its parameters.
+    /// The parameters of the runtime.
     pub runtime_params: String,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
@@ -66,9 +67,9 @@ pub struct Options {
 /// time, those of different ones may. What cannot be recorded any more is ignored.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Whether events are taken.
+    /// True while events are recorded.
     recording: AtomicBool,
-    /// Whether new blocks are. Not if events are not.
+    /// True while new blocks are recorded; implies `recording`.
     open: AtomicBool,
     file: &'static TraceFile,
     max_size: Option<u64>,
@@ -81,7 +82,7 @@ pub struct Recorder {
     pid: u64,
     lanes: Box<[AtomicPtr<Lane>]>,
     tail_path: PathBuf,
-    /// Which file it is: another recording may have replaced it.
+    /// Device and inode of the tail: another recording may have replaced it.
     tail_identity: (u64, u64),
     /// The tail's first page.
     status: Mutex<Page>,
@@ -103,7 +104,7 @@ impl Recorder {
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "not a regular file: a trace is written from several places",
+                "not a regular file",
             ));
         }
         let tail_path = std::path::absolute(tail::path(&options.trace))?;
@@ -227,7 +228,7 @@ impl Recorder {
         load(self.lanes.get(domain)?)
     }
 
-    /// What the runtime said about its parameters.
+    /// The parameters of the runtime.
     #[must_use]
     pub fn runtime_params(&self) -> &str {
         &self.runtime_params
@@ -291,7 +292,7 @@ impl Recorder {
         self.end_early(Ending::Bug, None);
     }
 
-    /// Whether events are still taken.
+    /// Returns true while events are recorded.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.recording.load(Ordering::Relaxed)

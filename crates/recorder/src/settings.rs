@@ -1,4 +1,4 @@
-//! What is wanted, as the environment says: for OCaml programs and for Rust programs alike.
+//! Settings from the environment, for OCaml and Rust programs.
 //!
 //! | variable | |
 //! | --- | --- |
@@ -30,32 +30,32 @@ const VARIABLES: [&CStr; 7] = [
     c"HEAPLINE_MEMPROF",
 ];
 
-/// What memtrace takes if nothing is said.
+/// The default rate of memtrace.
 const MEMTRACE_RATE: f64 = 1e-5;
 
-/// What is wanted.
+/// The settings of a recording.
 #[derive(Debug)]
 pub struct Settings {
     target: Target,
     /// Samples per word.
     pub rate: f64,
-    /// What the user wants to remember.
+    /// A description by the user.
     pub context: Option<String>,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
-    /// Whether forked processes are recorded too.
+    /// True if forked processes are recorded too.
     pub follow_fork: bool,
     follow_exec: bool,
-    /// Whether a program that wants the sampler gets it.
+    /// True if a program that starts its own sampler gets it.
     pub give_way: bool,
 }
 
-/// Where to write to.
+/// The output file.
 #[derive(Debug)]
 enum Target {
-    /// As memtrace does: this file, over whatever it was.
+    /// As with memtrace: this file, which is overwritten.
     File(PathBuf),
-    /// As `heapline record` wants it: new files only.
+    /// As with `heapline record`: new files only.
     New {
         first: Option<PathBuf>,
         prefix: OsString,
@@ -67,7 +67,7 @@ enum Target {
 pub struct Claimed {
     /// Its name.
     pub path: PathBuf,
-    /// Whether `heapline record` knows of it.
+    /// True if `heapline record` supervises it.
     pub is_supervised: bool,
 }
 
@@ -170,7 +170,7 @@ impl Settings {
         result
     }
 
-    /// Where traces go, for messages.
+    /// The path of the trace, for messages.
     #[must_use]
     pub fn place(&self) -> &Path {
         match &self.target {
@@ -197,7 +197,7 @@ fn rate(name: &str) -> Result<Option<f64>, String> {
     match text.parse() {
         Ok(rate) if 0.0 < rate && rate <= 1.0 => Ok(Some(rate)),
         _ => Err(format!(
-            "{name} is {text:?}: the sampling rate must be a number above 0 and not above 1"
+            "invalid {name} {text:?}: the sampling rate must be above 0 and at most 1"
         )),
     }
 }

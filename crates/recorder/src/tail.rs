@@ -1,7 +1,7 @@
-//! The tail of a trace, as the recorder writes it, and what it says when the program has ended.
+//! The tail of a trace, as the recorder writes it, and its state after the program has ended.
 //!
 //! [`heapline_trace::tail`] describes the file, and how it is read while the program runs.
-//! [`finish`] moves what is in it to the trace.
+//! [`finish`] moves its contents to the trace.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ pub use heapline_trace::tail::path;
 /// The most that the header of a packet takes.
 const HEADER: usize = 68;
 
-/// How far a recording got.
+/// The state of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is about to begin.
@@ -29,7 +29,7 @@ pub enum State {
     Ended,
 }
 
-/// Why a recording has less than it could.
+/// The reason why a recording ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The file reached the size that was allowed: new blocks are not recorded any more, but what
@@ -43,7 +43,7 @@ pub enum Ending {
     TakenOver,
 }
 
-/// What else there is to say about a recording.
+/// A remark about a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The program started a sampler of its own, which was ignored.
@@ -54,14 +54,14 @@ pub enum Note {
     LostDomain = 4,
 }
 
-/// What became of a recording.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How far it got.
+    /// The state that it reached.
     pub state: State,
     /// The process that was recorded.
     pub pid: u64,
-    /// Why there is less than there could be, and when that was, in microseconds after the start.
+    /// The reason why it ended early, and the time in microseconds after the start.
     pub ending: Option<(Ending, u64)>,
     /// The error that goes with it.
     pub errno: i32,
@@ -79,12 +79,13 @@ pub struct Outcome {
     pub shortened: u64,
     /// Packets that the program had no time to write.
     pub recovered: u64,
-    /// Why they could not be moved to the trace, such as a full disk. Then they stay in the tail.
+    /// The error, such as a full disk, if they could not be moved to the trace and remain in the
+    /// tail.
     pub left: Option<io::Error>,
 }
 
 impl Outcome {
-    /// Whether there is this to say.
+    /// Returns true if the remark applies.
     #[must_use]
     pub fn has(&self, note: Note) -> bool {
         self.notes & note as u64 != 0

@@ -12,7 +12,7 @@ fn parse(request: usize) -> usize {
     words.iter().map(String::len).sum()
 }
 
-/// What goes on all the time.
+/// The continuous background work.
 fn wait(rounds: usize) -> usize {
     (0..rounds).map(|n| vec![n; 100].len()).sum()
 }

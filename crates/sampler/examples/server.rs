@@ -13,7 +13,7 @@ use heapline::{Options, Profiler, Tracker};
 #[global_allocator]
 static ALLOC: heapline::Alloc = heapline::Alloc::system();
 
-/// What is alive, by place, and how old the oldest block of it is.
+/// The live memory by call site, with the age of its oldest block.
 fn profile(profiler: &Profiler<Instant>) -> String {
     let mut page = String::from("live bytes (estimated)  blocks  sampled  where\n");
     for site in profiler.live().iter().take(20) {

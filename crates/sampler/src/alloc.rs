@@ -1,4 +1,4 @@
-//! The allocator: what every block of the program goes through.
+//! The global allocator, which every allocation of the program goes through.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
@@ -62,7 +62,7 @@ impl<A> Alloc<A> {
         self.limit.store(range().base(), Ordering::Relaxed);
     }
 
-    /// Whether a block may be one that is to be looked at when it is freed.
+    /// Returns true if a block may have to be looked up when it is freed.
     #[inline]
     fn may_be_ours(&self, block: *mut u8, size: usize) -> bool {
         block.addr() >= self.limit.load(Ordering::Relaxed) || size >= LARGE

@@ -1,4 +1,4 @@
-//! Forks: the child is a copy of the process with one thread, whoever held our locks.
+//! Fork handlers. The child has only one thread, so locks must not be held by others during a fork.
 
 use std::sync::Once;
 
@@ -13,7 +13,7 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Takes all locks, the outer ones first, so that nobody has them in the child.
+/// Takes all locks, the outer ones first, so that no other thread holds them in the child.
 extern "C" fn before() {
     thread::hold_orphan();
     session::hold();
@@ -31,8 +31,8 @@ extern "C" fn in_parent() {
     session::release();
 }
 
-/// Nothing is sampled in the child: the trace is its parent's, and so are the closures. Blocks that
-/// were sampled before are still freed as they should.
+/// Disables sampling in the child: the trace and the closures are its parent's. Blocks that were
+/// sampled before are still freed correctly.
 extern "C" fn in_child() {
     in_parent();
     session::abandon();

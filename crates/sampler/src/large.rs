@@ -1,7 +1,6 @@
-//! Large sampled blocks: they stay where the program's allocator puts them, and are found by their
-//! address in a table.
+//! Table of large sampled blocks, which stay in the program's allocator.
 //!
-//! That is for frees of large blocks only, which are rare and take long anyway.
+//! Only frees of large blocks look up the table; they are rare and slow anyway.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,8 +17,8 @@ static TABLE: [Shard; SHARDS] = [const { Shard::new() }; SHARDS];
 
 /// A part of the table.
 struct Shard {
-    /// How many there are, for a look without the lock. Whoever frees a block got it from whoever
-    /// put it in here, and so sees at least that one.
+    /// The number of entries, for a check without the lock. A thread that frees a block got it from
+    /// the thread that inserted it here, and so sees at least that entry.
     count: AtomicUsize,
     blocks: Lock<Blocks>,
 }
@@ -69,7 +68,7 @@ pub(crate) fn insert<T>(block: *mut u8, known: *mut T) {
     shard.count.store(blocks.len(), Ordering::Relaxed);
 }
 
-/// What is known about a block that is freed, if it was sampled.
+/// Removes and returns the metadata of a block that is freed, if it was sampled.
 #[inline]
 pub(crate) fn remove<T>(block: *mut u8) -> Option<*mut T> {
     let shard = shard(block.addr());

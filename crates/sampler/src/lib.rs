@@ -1,4 +1,5 @@
-//! A sampling memory profiler for Rust programs: two lines, about one percent, honest numbers.
+//! A sampling heap profiler for Rust programs: two lines of code, about one percent overhead, figures
+//! with error bars.
 //!
 //! ```
 //! #[global_allocator]
@@ -6,13 +7,12 @@
 //!
 //! fn main() {
 //!     heapline::trace_if_requested();
-//!     // The program, as it was.
+//!     // The rest of the program is unchanged.
 //! }
 //! ```
 //!
-//! `heapline record -- target/release/program` then writes a trace, which `heapline summary`, `leaks`,
-//! `view` and all its other commands read. Without these lines being used, nothing happens that could be
-//! measured.
+//! `heapline record -- target/release/program` then writes a trace for `heapline summary`, `leaks`, `view`
+//! and all other commands. The overhead is negligible while the program is not being recorded.
 //!
 //! # How it works
 //!
@@ -21,24 +21,24 @@
 //! they are freed. From them follow estimates for all of the program's memory that are right on average,
 //! and whose error is known.
 //!
-//! For a block that is not sampled there is a countdown when it is allocated, and a comparison when it is
-//! freed: sampled blocks are at addresses of their own. Whatever the sampler needs itself is there too, and
-//! never in the profiled heap. `docs/sampling.md` in the repository tells more, and what it costs.
+//! For blocks that are not sampled, an allocation costs a countdown, and a free a comparison: sampled
+//! blocks have an address range of their own. The sampler's own memory is there too, and never in the
+//! profiled heap. See `docs/sampling.md` in the repository for details and measured overhead.
 //!
-//! # What it can do
+//! # Features
 //!
 //! | | |
 //! | --- | --- |
 //! | [`trace_if_requested`], [`trace_to`] | write a trace for `heapline` |
-//! | [`Profiler::watch`] | see what is alive, from within: for a server that shows its own profile |
-//! | [`Profiler::start`] | call closures for sampled blocks, and keep something with each |
-//! | [`testing`] | assert in tests how much memory something takes, exactly |
-//! | [`Alloc::new`] | all of this around jemalloc, mimalloc or any other allocator |
+//! | [`Profiler::watch`] | get the live heap profile inside the program, for a server that shows it |
+//! | [`Profiler::start`] | call closures for sampled blocks, and attach data to each |
+//! | [`testing`] | assert exactly how much memory something uses, in tests |
+//! | [`Alloc::new`] | wrap jemalloc, mimalloc or any other allocator |
 //!
 //! # Names
 //!
-//! Functions and lines come from the program's debug information. Release builds have none unless
-//! `Cargo.toml` says so; `debug = "line-tables-only"` is enough, and does not make the program slower:
+//! Functions and lines come from the program's debug information, which release builds do not have by
+//! default. `debug = "line-tables-only"` is enough, and does not make the program slower:
 //!
 //! ```toml
 //! [profile.release]
@@ -48,12 +48,12 @@
 //! # Limits
 //!
 //! - x86-64 Linux.
-//! - Memory that C code takes from `malloc` itself, or that is mapped, is not seen.
-//! - Nothing is sampled in forked children that do not execute another program.
-//! - With `panic = "abort"`, a panic in a closure that was given to a [`Tracker`] ends the program.
+//! - Memory that C code gets from `malloc`, and mapped memory, is not recorded.
+//! - Forked children are not sampled, unless they execute another program.
+//! - With `panic = "abort"`, a panic in a closure of a [`Tracker`] ends the program.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("heapline samples programs for x86-64 Linux only, so far");
+compile_error!("heapline only supports x86-64 Linux");
 
 mod alloc;
 mod fork;
@@ -79,7 +79,7 @@ pub use stack::Frame;
 pub use trace::{Trace, trace_if_requested, trace_to, trace_with};
 pub use tracker::{Block, Options, Profiler, Site, Stack, Tracker};
 
-/// Why sampling could not be started.
+/// The reason why sampling could not be started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StartError {
@@ -100,10 +100,10 @@ impl fmt::Display for StartError {
                 "the program's allocator is not heapline's; add `#[global_allocator] \
                  static ALLOC: heapline::Alloc = heapline::Alloc::system();` to its main.rs",
             ),
-            Self::Running => f.write_str("the program is being sampled already; stop that first"),
+            Self::Running => f.write_str("the program is already being sampled; stop that first"),
             Self::Rate(rate) => write!(
                 f,
-                "{rate} is no sampling rate; it must be above 0 and not above 1"
+                "invalid sampling rate {rate}; it must be above 0 and at most 1"
             ),
             Self::System(error) => error.fmt(f),
         }

@@ -1,7 +1,7 @@
-//! What each thread has, and the decision that it takes for each block.
+//! Thread-local state, and the sampling decision for each block: the fast path.
 //!
-//! The only thing that happens for an ordinary block is [`count`]: its size is taken from a number,
-//! and if that is used up, [`trip`] looks what there is to do.
+//! For an ordinary block only [`count`] runs: it subtracts the size from the countdown. When that runs
+//! out, the slow path [`trip`] is taken.
 //!
 //! # Bytes and words
 //!
@@ -11,11 +11,11 @@
 //!
 //! [`Unit::Byte`]: heapline_recorder::gaps::Unit::Byte
 //!
-//! # Noticing changes
+//! # Changes of the settings
 //!
-//! The number is never more than [`STRETCH`]; the rest of the distance waits beside it. So a
-//! thread looks that often whether sampling was started, stopped, or has another rate, and no
-//! thread ever writes to what belongs to another.
+//! The countdown is never more than [`STRETCH`]; the rest of the distance is kept separately. So a
+//! thread regularly checks if sampling was started, stopped, or changed its rate, and no thread ever
+//! writes to another thread's state.
 
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -35,9 +35,9 @@ pub(crate) struct Local {
     after: Cell<usize>,
     /// The settings that this was drawn for.
     epoch: Cell<u32>,
-    /// How often the sampler is at work in this thread, one within the other.
+    /// The depth of nested calls of the sampler in this thread.
     inside: Cell<u32>,
-    /// Whether the thread has ended, but for destructors that still run.
+    /// True if the thread has ended, except for destructors that still run.
     ended: Cell<bool>,
     pub(crate) thread: Cell<*mut Thread>,
     /// Blocks that were freed while the sampler was at work.
@@ -59,10 +59,10 @@ thread_local! {
     };
 }
 
-/// What to do with a new block.
+/// The sampling decision for a new block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Nothing.
+    /// Not sampled.
     Ordinary,
     /// It is the sampler's own.
     Own,
@@ -160,8 +160,8 @@ pub(crate) fn end() {
     });
 }
 
-/// While one of these lives, the sampler is at work in this thread: blocks that are allocated are
-/// its own, and those that are freed are looked at afterwards.
+/// Reentrancy guard: while held, allocations on this thread are the sampler's own, and frees are
+/// deferred.
 pub(crate) struct Inside {
     countdown: usize,
 }
@@ -177,7 +177,7 @@ impl Inside {
         })
     }
 
-    /// Whether the sampler is at work in this thread.
+    /// Returns true while the sampler runs in this thread.
     pub(crate) fn is() -> bool {
         LOCAL.with(|local| local.inside.get() > 0)
     }

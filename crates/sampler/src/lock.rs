@@ -1,4 +1,4 @@
-//! A lock that can be held while a process forks, and that asks nobody for memory.
+//! A lock that can be held across a fork, and does not allocate.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

@@ -1,11 +1,11 @@
-//! A range of addresses that is ours alone.
+//! The address range of the sampler.
 //!
-//! Sampled blocks are here, and what the sampler needs for itself: so whoever frees a block knows by
-//! its address whether it is anything special. Nothing is used up by reserving addresses.
+//! It holds sampled blocks and the sampler's own memory, so that `dealloc` can recognise them by
+//! address. Reserving addresses takes no memory.
 //!
-//! Ordinary memory comes from below: the range is put between the stack and what the system maps,
-//! where there is room for it nearly always, so that [`Range::base`] alone tells most blocks apart.
-//! Where there is not, it is somewhere else, and some blocks are looked at twice.
+//! Ordinary memory is below: the range is placed between the stack and the system's mappings, where
+//! there is nearly always space for it, so that a comparison with [`Range::base`] decides for most
+//! blocks. If there is no space, it is placed elsewhere, and some blocks need a second comparison.
 
 use std::io;
 use std::ptr::null_mut;
@@ -21,8 +21,8 @@ const GIB: usize = 1 << 30;
 /// Lengths to try: less where the system or the user limits a program's addresses.
 const LENGTHS: [usize; 5] = [32 * GIB, 8 * GIB, 2 * GIB, GIB / 2, GIB / 8];
 
-/// Where the range should end: the stack of an x86-64 process begins in the 16 GiB below 2^47, and
-/// has 4 GiB below that.
+/// The preferred end of the range: the stack of an x86-64 process begins in the 16 GiB below 2^47,
+/// and has 4 GiB below that.
 const END: usize = 0x7ffb_0000_0000;
 
 /// The most chunks that go together: 2 to the power of one less than this.
@@ -43,7 +43,7 @@ static RANGE: Range = Range {
 pub(crate) struct Range {
     base: AtomicPtr<u8>,
     len: AtomicUsize,
-    /// What each chunk is for.
+    /// The use of each chunk.
     kinds: AtomicPtr<AtomicU8>,
     chunks: Lock<Chunks>,
 }
@@ -90,19 +90,19 @@ impl Range {
         Ok(())
     }
 
-    /// Where it begins.
+    /// The start of the range.
     pub(crate) fn base(&self) -> usize {
         self.base.load(Ordering::Relaxed).addr()
     }
 
-    /// Whether an address is in it.
+    /// Returns true if an address is in the range.
     #[inline]
     pub(crate) fn contains(&self, address: *const u8) -> bool {
         let base = self.base.load(Ordering::Relaxed).addr();
         address.addr().wrapping_sub(base) < self.len.load(Ordering::Relaxed)
     }
 
-    /// What the chunk is for that a pointer of ours is into, and where it begins.
+    /// The use and the start of the chunk that a pointer into the range is in.
     #[inline]
     pub(crate) fn chunk_of(&self, pointer: *mut u8) -> (u8, *mut u8) {
         let offset = pointer.addr() - self.base();

@@ -1,4 +1,4 @@
-//! Who is told about sampled blocks, and how often blocks are sampled.
+//! The consumers of sampled blocks, and the sampling rate.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Sample<'a> {
 /// Somebody who is told about sampled blocks. The sampler is at work in all calls: what they
 /// allocate is not the program's.
 pub(crate) trait Consumer: Send + Sync {
-    /// Whether blocks of this thread are of interest.
+    /// Returns true if blocks of this thread are of interest.
     fn wants(&self, _thread: &Thread) -> bool {
         true
     }
@@ -46,7 +46,7 @@ pub(crate) trait Consumer: Send + Sync {
     fn abandon(&self);
 }
 
-/// What is known about a sampled block that lives.
+/// The metadata of a live sampled block.
 pub(crate) struct Known {
     consumer: Arc<dyn Consumer>,
     token: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Known {
     pub(crate) next: *mut Known,
 }
 
-/// How blocks are sampled.
+/// The sampling parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Changes with every change.
@@ -102,7 +102,7 @@ pub(crate) fn check_rate(rate: f64) -> Result<f64, StartError> {
     }
 }
 
-/// What was started: given to [`stop`].
+/// Identifies a session for [`stop`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Session(u64);
 

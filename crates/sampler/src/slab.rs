@@ -1,11 +1,11 @@
-//! Memory in the [range](crate::range): places for sampled blocks, and memory of our own.
+//! Slab allocator in the [range](crate::range): slots for sampled blocks, and the sampler's own memory.
 //!
-//! Both are simple: sizes are powers of two, a chunk has places of one size, and those that are free
-//! wait in a list. Each place is aligned to its size. For a sampled block there is also a word at the
-//! beginning of its chunk: what is known about it.
+//! Sizes are powers of two, a chunk has slots of one size, and free slots are in a free list. Each slot
+//! is aligned to its size. For each sampled block, a word at the start of its chunk points to its
+//! metadata.
 //!
-//! While the sampler does something, whatever it or a library that it uses allocates is in memory of
-//! our own. So the profiled program's heap is what it would be without us.
+//! While the sampler runs, all allocations by it or by libraries it uses are served from its own memory,
+//! so the heap of the profiled program is unaffected.
 
 use std::alloc::Layout;
 use std::ptr::null_mut;
@@ -19,7 +19,7 @@ const CLASSES: usize = 16;
 /// Larger places are chunks.
 const LARGEST: usize = SMALLEST << (CLASSES - 1);
 
-/// What chunks are for: places for sampled blocks of a class.
+/// A use of chunks: slots for sampled blocks of a class.
 const SAMPLED: u8 = 1;
 /// Memory of our own, of a class.
 const OWN: u8 = 0x40;
@@ -29,11 +29,11 @@ const OWN_RUN: u8 = 0x80;
 static PLACES: [Lock<Slab>; CLASSES] = [const { Lock::new(Slab::new()) }; CLASSES];
 static PIECES: [Lock<Slab>; CLASSES] = [const { Lock::new(Slab::new()) }; CLASSES];
 
-/// What is free of a class.
+/// The free slots of a class.
 struct Slab {
-    /// What was used before; each place begins with the next one.
+    /// Free list of slots that were used before; each begins with a pointer to the next.
     free: *mut u8,
-    /// What was not, in the last chunk.
+    /// The unused slots in the last chunk.
     fresh: *mut u8,
     left: usize,
 }
@@ -108,7 +108,7 @@ pub(crate) fn place<T>(layout: Layout, known: *mut T) -> *mut u8 {
     place
 }
 
-/// What is known about the block at a pointer into the range; `None` if it is memory of our own.
+/// The metadata of the block at a pointer into the range; `None` if it is the sampler's own memory.
 pub(crate) fn known<T>(place: *mut u8) -> Option<*mut T> {
     let (kind, chunk) = range().chunk_of(place);
     let class = sampled_class(kind)?;
@@ -170,7 +170,7 @@ pub(crate) fn give_back_own(piece: *mut u8) {
     }
 }
 
-/// How much there is at a pointer into the range.
+/// The capacity of the slot at a pointer into the range.
 pub(crate) fn capacity(pointer: *mut u8) -> usize {
     let (kind, _) = range().chunk_of(pointer);
     match kind {

@@ -1,8 +1,8 @@
-//! For tests: how much memory a piece of a program uses, exactly.
+//! Measures exactly how much memory a piece of a program uses, for tests.
 //!
-//! [`measure`] runs a closure and counts every block that its thread allocates meanwhile. What it
-//! returns can be asked, or [asserted](Usage): when that fails, the message has the places that
-//! allocated most.
+//! [`measure`] runs a closure and counts every block that its thread allocates meanwhile. It returns the
+//! [usage](Usage), which has assertions: when one fails, the message lists the call sites that allocated
+//! most.
 //!
 //! ```
 //! use heapline::testing::measure;
@@ -23,8 +23,8 @@
 //! The allocator must be in the program that is tested: in `src/main.rs`, in `src/lib.rs` under
 //! `#[cfg(test)]`, or in the file below `tests`.
 //!
-//! Tests that run at the same time in other threads are not counted. Threads that the closure starts
-//! are not either; [`measure_all_threads`] counts those, and so needs a process of its own
+//! Tests that run concurrently in other threads are not counted, nor are threads started by the closure.
+//! [`measure_all_threads`] counts all threads, and so needs a process of its own
 //! (a file below `tests` with one test).
 
 use std::collections::HashMap;
@@ -70,29 +70,29 @@ impl fmt::Display for Amount {
     }
 }
 
-/// What was allocated at one place.
+/// Memory allocated at one call site.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SiteUsage {
     /// The place.
     pub stack: Stack,
-    /// All that was allocated there.
+    /// Memory allocated there.
     pub total: Amount,
-    /// What of it was alive when most was alive in all.
+    /// The part that was live at the peak of the total.
     pub at_peak: Amount,
-    /// What of it was alive at the end.
+    /// The part that was live at the end.
     pub alive: Amount,
 }
 
-/// How much memory was used. A block that gets another size counts as another block.
+/// Memory usage. A reallocated block counts as another block.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Usage {
-    /// All that was allocated.
+    /// Memory allocated.
     pub total: Amount,
     /// The most that was alive at a time.
     pub peak: Amount,
-    /// What was alive at the end: it leaks, or is part of what the closure returned.
+    /// Memory live at the end: it leaks, or is part of the closure's result.
     pub alive: Amount,
     sites: Vec<SiteUsage>,
 }
@@ -133,7 +133,7 @@ fn run<R>(f: impl FnOnce() -> R, all_threads: bool) -> (R, Usage) {
     });
     let (session, counter) = match (session, made) {
         (Ok(session), Some(counter)) => (session, counter),
-        (Err(error), _) => panic!("memory cannot be measured: {error}"),
+        (Err(error), _) => panic!("cannot measure memory: {error}"),
         (Ok(_), None) => unreachable!("it is made when the session is"),
     };
     // Also if it panics.
@@ -174,7 +174,7 @@ struct Counts {
     /// Site and size of blocks that are alive.
     blocks: HashMap<u64, (usize, usize)>,
     next: u64,
-    /// Whether what is alive by site was not written down since the peak grew.
+    /// True while the live memory by site has not been saved since the peak grew.
     is_at_peak: bool,
 }
 
@@ -262,14 +262,14 @@ impl Counts {
 }
 
 impl Usage {
-    /// What was allocated where.
+    /// The usage by call site.
     #[must_use]
     pub fn sites(&self) -> &[SiteUsage] {
         &self.sites
     }
 
-    /// What was allocated inside of functions whose name, or file and line, has this in it:
-    /// `parser::`, `main.rs:12`. The peak is what these had when most was alive in all.
+    /// The usage inside functions whose name, or file and line, contains this text: `parser::`,
+    /// `main.rs:12`. The peak is their live memory at the peak of the total.
     #[must_use]
     pub fn inside(&self, name: &str) -> Self {
         let is_inside = |site: &&SiteUsage| {
@@ -291,7 +291,7 @@ impl Usage {
         }
     }
 
-    /// At most so many bytes were allocated.
+    /// Asserts that at most this number of bytes was allocated.
     ///
     /// # Panics
     ///
@@ -305,7 +305,7 @@ impl Usage {
         self
     }
 
-    /// At most so many bytes were alive at a time.
+    /// Asserts that at most this number of bytes was live at any time.
     ///
     /// # Panics
     ///
@@ -319,7 +319,7 @@ impl Usage {
         self
     }
 
-    /// Nothing was alive at the end.
+    /// Asserts that nothing was live at the end.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Threads, as far as they have to do with the sampler.
+//! Per-thread data of the sampler.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -18,7 +18,7 @@ pub(crate) struct Thread {
     /// Small; no two threads that live at the same time have the same.
     pub(crate) number: usize,
     pub(crate) gaps: Gaps,
-    /// What `gaps` were made for.
+    /// The session that `gaps` belongs to.
     session: u64,
     /// Room for a stack.
     pub(crate) stack: Vec<u64>,
@@ -32,7 +32,7 @@ pub(crate) struct Thread {
 /// Addresses about which a thread remembers what they are.
 const PLACES: usize = 128;
 
-/// All that is there belongs to the standard library, or to the sampler.
+/// The code belongs to the standard library, or to the sampler.
 const LIBRARY: u64 = 1;
 /// The program begins here: what is outside is the same for all.
 const BEGINNING: u64 = 2;
@@ -50,7 +50,7 @@ struct Idle {
 // SAFETY: those that are idle are nobody's.
 unsafe impl Send for Idle {}
 
-/// What makes the system tell us that a thread ends.
+/// The key whose destructor tells us that a thread ends.
 static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
 
 /// Prepares what threads need. The sampler must be at work.
@@ -143,7 +143,7 @@ impl Thread {
     }
 }
 
-/// What takes the place of a thread's data in threads that have ended but for their destructors.
+/// Replaces a thread's data in threads that have ended, except for their destructors.
 static ORPHAN: Lock<Orphan> = Lock::new(Orphan(null_mut()));
 
 struct Orphan(*mut Thread);

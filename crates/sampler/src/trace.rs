@@ -1,4 +1,4 @@
-//! Traces: sampled blocks for `heapline` and other programs that read memtrace's format.
+//! Writes sampled blocks to a trace in memtrace's format.
 
 use std::fs::read_dir;
 use std::io::{self, Write};
@@ -17,13 +17,13 @@ use crate::session::{self, Consumer, Sample, Session};
 use crate::thread::Thread;
 use crate::{Options, StartError, stack};
 
-/// What memtrace takes if nothing is said: one sample for 781 KiB.
+/// The default rate of memtrace: one sample per 781 KiB.
 const USUAL_RATE: f64 = 1e-5;
 
 /// The last domain that a trace can have. Threads that have no number of their own share it.
 const LAST_DOMAIN: usize = 4095;
 
-/// As reports call a file that is not known.
+/// The name of an unknown file in reports.
 const UNKNOWN_FILE: &str = "(unknown file)";
 
 /// By this, `heapline record` knows a program that can be recorded.

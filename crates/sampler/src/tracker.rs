@@ -1,4 +1,4 @@
-//! Sampled blocks for the program itself: closures that are called, and what is alive.
+//! Access to sampled blocks from inside the program: callbacks, and the live heap.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,7 @@ const WORD: usize = 8;
 /// Parts of what is alive, so that threads do not wait for each other.
 const SHARDS: usize = 16;
 
-/// How to sample.
+/// Options for sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub(crate) rate: f64,
@@ -114,14 +114,14 @@ pub struct Block {
     pub hits: usize,
     /// The thread that allocated it: a small number, which is given again when a thread has ended.
     pub thread: usize,
-    /// Where it was allocated.
+    /// The stack that allocated it.
     pub stack: Stack,
     /// The rate then, per word of 8 bytes.
     pub rate: f64,
 }
 
 impl Block {
-    /// How many blocks of the program this one stands for, on average.
+    /// The average number of blocks of the program that this one represents.
     #[must_use]
     pub fn blocks(&self) -> f64 {
         let words = self.size as f64 / WORD as f64;
@@ -129,7 +129,7 @@ impl Block {
         1.0 / -missed.exp_m1()
     }
 
-    /// How many bytes of the program this one stands for, on average.
+    /// The average number of bytes of the program that this one represents.
     #[must_use]
     pub fn bytes(&self) -> f64 {
         self.size as f64 * self.blocks()
@@ -140,7 +140,7 @@ type OnAlloc<M> = Box<dyn Fn(&Block) -> Option<M> + Send + Sync>;
 type OnRealloc<M> = Box<dyn Fn(&Block, M) -> Option<M> + Send + Sync>;
 type OnFree<M> = Box<dyn Fn(&Block, M) + Send + Sync>;
 
-/// What is called for sampled blocks.
+/// The callbacks for sampled blocks.
 ///
 /// While a closure runs, its thread is not sampled, what it allocates is not part of the profiled
 /// heap, and a panic ends in the closure: the block is then not followed any more. Closures are
@@ -190,13 +190,13 @@ impl<M> fmt::Debug for Tracker<M> {
 
 type Shard<M> = Mutex<HashMap<u64, (Block, M)>>;
 
-/// What is alive, and whom to tell.
+/// The live blocks, and the callbacks.
 struct Live<M> {
     tracker: Tracker<M>,
     rate: AtomicU64,
     next: AtomicU64,
     shards: [Shard<M>; SHARDS],
-    /// Whether nobody is to be told any more.
+    /// True if callbacks must not be called any more.
     ended: AtomicBool,
 }
 
@@ -330,7 +330,7 @@ impl<M: Send + 'static> Profiler<M> {
         }
     }
 
-    /// What is alive, by the stack that it was allocated by, the most first.
+    /// The live blocks by allocating stack, largest first.
     #[must_use]
     pub fn live(&self) -> Vec<Site> {
         let mut sites: HashMap<Stack, Site> = HashMap::new();
@@ -373,11 +373,11 @@ impl<M: Send + 'static> fmt::Debug for Profiler<M> {
     }
 }
 
-/// What is alive that was allocated by one stack.
+/// The live memory that was allocated by one stack.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Site {
-    /// Where it was allocated.
+    /// The stack that allocated it.
     pub stack: Stack,
     /// Blocks that were sampled.
     pub sampled: usize,

@@ -22,7 +22,7 @@ pub(crate) fn find(path: &str) -> Option<File> {
     FILES.iter().copied().find(|file| file.path == path)
 }
 
-/// Why the page is not part of this program, if it is not.
+/// The reason why the page is not part of this program, if it is missing.
 #[must_use]
 pub fn missing_page() -> Option<&'static str> {
     FILES.is_empty().then_some(MISSING)

@@ -4,7 +4,7 @@ use heapline_engine::{EngineError, ErrorKind};
 use hyper::StatusCode;
 use serde::Serialize;
 
-/// Why a request was not answered. It is sent as `{"error": {...}}`.
+/// The error of a request, sent as `{"error": {...}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(untagged)]
 pub enum ApiError {
@@ -17,9 +17,9 @@ pub enum ApiError {
         /// The status of the response.
         #[serde(skip)]
         status: StatusCode,
-        /// What is wrong, for programs.
+        /// The code for programs.
         code: &'static str,
-        /// What is wrong, for people.
+        /// The message for people.
         message: String,
     },
 }

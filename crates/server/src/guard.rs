@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Access control.
 //!
 //! A page of a stranger that is open in the user's browser can send requests to this server. It
 //! cannot read the answers, unless its name is made to point here (DNS rebinding): then the name in
@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 
 use crate::error::ApiError;
 
-/// What is asked of a request before anything else.
+/// Checks a request before anything else.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     /// The secret; none on loopback.
@@ -19,12 +19,12 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// For a server that only this machine reaches.
+    /// For a server that only this machine can reach.
     pub(crate) fn loopback() -> Self {
         Self { token: None }
     }
 
-    /// For a server that others reach too.
+    /// For a server that other machines can reach.
     pub(crate) fn with_token() -> std::io::Result<Self> {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
@@ -51,7 +51,7 @@ impl Guard {
             )
         })?;
         if uri.authority().is_some_and(|given| given.as_str() != host) {
-            return Err(forbidden("the address and the Host header disagree"));
+            return Err(forbidden("the URL and the Host header differ"));
         }
         if self.token.is_none() && !is_loopback(host) {
             return Err(forbidden(
@@ -62,14 +62,14 @@ impl Guard {
         if let Some(origin) = one(headers, &ORIGIN)?
             && !is_same_origin(origin, host)
         {
-            return Err(forbidden("other pages may not ask this server"));
+            return Err(forbidden("cross-site requests are not allowed"));
         }
         if !is_api {
             // The page itself is no secret, and links to it may be anywhere.
             return Ok(());
         }
         if one(headers, &HeaderName::from_static("sec-fetch-site"))? == Some("cross-site") {
-            return Err(forbidden("other pages may not ask this server"));
+            return Err(forbidden("cross-site requests are not allowed"));
         }
         let Some(token) = &self.token else {
             return Ok(());
@@ -83,7 +83,7 @@ impl Guard {
             Err(ApiError::new(
                 StatusCode::UNAUTHORIZED,
                 "unauthorized",
-                "the token is missing or wrong; open the address that was printed, all of it",
+                "missing or invalid token; open the complete URL that was printed",
             ))
         }
     }
@@ -96,7 +96,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
         ApiError::new(
             StatusCode::BAD_REQUEST,
             "bad_header",
-            format!("the header {name} cannot be understood"),
+            format!("invalid header {name}"),
         )
     };
     match (values.next(), values.next()) {
@@ -110,8 +110,8 @@ fn forbidden(message: &str) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
 
-/// Whether a host with or without a port is this machine. The port may be another one: it is where
-/// a tunnel begins.
+/// Returns true if a host, with or without a port, is this machine. The port may be that of a
+/// tunnel.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

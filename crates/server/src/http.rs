@@ -36,10 +36,10 @@ const PORTS: std::ops::RangeInclusive<u16> = 8080..=9000;
 /// Connections at the same time; a browser has six. More have to wait.
 const CONNECTIONS: usize = 256;
 
-/// How long a client may take to send the head of a request.
+/// The time limit for a client to send the head of a request.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long a client may take none of its answer.
+/// The time limit for a client that reads nothing of its response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The largest head of a request. Queries are in it.
@@ -50,7 +50,7 @@ const JSON: &str = "application/json";
 /// Less is not worth compressing.
 const SMALL: usize = 1 << 10;
 
-/// Nothing but what this server sends may run in the page, or be asked by it.
+/// Content security policy: the page can only run and load what this server sends.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
@@ -84,7 +84,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -208,7 +208,7 @@ fn check_method(method: &Method) -> Result<(), ApiError> {
         _ => Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            format!("{method} is not possible here; everything is asked with GET"),
+            format!("{method} is not supported; use GET"),
         )),
     }
 }
@@ -231,7 +231,7 @@ fn page(path: &str) -> Result<Content, ApiError> {
         _ => Err(ApiError::new(
             StatusCode::NOT_FOUND,
             "not_found",
-            "there is nothing at this address; the page is at /, the reports are below /api/v1/",
+            "not found; the page is at /, the reports are below /api/v1/",
         )),
     }
 }

@@ -1,8 +1,8 @@
 //! The web viewer of Heapline: the requests of [`heapline_engine`] over HTTP, and the page that
 //! sends them.
 //!
-//! - [`Server`] answers requests and serves the page, which is part of the program.
-//! - [`write_report`] writes the page as one file, with answers in it.
+//! - [`Server`] answers requests and serves the embedded page.
+//! - [`write_report`] writes the page as a single file, with precomputed answers.
 //!
 //! The API is described in `docs/api.md`: a request has the name and the options of a command, and
 //! the answer is what that command prints with `--json`.

@@ -1,4 +1,4 @@
-//! The page as one file, with the answers in it instead of a server behind it.
+//! The report file: the page with precomputed answers, without a server.
 //!
 //! A report carries answers, not the trace: those to the questions that the page asks about the
 //! whole run, the peak, the end, and what was allocated from one of a few times to another.
@@ -47,17 +47,17 @@ const ROWS_OF_SLICE: usize = 250;
 /// Digits of a number. Pages show four, and no estimate is as precise as nine.
 const DIGITS: i32 = 9;
 
-/// Why a report could not be written.
+/// The error of writing a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The page is not there.
     #[error("this heapline was built without its page: {0}")]
     NoPage(&'static str),
     /// The page is not as it should be.
-    #[error("the page cannot be put into one file: {0} is missing")]
+    #[error("cannot embed the page: {0} is missing")]
     BadPage(&'static str),
     /// A question was not answered.
-    #[error("`{0}` cannot be answered: {1}")]
+    #[error("cannot compute `{0}`: {1}")]
     Unanswered(String, EngineError),
     /// It could not be written.
     #[error(transparent)]
@@ -134,9 +134,9 @@ fn bounds(duration: f64, slices: usize) -> Vec<u64> {
 
 /// A question of the page.
 struct Question {
-    /// As the page asks it.
+    /// The request of the page.
     key: Request,
-    /// As it is answered: less may be enough.
+    /// The request that is answered: it may have smaller limits.
     asked: Request,
 }
 
@@ -272,7 +272,7 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
     questions
 }
 
-/// What the page groups tables and comparisons by.
+/// The groupings of the page's tables and comparisons.
 const FRAMES: [GroupBy; 4] = [
     GroupBy::Function,
     GroupBy::Site,
@@ -287,10 +287,10 @@ fn about<O: heapline_engine::Ask>(filter: &Filter, options: O) -> Params<O> {
     }
 }
 
-/// How many of the conditions are not about a part of the time.
+/// The number of conditions that are not time windows.
 const WHOLE: usize = 3;
 
-/// Which blocks: all, those at the peak, at the end, and of each pair of bounds.
+/// The filters: all blocks, those live at the peak, at the end, and those of each pair of bounds.
 fn conditions(bounds: &[u64]) -> Vec<Vec<Query>> {
     let mut conditions = vec![
         Vec::new(),
@@ -310,7 +310,7 @@ fn window(from: u64, to: u64) -> Window {
     Window::new(TimePoint::Micros(from), TimePoint::Micros(to))
 }
 
-/// Rounds all numbers that are not whole: digits that nobody can see are most of a file.
+/// Rounds all numbers: insignificant digits would take most of the file.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) => {

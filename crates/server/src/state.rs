@@ -1,4 +1,4 @@
-//! What all connections share: the traces, from before they are loaded.
+//! The state shared by all connections: the traces, also while they are being loaded.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::error::ApiError;
 use crate::trace::{Progress, Subjects, load};
 
-/// How far loading is.
+/// The state of loading.
 #[derive(Clone, Debug)]
 enum Loading {
     Running,
@@ -144,7 +144,7 @@ impl State {
         let answer = work.await.map_err(|_| {
             EngineError::new(
                 ErrorKind::Internal,
-                "this request made the program fail; please report it as a bug",
+                "internal error; please report it as a bug",
             )
         })??;
         Ok(answer)

@@ -18,7 +18,7 @@ pub struct Trace {
     pub path: String,
     /// The bytes of the file, if it is one.
     pub size: Option<u64>,
-    /// Whether damage is an error.
+    /// True if damage is an error.
     pub strict: bool,
     /// Opens it at its beginning.
     pub open: Opener,
@@ -73,7 +73,7 @@ impl Trace {
     }
 }
 
-/// How many bytes of the traces have been read so far.
+/// The number of bytes of the traces that have been read.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
@@ -103,7 +103,7 @@ impl Read for Counted {
 pub struct Subjects {
     /// The trace.
     pub trace: Arc<Trace>,
-    /// What was before.
+    /// The earlier trace.
     pub against: Option<Arc<Trace>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where traces are.
+//! The locations of traces.
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ pub fn traces() -> Vec<PathBuf> {
     found
 }
 
-/// Whether a trace was damaged on purpose.
+/// Returns true if a trace was damaged on purpose.
 #[must_use]
 pub fn is_damaged(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "damaged")

@@ -1,4 +1,4 @@
-//! Traces of programs that never ran.
+//! Generates traces of simulated programs.
 //!
 //! The program walks up and down a call graph, allocates on the way, and lets blocks die in no
 //! particular order. Stacks are deep where the program recurses, and mostly share their outer
@@ -8,7 +8,7 @@ use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What to generate.
+/// The program to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// Allocations in all.
@@ -35,7 +35,7 @@ impl Default for Program {
     }
 }
 
-/// What a generated trace says of itself.
+/// The metadata of a generated trace.
 #[must_use]
 pub fn info() -> TraceInfo {
     TraceInfo {
@@ -213,7 +213,8 @@ impl Run {
     }
 }
 
-/// What a code of a generated program stands for: sometimes nothing, sometimes inlined functions.
+/// The frames of a code address of a generated program: sometimes none, sometimes inlined
+/// functions.
 fn describe(code: u64, frames: &mut FrameSink<'_>) {
     let number = (code - 0x40_0000) / 16;
     let inlined = match number % 10 {

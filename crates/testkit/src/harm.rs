@@ -5,7 +5,7 @@ use std::ops::Range;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Where each packet of an intact trace lies.
+/// The ranges of the packets of an intact trace.
 #[must_use]
 pub fn packets(trace: &[u8]) -> Vec<Range<usize>> {
     let mut packets = Vec::new();
@@ -29,7 +29,7 @@ pub struct Harmed {
     pub bytes: Vec<u8>,
     /// The part of the original that is not there any more as it was. What lies outside of it is.
     pub touched: Range<usize>,
-    /// What was done.
+    /// A description of the damage.
     pub how: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Traces for Heapline's tests and benchmarks, and a second opinion on them.
+//! Traces for Heapline's tests and benchmarks, and an independent reader.
 //!
 //! - [`generate`]: traces of programs that never ran, from a seed.
 //! - [`plain`]: the format's description transcribed in the plainest way, with every check that

@@ -1,4 +1,4 @@
-//! The plainest possible reader of the format: one function per thing, no cleverness, an error at
+//! A simple independent reader of the format: one function per construct, no optimisation, an error at
 //! the first doubt. It makes the checks of memtrace's reader, in its order.
 
 use std::collections::HashMap;

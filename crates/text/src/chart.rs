@@ -49,7 +49,7 @@ pub fn sparkline(values: &[f64]) -> String {
         .collect()
 }
 
-/// How many points a chart has room for, one per column.
+/// The number of points that fit into a chart, one per column.
 #[must_use]
 pub fn points(screen: Screen) -> usize {
     screen.width().saturating_sub(16).clamp(20, 160)

@@ -51,7 +51,7 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
         page.title("Garbage collector");
         match &overview.gc_params {
             Some(params) => gc_params(&mut page, params),
-            None => page.note("This source does not tell the settings."),
+            None => page.note("The settings are not recorded."),
         }
     }
     page.title("Damage");
@@ -59,7 +59,7 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
     page.finish()
 }
 
-/// Whether the program has no garbage collector, but an allocator that was sampled.
+/// Returns true if the program has no garbage collector, but a sampled allocator.
 fn is_native(overview: &Overview) -> bool {
     overview.trace.ocaml_runtime_params.is_none()
 }

@@ -1,4 +1,4 @@
-//! Where a report is shown.
+//! The screen that a report is shown on.
 
 use std::borrow::Cow;
 
@@ -69,10 +69,10 @@ impl Default for Screen {
 /// more arguments, one shell word each. The function quotes them.
 pub type Suggest<'a> = &'a dyn Fn(&str, &[&str]) -> String;
 
-/// What a report needs besides its data.
+/// The inputs of rendering besides the report.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// Where it is shown.
+    /// The screen that it is shown on.
     pub screen: Screen,
     /// Writes the commands of the "Next" section; without it there is no such section.
     pub suggest: Option<Suggest<'a>>,

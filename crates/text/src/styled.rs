@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use crate::sanitize::sanitize;
 use crate::width::columns;
 
-/// What a piece of text means. Whoever shows it chooses colours.
+/// The meaning of a piece of text, from which the display chooses colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Style {
     /// Ordinary text.

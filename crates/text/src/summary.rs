@@ -100,7 +100,7 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
     table
 }
 
-/// How precise the figures are.
+/// The precision of the figures.
 fn precision(report: &Summary) -> String {
     let subject = &report.subject;
     if subject.is_exact {

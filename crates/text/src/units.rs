@@ -209,7 +209,7 @@ fn significant(n: f64) -> String {
     }
 }
 
-/// As many digits as the error leaves meaning to.
+/// Formats a number with as many digits as are significant given the error.
 fn with_error(n: f64, error: f64) -> String {
     if error == 0.0 {
         return significant(n);

@@ -65,7 +65,7 @@ fn join_amounts(words: Vec<Word<'_>>) -> Vec<Word<'_>> {
     joined
 }
 
-/// Whether a word continues the number at the end of the word before.
+/// Returns true if a word continues the number at the end of the previous word.
 fn is_amount(last: &Word<'_>, next: &Word<'_>) -> bool {
     const UNITS: [&str; 22] = [
         "±", "+-", "B", "KiB", "MiB", "GiB", "TiB", "B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "%",

@@ -1,8 +1,8 @@
-//! What was wrong with a trace: where, and what it cost.
+//! The damage to a trace: position and losses.
 
 use std::fmt;
 
-/// All that was found wrong while reading a trace.
+/// All damage found while reading a trace.
 ///
 /// The first flaws are listed one by one; the totals count all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub struct Damage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Flaw {
-    /// Where, in bytes from the start of the decompressed trace.
+    /// The offset in the decompressed trace.
     pub offset: u64,
-    /// What is wrong.
+    /// The kind of damage.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub kind: FlawKind,
 }
 
-/// What can be wrong with a trace.
+/// The kinds of damage to a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
@@ -51,7 +51,7 @@ pub enum FlawKind {
     ForkedChild {
         /// The child.
         pid: u64,
-        /// How many packets.
+        /// The number of packets.
         packets: u64,
     },
     /// The clock was set back while the program ran. Times are kept from running backwards: they
@@ -69,12 +69,12 @@ pub enum FlawKind {
     },
     /// Events lie outside the time that their packet says it covers.
     TimeOutOfBounds {
-        /// How many.
+        /// The number of events.
         events: u64,
     },
     /// A packet could be read in part only.
     BadPacket {
-        /// What stopped it.
+        /// The reason why decoding stopped.
         reason: &'static str,
         /// Events before that point, which were kept.
         kept_events: u64,
@@ -85,16 +85,16 @@ pub enum FlawKind {
     },
     /// Packets are missing: their allocations are.
     MissingPackets {
-        /// How many.
+        /// The number of allocations.
         allocations: u64,
     },
     /// Another trace begins; it is not read.
     SecondTrace,
     /// A packet's allocation ids do not add up.
     WrongIds {
-        /// Where its header says that they end.
+        /// The end according to its header.
         expected: u64,
-        /// Where they did.
+        /// The actual end.
         found: u64,
     },
     /// A block is promoted before it is allocated. memtrace's reader refuses that.
@@ -106,7 +106,7 @@ pub enum FlawKind {
     },
     /// Location names could not be read: they are unknown from here on, until new ones come.
     BadLocations {
-        /// What stopped it.
+        /// The reason why decoding stopped.
         reason: &'static str,
         /// Bytes of names that were skipped.
         lost_bytes: u64,
@@ -118,17 +118,17 @@ pub enum FlawKind {
     },
     /// The compressed data is damaged or cut off: nothing after this place can be had.
     BrokenCompression {
-        /// What the decompressor says.
+        /// The decompressor's message.
         reason: String,
     },
     /// Bytes that are no packet.
     Garbage {
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Locations are used that the trace never named, or names too late.
     UnnamedLocations {
-        /// How many.
+        /// The number of locations.
         locations: u64,
     },
     /// A call stack had more frames than any program's.
@@ -141,7 +141,7 @@ pub enum FlawKind {
 impl Damage {
     const LISTED: usize = 1000;
 
-    /// Whether nothing is wrong.
+    /// Returns true if there is no damage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -220,7 +220,7 @@ impl fmt::Display for FlawKind {
                 kept_events,
             } => write!(
                 f,
-                "the file ends inside a packet (the program was killed, or the file was cut): {} of the packet kept, {} and {} lost",
+                "the file ends inside a packet (the program was killed, or the file was truncated): {} of the packet kept, {} and {} lost",
                 Count(*kept_events, "event"),
                 Count(*lost_bytes, "byte"),
                 Count(*lost_allocations, "allocation")
@@ -228,22 +228,22 @@ impl fmt::Display for FlawKind {
             Self::ForkedChild { pid, packets } => {
                 write!(
                     f,
-                    "{} of a forked child (pid {pid}) left out",
+                    "{} of a forked child (pid {pid}) ignored",
                     Count(*packets, "packet")
                 )
             }
             Self::ClockSetBack { by } => write!(
                 f,
-                "the clock was set back by {:.6} s; times stand still there and then go on",
+                "the clock was set back by {:.6} s; later times are adjusted",
                 *by as f64 / 1e6
             ),
             Self::ContradictoryTimes { begin, end } => write!(
                 f,
-                "a packet claims to last from {begin} to {end} µs since 1970; its events are taken to be as late as the one before"
+                "a packet claims to last from {begin} to {end} µs since 1970; its events get the time of the previous event"
             ),
             Self::TimeOutOfBounds { events } => write!(
                 f,
-                "{} outside the time of their packet, taken to be as late as the event before",
+                "{} outside the time of their packet, set to the time of the previous event",
                 Count(*events, "event")
             ),
             Self::BadPacket {
@@ -260,23 +260,23 @@ impl fmt::Display for FlawKind {
             ),
             Self::MissingPackets { allocations } => write!(
                 f,
-                "packets with {} are missing before this place",
+                "packets with {} are missing before this offset",
                 Count(*allocations, "allocation")
             ),
             Self::SecondTrace => write!(
                 f,
-                "another trace begins here, and is not read; a file should hold one trace"
+                "another trace begins here and is not read; a file can only hold one trace"
             ),
             Self::WrongIds { expected, found } => write!(
                 f,
-                "allocation ids do not add up: they end at {found}, the packet says {expected}"
+                "inconsistent allocation ids: they end at {found}, but the packet header says {expected}"
             ),
             Self::FuturePromotion => {
                 write!(f, "a block is promoted before it is allocated")
             }
             Self::CacheMismatch { domain } => write!(
                 f,
-                "the stack cache of domain {domain} is out of step with the writer's; stacks that depend on it are marked uncertain"
+                "the stack cache of domain {domain} is out of sync with the writer's; stacks that depend on it are marked as uncertain"
             ),
             Self::BadLocations { reason, lost_bytes } => write!(
                 f,
@@ -285,19 +285,22 @@ impl fmt::Display for FlawKind {
             ),
             Self::ConflictingLocation { code } => write!(
                 f,
-                "location {code:#x} is defined twice, differently; the first one is used"
+                "location {code:#x} has two different definitions; the first is used"
             ),
             Self::BrokenCompression { reason } => {
-                write!(f, "the compressed data ends or breaks here ({reason})")
+                write!(
+                    f,
+                    "the compressed data is truncated or damaged here ({reason})"
+                )
             }
             Self::Garbage { bytes } => {
-                write!(f, "{} that are no packet skipped", Count(*bytes, "byte"))
+                write!(f, "skipped {} that are not a packet", Count(*bytes, "byte"))
             }
             Self::UnnamedLocations { locations } => {
                 write!(f, "{} without a name", Count(*locations, "location"))
             }
             Self::StackTooDeep { kept } => {
-                write!(f, "a call stack is too deep to be true; {kept} frames kept")
+                write!(f, "a call stack is implausibly deep; {kept} frames kept")
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Why a trace cannot be read at all.
+//! Errors that prevent reading a trace.
 
 use crate::damage::Flaw;
 use crate::format::VERSION;
 
-/// Why reading a trace stopped.
+/// The error that stopped reading a trace.
 ///
 /// Damage inside a trace is no error unless [strictness](crate::Options::strict) is asked for:
 /// see [`Damage`](crate::Damage).
@@ -11,21 +11,19 @@ use crate::format::VERSION;
 #[non_exhaustive]
 pub enum Error {
     /// There is nothing to read.
-    #[error(
-        "the trace is empty (0 bytes): the program was not traced, or ended before anything was written"
-    )]
+    #[error("the trace is empty: the program was not traced, or ended before anything was written")]
     Empty,
 
     /// The data is something else.
-    #[error("not a memtrace trace: found {found}, where the bytes c1 1f fc c1 begin a trace")]
+    #[error("not a memtrace trace: found {found}, expected the bytes c1 1f fc c1")]
     NotATrace {
-        /// What it looks like.
+        /// A description of the file.
         found: String,
     },
 
     /// A version of the format that is newer than this program.
     #[error(
-        "the trace has format version {found}, but versions 1 to {VERSION} are understood: a newer heapline may read it"
+        "unsupported format version {found}: versions 1 to {VERSION} are supported; try a newer heapline"
     )]
     UnsupportedVersion {
         /// The version in the first packet.
@@ -33,23 +31,21 @@ pub enum Error {
     },
 
     /// The first packet, without which nothing can be understood, is damaged.
-    #[error("the first packet, which says how the trace was sampled, is unreadable: {reason}")]
+    #[error("cannot read the first packet, which has the sampling rate: {reason}")]
     BadTraceInfo {
-        /// What is wrong with it.
+        /// A description of the error.
         reason: &'static str,
     },
 
     /// The compressed data cannot be decompressed.
-    #[error(
-        "the compressed data is damaged, cut off, or of a kind that is not understood: {reason}"
-    )]
+    #[error("the compressed data is damaged, truncated or unsupported: {reason}")]
     BrokenCompression {
-        /// What the decompressor says.
+        /// The decompressor's message.
         reason: String,
     },
 
     /// Strict reading found a flaw.
-    #[error("damaged trace: {0} (without strict checking the rest can still be read)")]
+    #[error("damaged trace: {0} (without strict checking, the rest can be read)")]
     Damaged(Flaw),
 
     /// Reading the file failed.

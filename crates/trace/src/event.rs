@@ -1,4 +1,4 @@
-//! What a trace tells: blocks that were allocated, promoted and collected.
+//! The events of a trace: blocks that were allocated, promoted and collected.
 
 use crate::LocationId;
 
@@ -64,15 +64,15 @@ pub struct Alloc<'a> {
     pub domain: u16,
     /// Words of the block, without its header.
     pub length: u64,
-    /// How many of its words, header included, the sampler hit.
+    /// The number of its words, header included, that the sampler hit.
     pub samples: u64,
-    /// Where the block was allocated.
+    /// The heap on which the block was allocated.
     pub source: Source,
-    /// Who allocated it.
+    /// The stack that allocated it.
     pub stack: Stack<'a>,
 }
 
-/// Where a block was allocated.
+/// The heap on which a block was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// On the minor heap; it may be promoted later.
@@ -116,7 +116,7 @@ impl<'a> Stack<'a> {
         self.frames
     }
 
-    /// How many leading frames are those of the last stack of the same domain.
+    /// The number of leading frames that are the same as in the previous stack of the domain.
     #[must_use]
     pub fn shared(&self) -> usize {
         if self.cut {
@@ -146,14 +146,15 @@ impl<'a> Stack<'a> {
         self.common_prefix
     }
 
-    /// Whether the writer is known to have cut the stack: the innermost frames are missing.
+    /// Returns true if the writer is known to have truncated the stack: the innermost frames are
+    /// missing.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// Whether a part of the trace that this stack depends on was lost, so that some of its frames
-    /// may be wrong.
+    /// Returns true if a part of the trace that this stack depends on was lost, so that some of its
+    /// frames may be wrong.
     #[must_use]
     pub fn is_uncertain(&self) -> bool {
         self.uncertain

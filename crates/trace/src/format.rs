@@ -1,4 +1,4 @@
-//! The numbers of the format: all that reader and writer must agree on.
+//! The constants of the format, shared by reader and writer.
 
 /// The first four bytes of every packet.
 pub(crate) const MAGIC: u32 = 0xc1fc_1fc1;
@@ -6,13 +6,13 @@ pub(crate) const MAGIC: u32 = 0xc1fc_1fc1;
 /// The newest version of the format, and the one that is written.
 pub const VERSION: u16 = 3;
 
-/// What a writer may put into one packet, header included.
+/// The maximum size of a written packet, header included.
 ///
 /// The reference reader has a buffer of this size and refuses anything larger.
 pub const MAX_WRITTEN_PACKET: usize = 1 << 15;
 
-/// What the reader takes for a packet. The reference never writes more than 32 KiB; a larger
-/// claim than this one is a damaged size field.
+/// The maximum size of a packet that is read. The reference never writes more than 32 KiB; a larger
+/// value is a damaged size field.
 pub(crate) const MAX_READ_PACKET: usize = 1 << 24;
 
 /// Buckets of the backtrace cache.
@@ -91,25 +91,25 @@ pub(crate) struct PacketHeader {
     pub(crate) end_id: u64,
 }
 
-/// Why some bytes are not a packet header.
+/// The reason why some bytes are not a packet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotAHeader {
     NoMagic,
     Version(u16),
     Size(usize),
-    /// As far as the bytes go they could be one.
+    /// The available bytes could be the start of one.
     TooShort,
 }
 
 impl PacketHeader {
-    /// Where a header has what changes while its packet is filled: the size in bits, of 4 bytes, the
-    /// time of the last event, and the id after the last.
+    /// The offsets of header fields that change while the packet is filled: the size in bits, of 4
+    /// bytes, the time of the last event, and the id after the last.
     pub(crate) const SIZE: usize = 4;
     pub(crate) const TIME_END: usize = 16;
     pub(crate) const END_ID: usize = 60;
 
-    /// Whether the packet has room for as many allocations as it claims: each takes six bytes at
-    /// least.
+    /// Returns true if the packet is large enough for the allocations it claims to have: each takes
+    /// at least six bytes.
     pub(crate) fn ids_are_plausible(&self) -> bool {
         let room = (self.size - self.len()) / 6;
         self.end_id
@@ -206,7 +206,7 @@ fn header_len(version: u16) -> usize {
     }
 }
 
-/// Whether `bytes` begin with the magic number, or with as much of it as they hold.
+/// Returns true if `bytes` begin with the magic number, or with a prefix of it if they are shorter.
 pub(crate) fn could_be_magic(bytes: &[u8]) -> bool {
     let magic = MAGIC.to_le_bytes();
     let n = bytes.len().min(magic.len());
@@ -320,7 +320,7 @@ pub(crate) fn put_small_vint(out: &mut [u8], value: u64) -> Option<usize> {
     Some(MAX_SMALL_VINT)
 }
 
-/// How many bytes a number has that was [written](put_small_vint) and begins with this one.
+/// The length in bytes of a number that was [written](put_small_vint) and begins with this byte.
 pub(crate) fn small_vint_len(first: u8) -> usize {
     if first == VINT_U16 { MAX_SMALL_VINT } else { 1 }
 }

@@ -1,4 +1,4 @@
-//! What a trace says of itself in its first packet.
+//! The metadata in the first packet of a trace.
 
 /// The facts in the first packet of a trace.
 ///
@@ -25,7 +25,7 @@ pub struct TraceInfo {
     pub start_time: u64,
     /// The domain that started the trace.
     pub initial_domain: u16,
-    /// What the program's author chose to note, since version 2 of the format.
+    /// A description that the program's author chose, since version 2 of the format.
     pub context: Option<String>,
 }
 

@@ -1,20 +1,18 @@
 //! Reads and writes the heap traces of OCaml's [memtrace] (`.ctf` files), versions 1 to 3.
 //!
-//! A trace tells of a sample of the blocks that a program allocated: how large each was, who
-//! allocated it, when it was promoted to the major heap, and when it was found dead. This crate
-//! turns bytes into such events and events into bytes. It does not say what they mean: that is
-//! for the crates above it.
+//! A trace describes a sample of the blocks that a program allocated: their sizes and call stacks, and
+//! when they were allocated, promoted to the major heap, and found dead. This crate decodes and encodes
+//! such events. Their interpretation is left to other crates.
 //!
-//! - [`open`] opens a trace file, complete up to now: what a running or killed program has not
-//!   written yet is read from the file's [`tail`]. [`Snapshot`] can be read more than once.
+//! - [`open`] opens a trace file, complete up to now: events that a running or killed program has not
+//!   written yet are read from the file's [`tail`]. A [`Snapshot`] can be read more than once.
 //! - [`Reader`] reads files, pipes, compressed traces, and files that are still growing.
-//!   [`Decoder`] is what is inside: bytes are pushed in, events come out, no input of its own.
-//! - [`Writer`] writes a trace; an [`Encoder`] for each domain is for recorders that must not
-//!   wait for each other.
+//!   [`Decoder`] is its sans-IO core: bytes in, events out.
+//! - [`Writer`] writes a trace; [`Encoder`]s, one per domain, are for concurrent recorders.
 //!
 //! # An example
 //!
-//! Which functions allocate most? Each sample stands for `1 / sample_rate` words.
+//! Find the function that allocates most. Each sample represents `1 / sample_rate` words.
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -26,7 +24,7 @@
 //! reader.for_each(|event, locations| {
 //!     if let Event::Alloc(alloc) = event
 //!         && let Some(site) = alloc.stack.site()
-//!         // Where functions were inlined there are several frames: the innermost is the last.
+//!         // With inlined functions there are several frames; the innermost is the last.
 //!         && let Some(frame) = locations.frames(site).next_back()
 //!     {
 //!         *samples.entry(frame.name_lossy().into_owned()).or_default() += alloc.samples;
@@ -40,24 +38,23 @@
 //! # Ok::<(), heapline_trace::Error>(())
 //! ```
 //!
-//! # Fast
+//! # Performance
 //!
-//! Events borrow from the decoder; nothing is allocated for an event. Stacks are given as a
-//! change to the last stack of the same domain ([`Stack::new_frames`]), which consumers can follow
-//! instead of walking whole stacks. Without stacks ([`Options::stacks`]) reading is about twice as
-//! fast.
+//! Events borrow from the decoder, which allocates nothing per event. Each stack is also available as
+//! the difference to the last stack of the same domain ([`Stack::new_frames`]), so that consumers need
+//! not process whole stacks. Without stacks ([`Options::stacks`]) reading is about twice as fast.
 //!
-//! # Forgiving
+//! # Damage
 //!
-//! Traces are cut off when programs are killed, are mixed with those of forked children, and
-//! get damaged on their way. By default a reader gives all that is intact and [reports](Damage)
-//! what is not: where, what was lost, and what is uncertain. With [`Options::strict`] any flaw is an
-//! error. Either way no number in a file is trusted: reading takes memory and time in proportion
-//! to the data, whatever the data claims.
+//! Traces are truncated when programs are killed, are mixed with those of forked children, and
+//! get damaged in transfer. By default a reader returns everything that is intact and
+//! [reports](Damage) the rest: where, what was lost, and what is uncertain. With [`Options::strict`] any
+//! flaw is an error. In both cases no number in a file is trusted: memory and time are proportional
+//! to the actual data.
 //!
-//! Where a packet is lost, the stacks after it may have wrong frames, since they are given as
-//! changes to what was lost; they are [marked](Stack::is_uncertain). Times never run backwards
-//! within a domain. Between domains they may: packets come as each domain wrote them.
+//! If a packet is lost, later stacks may have wrong frames, because stacks are encoded as
+//! differences; they are [marked](Stack::is_uncertain). Times never decrease within a domain. Between
+//! domains they may, because packets are in the order in which they were written.
 //!
 //! # The format
 //!
@@ -70,7 +67,7 @@
 //! | begin, end | 2 × u64 | microseconds since 1970 |
 //! | flush duration | u32 | 0 |
 //! | version | u16 | 1 to 3 |
-//! | pid | u64 | that of a forked child: skip the packet |
+//! | pid | u64 | skip packets of a forked child |
 //! | domain | u16 | from version 3 on |
 //! | cache check | u16, u16, u64 | a bucket of the cache, its prediction and its code; bucket `0xffff`: none |
 //! | first id, end id | 2 × u64 | ids of the allocations in the packet |
@@ -84,7 +81,7 @@
 //! | 1 | location | code u64, number of frames u8; each frame 48 bits: line 20, start column 8, end column 10, file 5, function 5; the last two are positions in move-to-front tables, where 31 is a new string that follows |
 //! | 2 | allocation | length vint, samples vint, source u8, common prefix vint, number of code words u16, code words |
 //! | 101 to 116 | short allocation of 1 to 16 words, minor, one sample | common prefix vint, number of code words u8, code words |
-//! | 3, 4 | promotion, collection | vint: how far the id is before the last one given out |
+//! | 3, 4 | promotion, collection | vint: distance of the id to the last one allocated |
 //!
 //! A stack is a common prefix with the last stack of its domain, and code words for the rest. A
 //! code word names a bucket in a cache of 2^14 location codes (14 bits) and says (2 bits) whether

@@ -36,7 +36,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// What stands in for a frame whose name was lost.
+    /// The placeholder for a frame whose name was lost.
     pub const UNKNOWN: Frame<'static> = Frame {
         file: b"<unknown>",
         name: b"??",
@@ -73,7 +73,7 @@ pub struct Locations {
 #[derive(Clone, Debug)]
 struct Entry {
     code: u64,
-    /// Where its frames are, or `None` until the trace has defined it.
+    /// The range of its frames, or `None` until the trace has defined it.
     frames: Option<(u32, u8)>,
 }
 
@@ -103,13 +103,13 @@ impl Default for Locations {
 }
 
 impl Locations {
-    /// How many locations there are; ids are below it.
+    /// The number of locations; ids are below it.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no location was seen yet.
+    /// Returns true if no location was seen yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.len() <= 1
@@ -127,7 +127,7 @@ impl Locations {
         self.by_code.get(&code).copied().map(LocationId)
     }
 
-    /// Whether the trace has said what the location is, be it that nothing is known of it.
+    /// Returns true if the trace has defined the location, even if nothing is known of it.
     #[must_use]
     pub fn is_defined(&self, id: LocationId) -> bool {
         self.entries[id.index()].frames.is_some()
@@ -213,7 +213,7 @@ impl StringId {
 #[derive(Clone, Debug, Default)]
 struct Strings {
     bytes: Vec<u8>,
-    /// Where each string ends.
+    /// The end of each string.
     ends: Vec<usize>,
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,

@@ -83,7 +83,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// What the trace says of itself.
+    /// The metadata of the trace.
     #[must_use]
     pub fn info(&self) -> &TraceInfo {
         self.decoder
@@ -115,7 +115,7 @@ impl<R: Read> Reader<R> {
         self.decoder.locations()
     }
 
-    /// What was found wrong so far.
+    /// The damage found so far.
     #[must_use]
     pub fn damage(&self) -> &Damage {
         self.decoder.damage()

@@ -1,4 +1,4 @@
-//! Trace files at one moment, with their tails.
+//! Snapshots of trace files with their tails.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,11 +10,11 @@ use crate::format::MAX_HEADER;
 use crate::reader::ByteSource;
 use crate::tail::{self, Completion, Overlay, Tail};
 
-/// How often a trace is opened again because its tail is that of another recording: one may just
-/// have been started.
+/// The number of times that a trace is opened if its tail belongs to another recording, which may
+/// just have been started.
 const MAX_TRIES: u32 = 3;
 
-/// Opens a trace file, complete up to now: if it has a [tail file](crate::tail), this is laid over it.
+/// Opens a trace file together with its [tail file](crate::tail), if it has one: complete up to now.
 ///
 /// Nothing is written, and it does not matter whether the program still runs. The bytes may be
 /// compressed, see [`Reader::from_source`](crate::Reader::from_source). A tail that cannot be used
@@ -140,7 +140,7 @@ impl Snapshot {
         self.len + self.completion.as_ref().map_or(0, |more| more.more_bytes())
     }
 
-    /// Why the tail beside the trace is not used, if there is one.
+    /// The reason why the tail beside the trace is not used, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&TailProblem> {
         self.problem.as_deref()
@@ -154,7 +154,7 @@ impl Snapshot {
     }
 }
 
-/// Why a tail is not used.
+/// The reason why a tail is not used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TailProblem {
@@ -169,7 +169,7 @@ pub enum TailProblem {
     Unreadable {
         /// The tail.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
 }

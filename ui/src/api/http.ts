@@ -4,7 +4,7 @@ import { ApiError, type Reply, type Source } from "./source";
 
 const TOKEN_KEY = "heapline-token";
 
-/** Answers of a server, whose API is at `base`. */
+/** Answers from a server, whose API is at `base`. */
 export function httpSource(base: string): Source {
   const token = takeToken();
   const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
@@ -43,7 +43,7 @@ export function httpSource(base: string): Source {
   };
 }
 
-/** The token out of the address, which is then taken from there so that it is not shared with a link. */
+/** Takes the token out of the URL, so that it is not shared with a link. */
 function takeToken(): string | null {
   const parameters = new URLSearchParams(location.hash.slice(1));
   const token = parameters.get("token");

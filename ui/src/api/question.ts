@@ -42,8 +42,7 @@ export function question<const R extends Report>(report: R, options: Options<R> 
 }
 
 /**
- * The address of the answer, below `api/v1/`. It is the same for the same question: report files are indexed by it, and
- * so is what is kept of earlier answers.
+ * The URL of the answer, below `api/v1/`. It is canonical: report files and the cache of answers are indexed by it.
  */
 export function address({ report, options }: Question): string {
   const query = new URLSearchParams(options);

@@ -6,11 +6,11 @@ interface Report {
   version: number;
   status: Status;
   slices: number[];
-  /** By address; each is base64 of raw deflate of JSON, so that only what is looked at is unpacked. */
+  /** By URL; each is base64 of raw deflate of JSON, so that answers are only unpacked when needed. */
   answers: Record<string, string>;
 }
 
-/** Answers out of the text that `heapline report` puts into the page. */
+/** Answers from the text that `heapline report` embeds in the page. */
 export function reportSource(text: string): Source {
   const report = JSON.parse(text) as Report;
   if (report.version !== 2) {
@@ -23,7 +23,7 @@ export function reportSource(text: string): Source {
     async ask<T>(question: Question): Promise<Reply<T>> {
       const packed = report.answers[address(question)];
       if (packed === undefined) {
-        throw new ApiError({ code: "not_in_report", message: "A report file does not have the answer to this." });
+        throw new ApiError({ code: "not_in_report", message: "Not available in a report file." });
       }
       const answer = JSON.parse(await inflate(packed)) as Pick<Reply<T>, "command" | "report">;
       return { ...answer, identity: report.status.identity ?? "", epoch: report.status.epoch };

@@ -1,4 +1,4 @@
-// What the server says besides reports: see docs/api.md.
+// Responses of the server other than reports: see docs/api.md.
 
 export interface Status {
   state: "loading" | "ready" | "failed";
@@ -9,7 +9,7 @@ export interface Status {
   command: string;
   /** Identifies the traces, once they are loaded. */
   identity: string | null;
-  /** Counts the states of a trace that grows. */
+  /** Counts the updates of a growing trace. */
   epoch: number;
   read: number;
   size: number | null;

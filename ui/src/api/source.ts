@@ -1,4 +1,4 @@
-// Where answers come from: a server, or the report file that the page is in. Nothing else of the page knows which.
+// The source of answers: a server, or the report file that contains the page. No other code knows which.
 
 import { httpSource } from "./http";
 import type { Question } from "./question";
@@ -24,11 +24,11 @@ export interface Source {
   ask<T>(question: Question, signal?: AbortSignal): Promise<Reply<T>>;
   /** The only bounds of time windows that there are answers for; null if all are. */
   slices: readonly number[] | null;
-  /** Whether any question can be asked: free queries, focus, hiding. */
+  /** True if any request is possible: custom queries, focus, hiding. */
   hasServer: boolean;
 }
 
-/** A question that has no answer, and why. */
+/** A failed request, and the reason. */
 export class ApiError extends Error {
   readonly body: ApiErrorBody;
 

@@ -67,17 +67,17 @@ bytes: Estimate,
 blocks: Estimate,
 /** The change of bytes in percent of before; null if there was nothing. */
 percent: number | null,
-/** How probable a change of bytes at least this large is if nothing has changed. */
+/** The probability of a change of bytes at least this large if nothing changed. */
 p_value: number,
-/** Whether the change is more than sampling can explain: of all changes that are called real, one in twenty is not, on average. */
+/** True if the change is significant, at a false discovery rate of 5 %. */
 is_real: boolean, };
 
-/** What of a trace, or of a part of one, is compared. */
+/** The measure that is compared. */
 export type Compared = "allocated" | "peak" | "end";
 
 /** Names that complete what is being typed, those with the most allocation first. */
 export type Completion = {
-/** What the names are of. */
+/** The kind of the names. */
 kind: GroupBy,
 /** The names. */
 names: Array<Name>, };
@@ -97,11 +97,11 @@ uncertain_stacks: number,
 /** Locations whose names may be wrong because they build on a part that was lost. */
 uncertain_names: number, };
 
-/** What is known of the blocks of a node beside how many they are. */
+/** Details on the blocks of a node. */
 export type Details = {
 /** Mean seconds that blocks lived, those alive at the end as long as they were seen; null if there are none. */
 lifetime: number | null,
-/** Where the bytes were allocated. */
+/** Bytes by the heap where they were allocated. */
 heap: ByHeap,
 /** Bytes that were promoted. */
 promoted: number,
@@ -112,7 +112,7 @@ live_at_end: number, };
 
 /** A row of a comparison. */
 export type DiffRow = {
-/** What it is called. */
+/** Its name. */
 label: Label,
 /** Before. */
 before: Figures,
@@ -124,12 +124,12 @@ bytes: Estimate,
 blocks: Estimate,
 /** The change of bytes in percent of before; null if there was nothing. */
 percent: number | null,
-/** How probable a change of bytes at least this large is if nothing has changed. */
+/** The probability of a change of bytes at least this large if nothing changed. */
 p_value: number,
-/** Whether the change is more than sampling can explain: of all changes that are called real, one in twenty is not, on average. */
+/** True if the change is significant, at a false discovery rate of 5 %. */
 is_real: boolean, };
 
-/** Which way a tree grows. */
+/** The direction of a tree. */
 export type Direction = "top_down" | "bottom_up";
 
 /** An estimated amount and its error. */
@@ -163,7 +163,7 @@ collections: number,
 /** Promotions and collections of blocks that the trace does not have. */
 unmatched: number, };
 
-/** What a set of blocks amounts to. */
+/** The amount of a set of blocks. */
 export type Figures = {
 /** Bytes, headers included. */
 bytes: Estimate,
@@ -174,27 +174,27 @@ samples: number, };
 
 /** A [`Tree`] with its details, in columns. */
 export type Flame = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** What a node is. */
+/** The grouping of the nodes. */
 by: GroupBy,
-/** Which way it grows. */
+/** The direction of the tree. */
 direction: Direction,
-/** The share below which nodes were put together: what was asked for, or more if there would have been too many. */
+/** The share below which nodes are merged: as requested, or higher if there would be too many. */
 min: number,
 /** All blocks in scope. */
 total: Figures,
 /** The functions in focus, as they were asked for. */
 focus: Array<string>,
-/** What was allocated inside the focus; null without one. */
+/** Memory allocated inside the focus; null without one. */
 focus_total: Figures | null,
 /** The part of that which the last function in focus allocates itself; null without one. */
 focus_own: Figures | null,
-/** What nodes are called, each once. */
+/** The distinct labels of nodes. */
 labels: Array<Label>,
-/** The nodes, each before its children, the largest first. */
+/** The nodes in preorder, largest first. */
 nodes: NodeColumns,
-/** With a focus: its callers, likewise. */
+/** With a focus: its callers, in the same form. */
 callers: NodeColumns, };
 
 /** One thing that is wrong with an input. */
@@ -208,24 +208,24 @@ kind: string, };
 export type GcParam = {
 /** Its letter in `OCAMLRUNPARAM`. */
 key: string,
-/** As the trace has it. */
+/** The value in the trace. */
 value: string,
-/** What it means; empty if we do not know the letter. */
+/** An explanation; empty for unknown letters. */
 meaning: string,
-/** Whether a program had it set to something else than the default of its runtime. */
+/** False if the program changed it from the default of its runtime. */
 is_default: boolean, };
 
 /** The runtime parameters of a traced program. */
 export type GcParams = { params: Array<GcParam>, };
 
-/** What blocks are grouped by. */
+/** The attribute that blocks are grouped by. */
 export type GroupBy = "site" | "address" | "function" | "file" | "module" | "domain" | "size" | "age";
 
 /** A line of a group. */
 export type GroupLine = {
-/** What it is called. */
+/** Its name. */
 label: Label,
-/** Whether it is all groups that are not shown apart. */
+/** True for the group that contains all groups not shown. */
 is_other: boolean,
 /** The value at each point. */
 values: Array<number>,
@@ -234,12 +234,12 @@ low: Array<number>,
 /** The largest value since the point before. */
 high: Array<number>, };
 
-/** How memory grew. */
+/** The shape of memory growth. */
 export type GrowthShape = "linear" | "bounded" | "burst" | "periodic" | "irregular" | "unclear";
 
-/** When blocks were allocated by how long they lived. The blocks of a cell are those of the query `allocated in T0..T1 and lifetime in A0..A1 and collected`, with the bounds of its times and ages; those alive at the end are `allocated in T0..T1 and live at end`. */
+/** Allocations over time, by lifetime. The blocks of a cell are those of the query `allocated in T0..T1 and lifetime in A0..A1 and collected`, with the bounds of its times and ages; those alive at the end are `allocated in T0..T1 and live at end`. */
 export type Heatmap = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
 /** The bounds of the parts of the run, in seconds. */
 times: Array<number>,
@@ -256,19 +256,19 @@ alive_blocks: Array<number>, };
 
 /** A row. */
 export type Hotspot = {
-/** What it is called. */
+/** Its name. */
 label: Label,
-/** What was allocated there or by what it calls; null if rows are not places. */
+/** Memory allocated by the group and its callees; null if rows are not places. */
 inclusive: Figures | null,
 /** Mean bytes of a block, header included. */
 mean_size: number,
-/** How long blocks lived, in seconds. */
+/** Lifetimes of the blocks, in seconds. */
 lifetime: Quantiles,
 /** Bytes promoted in percent of those allocated on the minor heap, or null. */
 promoted_percent: number | null,
 /** Live bytes at equal distances of time, the last one at the end. */
 growth: Array<number>,
-/** Whether it has too few samples to be told from noise. */
+/** True if it is within the sampling error. */
 is_noise: boolean,
 /** Allocated. */
 allocated: Figures,
@@ -279,9 +279,9 @@ live_at_end: Figures, };
 
 /** A flat table of where memory is allocated. */
 export type Hotspots = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** What a row is. */
+/** The grouping of the rows. */
 by: GroupBy,
 /** The order of the rows. */
 sort: SortBy,
@@ -293,16 +293,16 @@ total: Totals,
 rows: Array<Hotspot>,
 /** Rows that are not shown. */
 hidden_rows: number,
-/** What those amount to. */
+/** The sum of the rows not shown. */
 hidden: Totals, };
 
-/** What a trace is: `heapline info --json`. */
+/** The properties of a trace: `heapline info --json`. */
 export type Info = {
 /** The file as the user named it. */
 file: string,
 /** Its size; null for pipes. */
 file_size: number | null,
-/** What the trace says of itself. */
+/** The metadata of the trace. */
 trace: TraceInfo,
 /** The parameters of the garbage collector, in words; null if the source does not tell. */
 gc_params: GcParams | null,
@@ -310,11 +310,11 @@ gc_params: GcParams | null,
 format: string,
 /** The version of the trace's format. */
 format_version: number,
-/** What the source can tell. */
+/** The information that the source provides. */
 tells: Capabilities,
 /** Mean number of bytes allocated from one sample to the next. */
 bytes_per_sample: number,
-/** Whether every block was recorded. */
+/** True if every block was recorded. */
 is_exact: boolean,
 /** Seconds from the start of the trace to its latest event. */
 duration: number,
@@ -326,9 +326,9 @@ packets: number,
 domains: Array<number>,
 /** Events by kind. */
 events: EventCounts,
-/** What was sampled. */
+/** Counts of samples. */
 samples: Samples,
-/** What that amounts to. */
+/** The estimated amounts. */
 bytes: Activity,
 /** Estimated blocks allocated. */
 blocks_allocated: Estimate,
@@ -338,10 +338,10 @@ promoted_percent: number | null,
 size_classes: Array<SizeClass>,
 /** Words of the largest sampled block, header excluded. */
 largest_words: number,
-/** What was wrong with the trace. */
+/** The damage found in the trace. */
 damage: Damage, };
 
-/** What a group is called. */
+/** The name of a group. */
 export type Label = {
 /** The name, such as `Stdlib.List.map`. */
 name: string,
@@ -356,24 +356,24 @@ file?: string, };
 
 /** A group that grows. */
 export type Leak = {
-/** What it is called. */
+/** Its name. */
 label: Label,
 /** Its old memory at the end. */
 retained: Figures,
-/** How many bytes more that is than at half of the run. */
+/** The growth since half-way through the run, in bytes. */
 growth: Estimate,
 /** The same per second. */
 growth_per_second: number,
-/** How it grew. */
+/** The shape of its growth. */
 shape: GrowthShape,
 /** Live bytes at equal distances of time, the last one at the end. */
 live: Array<number>, };
 
-/** What grows and never dies. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run than at half of it, by more than the error of the difference. */
+/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run than at half of it, by more than the error of the difference. */
 export type Leaks = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** What a row is. */
+/** The grouping of the rows. */
 by: GroupBy,
 /** The share of the run that memory must be older than. */
 tail: number,
@@ -381,7 +381,7 @@ tail: number,
 min_age: number,
 /** Old memory at the end. */
 retained: Figures,
-/** How much more that is than at half of the run. */
+/** The growth since half-way through the run. */
 growth: Estimate,
 /** Groups that grow, those that grow most first. */
 rows: Array<Leak>,
@@ -389,10 +389,10 @@ rows: Array<Leak>,
 hidden_rows: number,
 /** Groups that keep old memory but are not known to grow. */
 steady_groups: number,
-/** What those keep. */
+/** The memory they hold. */
 steady: Figures, };
 
-/** How long blocks live. */
+/** Lifetimes of blocks. */
 export type LifetimeStats = {
 /** Blocks that were alive at the end: they lived at least as long as they were seen. They count in the quantiles and the survival curve, and are not in the histograms. */
 alive: Figures,
@@ -420,12 +420,12 @@ low: Array<number>,
 /** The largest value since the point before. */
 high: Array<number>, };
 
-/** What is measured. */
+/** The measure of a series. */
 export type Measure = "live-bytes" | "live-blocks" | "live-words" | "allocated-words" | "allocated-bytes" | "allocation-rate" | "promoted-bytes" | "promotion-rate";
 
 /** A function, file or module. */
 export type Name = {
-/** As people write it. */
+/** The name as in source code. */
 name: string,
 /** Bytes allocated there or by what it calls. */
 bytes: number, };
@@ -436,13 +436,13 @@ export type NamedDiff = {
 before_name: string,
 /** The file or the window after. */
 after_name: string,
-/** What is compared. */
+/** The measure that is compared. */
 of: Compared,
-/** What was before. */
+/** The first trace or window. */
 before: Subject,
-/** What came after. */
+/** The second trace or window. */
 after: Subject,
-/** What a row is. */
+/** The grouping of the rows. */
 by: GroupBy,
 /** The factor for all amounts after. */
 scale: number,
@@ -452,18 +452,18 @@ total: Change,
 rows: Array<DiffRow>,
 /** Rows that are not shown. */
 hidden_rows: number,
-/** How many changes are real, those not shown included. */
+/** The number of significant changes, including rows not shown. */
 real_changes: number, };
 
 /** Nodes, with one list for each of their properties. */
 export type NodeColumns = {
-/** The place of the node above, or -1. */
+/** The index of the parent, or -1. */
 parent: Array<number>,
-/** The place of its label, or -1 for nodes that were put together. */
+/** The index of its label, or -1 for merged nodes. */
 label: Array<number>,
-/** 0 for a call, 1 for the place of an allocation, 2 for nodes that were put together. */
+/** 0 for a call, 1 for an allocation site, 2 for merged nodes. */
 kind: Array<number>,
-/** How many were put together. */
+/** The number of merged nodes. */
 others: Array<number>,
 /** Bytes of the total. */
 bytes: Array<number>,
@@ -492,7 +492,7 @@ at_half: Array<number>,
 /** Bytes alive at the end. */
 at_end: Array<number>, };
 
-/** What a node stands for. */
+/** The kind of a node. */
 export type NodeKind = "call" | "site" | "other";
 
 /** The spread of a distribution; null where it was not reached before the trace ended. */
@@ -506,16 +506,16 @@ p99: number | null, };
 
 /** A row of a list. */
 export type Ranked = {
-/** What it is called. */
+/** Its name. */
 label: Label,
-/** What it amounts to. */
+/** Its amount. */
 figures: Figures,
 /** In percent of all groups. */
 percent: number, };
 
 /** A ranked list. */
 export type Ranking = {
-/** What it ranks. */
+/** The measure it is ranked by. */
 kind: RankingKind,
 /** All groups together. */
 total: Figures,
@@ -524,22 +524,22 @@ rows: Array<Ranked>,
 /** Groups that are not shown. */
 hidden_rows: number, };
 
-/** What a list ranks. */
+/** The measure that a list is ranked by. */
 export type RankingKind = "live_at_peak" | "live_at_end" | "allocated" | "blocks" | "short_lived";
 
 /** Sums of samples, which is what memtrace's tools count in. */
 export type Samples = {
 /** All of them. */
 total: number,
-/** Of blocks allocated on the minor heap. */
+/** Samples of blocks allocated on the minor heap. */
 minor: number,
-/** Of blocks allocated elsewhere. */
+/** Samples of blocks allocated elsewhere. */
 direct: number,
-/** Of blocks promoted. */
+/** Samples of promoted blocks. */
 promoted: number,
-/** Of blocks collected in the major heap. */
+/** Samples of blocks collected in the major heap. */
 major_collected: number,
-/** Of blocks of at most 4, 16 and 256 words. */
+/** Samples of blocks of at most 4, 16 and 256 words. */
 up_to_4_16_256: [number, number, number],
 /** Microseconds from the start to the last event in the order of the file. */
 last_event_time_us: number, };
@@ -550,7 +550,7 @@ export type Segment = {
 from: number,
 /** Seconds since the start. */
 to: number,
-/** What was allocated meanwhile. */
+/** Memory allocated in this time. */
 allocated: Figures,
 /** Bytes per second; null if no time passed. */
 allocation_rate: Estimate | null,
@@ -560,16 +560,16 @@ mean_size: number | null,
 sd_size: number | null,
 /** Blocks of more than 256 words in percent of all; null if there are none. */
 large_percent: number | null,
-/** What was promoted of what was allocated meanwhile, in percent of bytes; null if there is nothing, or the source does not tell. */
+/** The promoted part of that memory, in percent of bytes; null if there is none, or if the source does not record promotions. */
 promoted_percent: number | null,
 /** Bytes alive at the end of the part. */
 live_at_end: number, };
 
 /** Memory over time. */
 export type Series = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** What is measured. */
+/** The measure. */
 measure: Measure,
 /** Seconds from the start of the run to the first interval; 0 without a window. */
 from: number,
@@ -595,7 +595,7 @@ blocks: Estimate,
 /** Estimated bytes, headers included. */
 bytes: Estimate, };
 
-/** How large blocks are, in words without the header, each estimated block counted once. */
+/** Sizes of blocks, in words without the header, each estimated block counted once. */
 export type SizeStats = {
 /** The mean; null if there are no blocks. */
 mean: number | null,
@@ -605,7 +605,7 @@ variance: number | null,
 sd: number | null,
 /** The spread. */
 quantiles: Quantiles,
-/** Of the largest sampled block. */
+/** The size of the largest sampled block. */
 max: number,
 /** Blocks of more words are large. */
 large_limit: number,
@@ -618,37 +618,37 @@ linear: Array<Bin>,
 /** A bar for each power of two. */
 log: Array<Bin>, };
 
-/** What the rows are ordered by. */
+/** The sort order of rows. */
 export type SortBy = "allocated" | "inclusive" | "peak" | "end" | "blocks";
 
 /** Sizes and lifetimes of blocks. */
 export type Stats = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** Whether the linear histograms were asked for; the report has both kinds. */
+/** True if the linear histograms were requested; the report has both kinds. */
 linear: boolean,
 /** All blocks. */
 total: Figures,
-/** How large blocks are. */
+/** Sizes of blocks. */
 sizes: SizeStats,
-/** How long they live. */
+/** Lifetimes of blocks. */
 lifetimes: LifetimeStats,
 /** The run in equal parts of time. */
 segments: Array<Segment>,
 /** The run in parts that differ: where the rate of allocation changes. */
 phases: Array<Segment>, };
 
-/** What a report is about. */
+/** The trace and estimator of a report. */
 export type Subject = {
 /** The program. */
 program: string,
 /** Seconds that were recorded. */
 duration: number,
-/** How samples became amounts. */
+/** The estimator for amounts. */
 estimator: Estimator,
-/** Whether every block was recorded, so that nothing is estimated. */
+/** True if every block was recorded, so that nothing is estimated. */
 is_exact: boolean,
-/** What the source can tell; the rest is not in reports, or null there. */
+/** The information that the source provides; the rest is omitted from reports, or null. */
 tells: Capabilities,
 /** Bytes of a word; 1 where sizes are given in bytes. */
 word_bytes: number,
@@ -658,24 +658,24 @@ bytes_per_sample: number,
 sampled_blocks: number,
 /** Allocations that are known to be lost because the trace is damaged: what is reported is too little by those, and by what may be lost besides. */
 lost_allocations: number,
-/** How many things were found wrong with the trace. */
+/** The number of flaws found in the trace. */
 flaws: number, };
 
 /** Totals, the peak, and the five lists that matter. */
 export type Summary = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** What the lists are of. */
+/** The grouping of the lists. */
 by: GroupBy,
 /** Everything that was allocated. */
 allocated: Figures,
-/** What was promoted from the minor to the major heap. */
+/** Memory promoted from the minor to the major heap. */
 promoted: Figures,
-/** What was collected. */
+/** Memory collected. */
 collected: Figures,
-/** What was alive at the end. */
+/** Memory live at the end. */
 live_at_end: Figures,
-/** What was alive when most was. */
+/** Memory live at the peak. */
 live_at_peak: Figures,
 /** Seconds from the start to the peak of the whole program. */
 peak_time: number,
@@ -704,7 +704,7 @@ live_at_peak: Figures,
 /** Alive at the end. */
 live_at_end: Figures, };
 
-/** What a trace says of itself. */
+/** The metadata of a trace. */
 export type TraceInfo = {
 /** The language runtime: `OCaml`, or `native` for programs whose allocator was sampled. */
 runtime: string,
@@ -724,16 +724,16 @@ pid: number,
 start_time_us: number,
 /** The domain or thread that started the trace. */
 initial_domain: number,
-/** What the program's author chose to note. */
+/** A description that the program's author chose. */
 context: string | null, };
 
 /** A tree. */
 export type Tree = {
-/** What it is about. */
+/** The trace and estimator of the report. */
 subject: Subject,
-/** What a node is. */
+/** The grouping of the nodes. */
 by: GroupBy,
-/** Which way it grows; with a focus, top-down is what the focus calls. */
+/** The direction; with a focus, top-down means the callees of the focus. */
 direction: Direction,
 /** Nodes below this share of the total are merged into [`NodeKind::Other`]. */
 threshold: number,
@@ -741,7 +741,7 @@ threshold: number,
 total: Figures,
 /** The functions in focus, as they were asked for. */
 focus: Array<string>,
-/** What was allocated inside the focus; null without one. */
+/** Memory allocated inside the focus; null without one. */
 focus_total: Figures | null,
 /** The part of that which the last function in focus allocates itself; null without one. */
 focus_own: Figures | null,
@@ -754,15 +754,15 @@ callers: Array<TreeNode>, };
 export type TreeNode = {
 /** Its caller's place in the list, or what it calls, in a tree that grows from allocations up; null at the top. */
 parent: number | null,
-/** How many nodes are above it. */
+/** The number of nodes above it. */
 depth: number,
-/** What it is called. */
+/** Its name. */
 label: Label,
-/** What it is. */
+/** The kind of node. */
 kind: NodeKind,
-/** How many nodes were put together in it, if it is [`NodeKind::Other`]. */
+/** The number of merged nodes, if it is [`NodeKind::Other`]. */
 others: number,
-/** What was allocated with this and everything above it in the stack. */
+/** Memory allocated with this node and everything above it in the stack. */
 total: Figures,
 /** The part that is in none of its children. */
 own: Figures,

@@ -1,4 +1,4 @@
-// The filter: a query in Heapline's language, with completion, and its errors where they are.
+// The filter bar: a query with completion, and its errors marked.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -27,7 +27,7 @@ interface Choices {
   items: (Suggestion & { kind: string })[];
 }
 
-/** How long after a key the question is asked, so that not every letter asks one. */
+/** Debounce delay for typing. */
 const DELAY_MS = 120;
 
 export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
@@ -135,7 +135,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           placeholder={
             hasServer
               ? 'Filter: inside "Parser.*" and size >= 64KiB and lifetime > 2s'
-              : "Free filters need the trace: heapline view TRACE"
+              : "Custom filters need the trace: heapline view TRACE"
           }
           value={draft}
           onInput={(event) => {

@@ -1,4 +1,4 @@
-// Clauses that people want often, for the menu of the filter bar.
+// Common clauses, for the menu of the filter bar.
 
 import { queryTime } from "../format";
 

@@ -1,4 +1,4 @@
-// What could be typed next in a query. The grammar is in docs/query.md; names come from the trace.
+// Completion of queries. The grammar is in docs/query.md; names come from the trace.
 
 export interface Suggestion {
   text: string;
@@ -12,7 +12,7 @@ export interface Suggestions {
   from: number;
   to: number;
   words: Suggestion[];
-  /** Which names of the trace also fit here, and what they must contain. */
+  /** The kind of names of the trace that also fit here, and what they must contain. */
   names: { kind: NameKind; part: string } | null;
 }
 
@@ -24,7 +24,7 @@ interface Token {
 
 const FIELDS: Suggestion[] = [
   { text: "live at", detail: "alive at a moment" },
-  { text: "live in", detail: "alive at some time of a window" },
+  { text: "live in", detail: "live at some time in a window" },
   { text: "allocated in", detail: "allocated in a window" },
   { text: "collected", detail: "collected at all, or in a window" },
   { text: "promoted", detail: "moved to the major heap" },
@@ -40,7 +40,7 @@ const FIELDS: Suggestion[] = [
   { text: "file", detail: "of the allocation" },
   { text: "line", detail: "of the allocation" },
   { text: "domain", detail: "that allocated" },
-  { text: "samples", detail: "how often the block was hit" },
+  { text: "samples", detail: "number of samples in the block" },
   { text: "not", detail: "the opposite" },
 ];
 
@@ -48,7 +48,7 @@ const FIELDS: Suggestion[] = [
 const HEAP_FIELDS = new Set(["promoted", "heap"]);
 
 const TIMES: Suggestion[] = [
-  { text: "peak", detail: "when the program took most" },
+  { text: "peak", detail: "when the program used most memory" },
   { text: "end", detail: "of the trace" },
   { text: "start", detail: "of the trace" },
   { text: "50%", detail: "of the run" },
@@ -118,7 +118,7 @@ function tokens(text: string): Token[] {
 export function suggest(text: string, at: number, hasHeaps = true): Suggestions {
   const before = tokens(text.slice(0, at));
   const last = before.at(-1);
-  // The token that the cursor touches is still being typed. A closed quote is not.
+  // The token at the cursor is still being typed, unless it is a closed quote.
   const isTyped = last !== undefined && last.end === at && !/^(\(|\)|".*"|\/.+\/i?|[<>=!]+)$/.test(last.text);
   const done = isTyped ? before.slice(0, -1) : before;
   const typed = isTyped ? (last as Token).text : "";
@@ -137,7 +137,7 @@ interface Expected {
   names: NameKind | null;
 }
 
-/** What can follow these words. */
+/** The possible continuations of these words. */
 function afterTokens(words: readonly string[]): Expected {
   const only = (list: Suggestion[]): Expected => ({ words: list, names: null });
   const name = (kind: NameKind, list: Suggestion[] = []): Expected => ({ words: list, names: kind });

@@ -1,4 +1,4 @@
-// What can be done with a function. Each action is a change of the state, so each can be undone.
+// Actions on a function. Each action is a change of the state, so each can be undone.
 
 import type { TreeNode } from "./tree";
 import { patternOf, quoted, withClause } from "../state/patterns";
@@ -9,7 +9,7 @@ import type { MenuItem } from "../widgets/menu";
 interface Action {
   key: string;
   text: string;
-  /** Whether it needs a server that answers free questions. */
+  /** True if it needs a server that answers any request. */
   needsEngine?: boolean;
   change: (state: State, name: string) => Partial<State>;
 }
@@ -17,29 +17,29 @@ interface Action {
 export const ACTIONS: readonly Action[] = [
   {
     key: "f",
-    text: "Focus: its callers and what it calls",
+    text: "Focus: show its callers and callees",
     change: (_, name) => ({ focus: [patternOf(name)], node: "", view: "flame" }),
   },
   {
     key: "F",
-    text: "Focus further: called by the one in focus",
+    text: "Focus further: add to the call chain",
     needsEngine: true,
     change: (now, name) => ({ focus: [...now.focus, patternOf(name)], node: "", view: "flame" }),
   },
   {
     key: "h",
-    text: "Hide: its memory goes to its callers",
+    text: "Hide: attribute its memory to the caller",
     change: (now, name) => ({ hide: [...now.hide, patternOf(name)], node: "" }),
   },
   {
     key: "o",
-    text: "Only what is allocated inside",
+    text: "Filter: only memory allocated inside",
     needsEngine: true,
     change: (now, name) => ({ where: withClause(now.where, `inside ${quoted(name)}`), node: "" }),
   },
   {
     key: "x",
-    text: "Leave out what is allocated inside",
+    text: "Filter: exclude memory allocated inside",
     needsEngine: true,
     change: (now, name) => ({ where: withClause(now.where, `not inside ${quoted(name)}`), node: "" }),
   },
@@ -50,7 +50,7 @@ export const ACTIONS: readonly Action[] = [
   },
 ];
 
-/** Does what a key stands for to a function. */
+/** Runs the action of a key on a function. */
 export function act(action: Action, name: string): void {
   update(action.change(state.value, name));
 }

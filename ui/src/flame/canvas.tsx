@@ -1,4 +1,4 @@
-// The flame graph on its canvas: drawing, pointing, zooming, keys.
+// The canvas of the flame graph: drawing, hovering, zooming, keys.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -45,7 +45,7 @@ export function FlameCanvas(props: {
   const zoomed = useMemo(() => locate(picture, now.node), [picture, now.node]);
   const ranges = useAnimatedRanges(picture, zoomed);
   const contentHeight = Math.max(picture.rows * ROW + 4, 0);
-  // A flame stands on the ground.
+  // Flames grow from the bottom.
   const isStanding = picture.parts.length === 1 && picture.parts[0]?.isUp === true;
   const offset = isStanding ? Math.max(0, height - contentHeight) : 0;
 
@@ -172,7 +172,7 @@ export function FlameCanvas(props: {
     const kin = way === "left" || way === "right" ? way : (way === "down") !== isUp ? "child" : "parent";
     const node = neighbour(layout, from.node, kin);
     if (node >= 0) select({ part: from.part, node });
-    // Past the focus, to the other side of it.
+    // Past the focus, to its other side.
     else if (kin === "parent" && picture.parts.length > 1) {
       const other = { part: 1 - from.part, node: 0 };
       if (picture.parts[other.part]?.layout.nodes.length) select(other);
@@ -239,7 +239,7 @@ export function FlameCanvas(props: {
   );
 }
 
-/** The part of the width that each tree shows, on its way to the one that the zoom asks for. */
+/** Animates the visible range of each tree towards the zoomed one. */
 function useAnimatedRanges(picture: Picture, zoomed: Place | null): { from: number; to: number }[] {
   const goal = picture.parts.map((part, k) =>
     zoomed?.part === k

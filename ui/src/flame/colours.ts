@@ -5,20 +5,20 @@ import type { TreeNode } from "./tree";
 import type { State } from "../state/state";
 
 export interface Palette {
-  /** Fills by number, and the same for what a search did not find. */
+  /** Fills by number, and the same for boxes that do not match a search. */
   fills: readonly string[];
   faded: readonly string[];
   text: string;
   fadedText: string;
 }
 
-/** Number 0 is for what has no colour: "other", and what is not known. */
+/** Number 0 is for boxes without a colour: "other" and unknown. */
 export const PLAIN = 0;
 
 const HUES = [32, 58, 88, 122, 152, 178, 205, 232, 258, 285, 315, 350];
 const STEPS = 9;
 
-/** What a colour mode means, for the legend: the text at both ends, and the fills between. */
+/** The legend of a colour mode: the text at both ends, and the fills between. */
 export interface Legend {
   low: string;
   high: string;
@@ -64,7 +64,7 @@ export function palette(mode: State["colour"], isDark: boolean): Palette {
   }
 }
 
-/** From one hue over grey to another. */
+/** A gradient from one hue over grey to another. */
 function ramp(from: number, to: number): [number, number, number][] {
   return Array.from({ length: STEPS }, (_, k) => {
     const place = (2 * k) / (STEPS - 1) - 1;
@@ -72,7 +72,7 @@ function ramp(from: number, to: number): [number, number, number][] {
   });
 }
 
-/** The module of a name: what the trace says, or what stands before the last dot. */
+/** The module of a name: as given by the trace, or the part before the last dot. */
 export function moduleOf(label: Label): string {
   if (label.module) return label.module;
   const dot = label.name.lastIndexOf(".");
@@ -82,7 +82,7 @@ export function moduleOf(label: Label): string {
 function hash(text: string): number {
   let h = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  // The last multiplication mixes the high bits only; the number of a colour is taken from the low ones.
+  // The last multiplication only mixes the high bits, but colours use the low ones.
   h ^= h >>> 15;
   return Math.imul(h, 0x2c1b3c6d) >>> 0;
 }

@@ -1,4 +1,4 @@
-// Columns of nodes as nodes.
+// Converts columns of nodes to nodes.
 
 import type { Estimate, Flame, Label, NodeColumns } from "../api/types";
 import type { Tree, TreeNode } from "./tree";

@@ -1,4 +1,4 @@
-// Drawing a flame graph on a canvas: only what is on the screen, and nothing narrower than can be seen.
+// Draws a flame graph on a canvas: only visible boxes, and none that are too narrow to see.
 
 import type { Label } from "../api/types";
 import type { TreeNode } from "./tree";
@@ -10,15 +10,15 @@ export const ROW = 20;
 const TEXT_PADDING = 5;
 const MIN_TEXT = 26;
 
-/** A tree as part of a picture: with a focus there are two, callers above and callees below. */
+/** A tree as part of a flame graph: with a focus there are two, callers above and callees below. */
 export interface Band {
   layout: Layout;
   colours: Uint8Array;
   matches: Uint8Array | null;
-  /** The line that the tree grows from, and which way. */
+  /** The line that the tree grows from, and its direction. */
   base: number;
   isUp: boolean;
-  /** What part of the width is seen. */
+  /** The visible part of the width. */
   from: number;
   to: number;
 }
@@ -48,7 +48,7 @@ export function depthAt(band: Band, y: number): number {
   return depth < band.layout.rows.length ? depth : -1;
 }
 
-/** Draws what is visible of a band. `top` is how far the picture is scrolled. */
+/** Draws the visible part of a band. `top` is the scroll offset. */
 export function drawBand(
   context: CanvasRenderingContext2D,
   band: Band,
@@ -64,7 +64,7 @@ export function drawBand(
     const y = rowTop(band, depth) - view.top;
     if (y + ROW < 0 || y > view.height) continue;
     const row = layout.rows[depth] as Int32Array;
-    // Boxes too narrow to be seen are drawn together, so that what they take is not lost.
+    // Boxes that are too narrow to see are merged, so that their width is not lost.
     let crumbsFrom = -1;
     let crumbsTo = -1;
     for (let k = firstRightOf(layout, row, band.from); k < row.length; k++) {
@@ -107,7 +107,7 @@ function drawBox(
   const { palette } = look;
   const box = band.layout.nodes[node] as TreeNode;
   const isMatch = band.matches?.[node] === 1;
-  // What was zoomed past stands back, as does what a search did not find.
+  // Ancestors of the zoomed box, and boxes that do not match a search, are dimmed.
   const isPassed =
     (band.layout.right[node] as number) - (band.layout.left[node] as number) > (band.to - band.from) * 1.0001;
   const isFaded = isPassed || (band.matches !== null && !isMatch);
@@ -132,7 +132,7 @@ function drawBox(
   context.fillText(text, x0 + TEXT_PADDING, y + ROW / 2);
 }
 
-/** Stripes: this is not one thing. */
+/** Stripes mark merged boxes. */
 function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, look: Look): void {
   if (width < 4) return;
   context.save();
@@ -151,7 +151,7 @@ function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: n
   context.restore();
 }
 
-/** What is written on a box. The line of an allocation needs no name if it is below its function. */
+/** The text on a box. The line of an allocation needs no name if it is below its function. */
 export function boxText(node: TreeNode, nodes: readonly TreeNode[]): { name: string; place: string } {
   if (node.kind === "other") return { name: `other (${node.others})`, place: "" };
   const { name, place = "" } = node.label;
@@ -176,7 +176,7 @@ function textWidth(context: CanvasRenderingContext2D, text: string): number {
   return width;
 }
 
-/** As much of a name as fits: the whole, then without its outer modules, then its beginning. */
+/** Shortens a name to fit: without its outer modules, then truncated. */
 export function fitted(context: CanvasRenderingContext2D, raw: string, room: number): string {
   const text = printable(raw);
   if (textWidth(context, text) <= room) return text;
@@ -191,7 +191,7 @@ export function fitted(context: CanvasRenderingContext2D, raw: string, room: num
   return fits >= 2 ? `${last.slice(0, fits)}…` : "";
 }
 
-/** What a label is called in full, for tooltips and for reading aloud. */
+/** The full name of a label, for tooltips and screen readers. */
 export function fullName(node: { kind: string; others: number; label: Label }): string {
   if (node.kind === "other") return `other: ${node.others} more, each too small to show`;
   return printable(node.label.place ? `${node.label.name} (${node.label.place})` : node.label.name);

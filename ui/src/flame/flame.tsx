@@ -1,4 +1,4 @@
-// The flame graph: where memory comes from, as a picture.
+// The flame graph.
 
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
@@ -22,13 +22,13 @@ import { treeOf } from "./columns";
 import { picture, search } from "./picture";
 import { transformed } from "./transform";
 
-/** OCaml's standard library, as a pattern of functions. */
+/** The pattern for functions of OCaml's standard library. */
 const STDLIB = "Stdlib.*";
 
 export function FlameView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
-  // A report file has the whole tree; focusing and hiding is then done here.
+  // A report file has the whole tree; focus and hiding are then computed here.
   const asked = hasServer
     ? now
     : { ...now, focus: [], hide: [], ...(now.focus.length > 0 ? { direction: "down" as const } : {}) };
@@ -60,14 +60,14 @@ export function FlameView(): JSX.Element {
     { key: "/", does: "search", run: () => searchBox.current?.focus() },
     {
       key: "i",
-      does: "turn the tree over: from the entry down, or from allocations up",
+      does: "switch between top-down and bottom-up",
       run: () => update({ direction: now.direction === "down" ? "up" : "down", node: "", focus: [] }),
     },
     { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
     ...(hasServer
       ? [{ key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) }]
       : []),
-    { key: "l", does: "show or hide lines of source", run: () => update({ lines: !now.lines, node: "" }) },
+    { key: "l", does: "show or hide source lines", run: () => update({ lines: !now.lines, node: "" }) },
     { key: "u", does: "undo", run: undo },
     {
       key: "Escape",
@@ -90,8 +90,8 @@ export function FlameView(): JSX.Element {
           label="Direction"
           value={now.focus.length > 0 ? null : now.direction}
           options={[
-            { value: "down", text: "Top-down", help: "From the program's entry to what allocates" },
-            { value: "up", text: "Bottom-up", help: "From what allocates to its callers" },
+            { value: "down", text: "Top-down", help: "From the entry point to the allocations" },
+            { value: "up", text: "Bottom-up", help: "From the allocations to their callers" },
           ]}
           onChange={(direction) => update({ direction, node: "", focus: [] })}
         />

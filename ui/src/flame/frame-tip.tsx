@@ -4,7 +4,7 @@ import type { TreeNode } from "./tree";
 import { bytes, count, estimatedBytes, estimatedCount, percent, printable, seconds } from "../format";
 import type { Unit } from "./layout";
 
-/** Everything that is known of a box. */
+/** The tooltip of a box. */
 export function FrameTip(props: {
   node: TreeNode;
   total: Figures;
@@ -75,7 +75,7 @@ export function FrameTip(props: {
         <dt>Samples</dt>
         <dd>{count(node.total.samples)}</dd>
       </dl>
-      {isNoise && <div class="frame-tip-note">Too few samples to tell from noise.</div>}
+      {isNoise && <div class="frame-tip-note">Within the sampling error.</div>}
     </div>
   );
 }

@@ -1,5 +1,5 @@
-// Where the boxes of a flame graph are: flat arrays, no recursion, because OCaml stacks are thousands of frames deep and
-// a hundred thousand boxes must be laid out while nobody notices.
+// The layout of a flame graph: flat arrays, no recursion, because OCaml stacks are thousands of frames deep and a hundred
+// thousand boxes must be laid out without a noticeable delay.
 
 import type { TreeNode } from "./tree";
 
@@ -11,13 +11,13 @@ export interface Layout {
   /** Left and right edges of each node, in shares of the total width. */
   left: Float64Array;
   right: Float64Array;
-  /** The place of each node's parent, or -1. */
+  /** The index of each node's parent, or -1. */
   parent: Int32Array;
   /** The nodes of each depth from left to right. */
   rows: Int32Array[];
 }
 
-/** Lays a tree out. Each node of `nodes` comes before its children; `total` is as wide as the picture. */
+/** Lays out a tree. `nodes` is in preorder; `total` spans the whole width. */
 export function layOut(nodes: readonly TreeNode[], total: number, unit: Unit, order: Order): Layout {
   const n = nodes.length;
   const left = new Float64Array(n);
@@ -30,7 +30,7 @@ export function layOut(nodes: readonly TreeNode[], total: number, unit: Unit, or
   });
   const rows = counts.map((count) => new Int32Array(count));
   const filled = counts.map(() => 0);
-  // Where the next child of each node starts; of the roots in the last place.
+  // The position of the next child of each node; of the roots in the last element.
   const next = new Float64Array(n + 1);
   const inOrder = order === "size" ? null : byName(nodes, parent);
   for (let k = 0; k < n; k++) {
@@ -50,7 +50,7 @@ export function layOut(nodes: readonly TreeNode[], total: number, unit: Unit, or
   return { nodes, left, right, parent, rows };
 }
 
-/** The nodes, parents first, siblings in the order of their names; what is put together as "other" is last. */
+/** The nodes in preorder, siblings sorted by name; merged "other" nodes are last. */
 function byName(nodes: readonly TreeNode[], parent: Int32Array): Int32Array {
   const children = new Map<number, number[]>();
   for (let i = 0; i < nodes.length; i++) {
@@ -72,7 +72,7 @@ function byName(nodes: readonly TreeNode[], parent: Int32Array): Int32Array {
   return out;
 }
 
-/** The place in a row of the first node that ends right of `x`. */
+/** The index in a row of the first node that ends right of `x`. */
 export function firstRightOf(layout: Layout, row: Int32Array, x: number): number {
   let low = 0;
   let high = row.length;
@@ -100,8 +100,8 @@ export function pathTo(layout: Layout, node: number): number[] {
 }
 
 /**
- * A short name for each node that is the same for the same path in other trees, so that the address can say which one
- * is zoomed in on.
+ * A short name for each node that is the same for the same path in other trees, so that the URL can identify the zoomed
+ * node.
  */
 export function pathNames(nodes: readonly TreeNode[]): string[] {
   const hashes = new Uint32Array(nodes.length);
@@ -121,7 +121,7 @@ export function neighbour(layout: Layout, node: number, way: "parent" | "child" 
   if (way === "child") {
     const row = layout.rows[depth + 1];
     if (!row) return -1;
-    // The largest: with siblings in the order of names it is not the first.
+    // The largest: if siblings are sorted by name, it is not the first.
     let best = -1;
     for (let k = firstRightOf(layout, row, layout.left[node] as number); k < row.length; k++) {
       const child = row[k] as number;

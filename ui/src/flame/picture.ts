@@ -1,4 +1,4 @@
-// What a flame graph consists of: one tree, or with a focus two with the focus between them.
+// The trees of a flame graph: one, or with a focus two with the focus between them.
 
 import type { Figures } from "../api/types";
 import type { Tree, TreeNode } from "./tree";
@@ -8,7 +8,7 @@ import { layOut, type Layout, type Order, pathNames, type Unit } from "./layout"
 import { find, type Found, matcher } from "./search";
 import type { State } from "../state/state";
 
-/** What the names of callers begin with, in the address. */
+/** The prefix of names of callers in the URL. */
 const CALLERS = "c.";
 
 export interface Part {
@@ -16,16 +16,16 @@ export interface Part {
   names: string[];
   colours: Uint8Array;
   isUp: boolean;
-  /** Where its row 0 begins, counted in rows from the top. */
+  /** The position of its row 0, counted in rows from the top. */
   baseRow: number;
 }
 
 export interface Picture {
   parts: Part[];
   rows: number;
-  /** What is as wide as the picture. */
+  /** The total that spans the whole width. */
   total: Figures;
-  /** The boxes that are as wide as the picture, and their row: everything, or the functions in focus. */
+  /** The boxes that span the whole width, and their row: everything, or the functions in focus. */
   bar: { row: number; texts: string[] };
 }
 
@@ -36,7 +36,7 @@ export interface Choices {
   shape: State["shape"];
 }
 
-/** Puts a tree into a picture. */
+/** Adds a tree to a flame graph. */
 export function picture(tree: Tree, choices: Choices, barText: string): Picture {
   const total = tree.focus_total ?? tree.total;
   const part = (nodes: readonly TreeNode[]): Omit<Part, "isUp" | "baseRow"> => ({
@@ -70,7 +70,7 @@ export function picture(tree: Tree, choices: Choices, barText: string): Picture 
   };
 }
 
-/** What a search finds in all parts; callers do not count, because what is inside them is not all in focus. */
+/** Search matches in all parts; callers do not count, because not all of their memory is in focus. */
 export function search(picture: Picture, text: string): { found: (Found | null)[]; shown: Found | null } {
   const matches = matcher(text);
   if (!matches) return { found: picture.parts.map(() => null), shown: null };
@@ -78,7 +78,7 @@ export function search(picture: Picture, text: string): { found: (Found | null)[
   return { found, shown: found[0] ?? null };
 }
 
-/** The band of a part: `zoomed` is the node that is as wide as the picture, or -1. */
+/** The band of a part: `zoomed` is the node that spans the whole width, or -1. */
 export function bandOf(part: Part, found: Found | null, zoomed: number, top: number): Band {
   return {
     layout: part.layout,
@@ -91,7 +91,7 @@ export function bandOf(part: Part, found: Found | null, zoomed: number, top: num
   };
 }
 
-/** The part and node that a name in the address means. */
+/** Finds the part and node for a name in the URL. */
 export function locate(picture: Picture, name: string): { part: number; node: number } | null {
   if (name === "") return null;
   const part = name.startsWith(CALLERS) ? 1 : 0;
@@ -99,7 +99,7 @@ export function locate(picture: Picture, name: string): { part: number; node: nu
   return node >= 0 ? { part, node } : null;
 }
 
-/** The name of a node for the address. */
+/** The name of a node for the URL. */
 export function nameOf(picture: Picture, part: number, node: number): string {
   const name = picture.parts[part]?.names[node] ?? "";
   return part === 0 ? name : CALLERS + name;

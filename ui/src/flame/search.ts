@@ -3,7 +3,7 @@
 import type { Figures, Label } from "../api/types";
 import type { TreeNode } from "./tree";
 
-/** Whether a name is meant by what was typed: a part of it in any case, or `/a regular expression/`. */
+/** True if a name matches the search text: a substring in any case, or `/a regular expression/`. */
 export function matcher(text: string): ((label: Label) => boolean) | null {
   const wanted = text.trim();
   if (wanted === "") return null;
@@ -13,7 +13,7 @@ export function matcher(text: string): ((label: Label) => boolean) | null {
       const compiled = new RegExp(regex[1] as string, "i");
       return (label) => compiled.test(label.name) || compiled.test(label.place ?? "");
     } catch {
-      // Still being typed; until it is one, it is looked for as it stands.
+      // An incomplete regular expression is searched for literally.
     }
   }
   const lower = wanted.toLowerCase();
@@ -28,7 +28,7 @@ export interface Found {
   blocks: number;
 }
 
-/** What matches, and how much that is: what is inside of several matches counts once. */
+/** The matches and their total: memory inside several matches counts once. */
 export function find(nodes: readonly TreeNode[], matches: (label: Label) => boolean): Found {
   const isMatch = new Uint8Array(nodes.length);
   const isInside = new Uint8Array(nodes.length);

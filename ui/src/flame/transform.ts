@@ -1,10 +1,10 @@
-// Hiding and focusing in a tree that is at hand: for report files, which have no engine to ask. Sums of nodes are exact;
-// what the tree has put together as "other" cannot be looked into and stays there.
+// Hiding and focusing in the page itself, for report files, which have no engine. Sums of nodes are exact; nodes that were
+// merged into "other" stay merged.
 
 import type { Estimate, Figures, Details } from "../api/types";
 import type { Tree, TreeNode } from "./tree";
 
-/** Whether a name is one of the patterns: `*` is any text, `?` any character (unless after `\`), `/.../` a regular expression. */
+/** True if a name matches a pattern: `*` is any text, `?` any character (unless after `\`), `/.../` a regular expression. */
 export function matchesAny(patterns: readonly string[]): (name: string) => boolean {
   const tests = patterns.map((pattern) => {
     const regex = /^\/(.*)\/(i?)$/.exec(pattern);
@@ -19,7 +19,7 @@ export function matchesAny(patterns: readonly string[]): (name: string) => boole
   return (name) => tests.some((test) => test.test(name));
 }
 
-/** The tree around the functions in focus, without the hidden ones. Only the first focus counts. */
+/** The tree around the functions in focus, without the hidden ones. Only the first focus is used. */
 export function transformed(tree: Tree, focus: readonly string[], hide: readonly string[]): Tree {
   const visible = hide.length === 0 ? tree.nodes : withoutHidden(tree.nodes, matchesAny(hide));
   if (focus.length === 0) return { ...tree, nodes: visible };
@@ -70,7 +70,7 @@ function withoutHidden(nodes: readonly TreeNode[], isHidden: (name: string) => b
   const forest = new Forest();
   const paths = childPaths(nodes);
   const own = nodes.map((node) => node.own);
-  // From the leaves up: what a hidden function allocates itself is its caller's.
+  // From the leaves up: a hidden function's own memory is attributed to its caller.
   for (let i = nodes.length - 1; i >= 0; i--) {
     const node = nodes[i] as TreeNode;
     if (isCalled(node, isHidden) && node.parent !== null)
@@ -91,11 +91,11 @@ interface Growing {
   children: Map<string, Growing>;
 }
 
-/** A tree that is put together from paths. */
+/** A tree that is built from paths. */
 class Forest {
   private readonly roots = new Map<string, Growing>();
 
-  /** Adds to the node at the end of a path; the nodes before it must have been added with theirs. */
+  /** Adds to the node at the end of a path; the nodes before it must have been added already. */
   add(path: readonly TreeNode[], total: Figures, own: Estimate, details: Details): void {
     let children = this.roots;
     let found: Growing | undefined;
@@ -134,7 +134,7 @@ class Forest {
     };
   }
 
-  /** The nodes, each before its children, the largest first, "other" last. */
+  /** The nodes in preorder, largest first, "other" last. */
   nodes(): TreeNode[] {
     const out: TreeNode[] = [];
     const isOther = ({ node }: Growing) => (node.kind === "other" ? 1 : 0);

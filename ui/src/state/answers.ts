@@ -1,4 +1,4 @@
-// Answers as they are needed: asked once, kept for a while, given up when they are no longer wanted.
+// Fetches answers on demand: deduplicates requests, caches answers, aborts requests that are no longer needed.
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import { address, type Question } from "../api/question";
 import { ApiError, type Reply, type Source } from "../api/source";
 
 export interface Answer<T> {
-  /** The last answer that arrived, perhaps to the question before. */
+  /** The last answer that arrived, possibly to the previous request. */
   data: T | null;
   error: ApiError | null;
   /** The command that prints the answer to the present question, once it is there. */
@@ -38,7 +38,7 @@ export function currentSource(): Source {
   return source;
 }
 
-/** A question that is being asked, and by how many. */
+/** A pending request, and the number of its waiters. */
 interface Pending {
   answer: Promise<Reply<unknown>>;
   abort: AbortController;
@@ -52,7 +52,7 @@ export async function ask<T>(question: Question, signal?: AbortSignal): Promise<
   const name = address(question);
   const known = kept.get(name) as Reply<T> | undefined;
   if (known !== undefined) {
-    // Moves it to the end: the one asked for longest ago is dropped first.
+    // Moves it to the end: the least recently used answer is evicted first.
     kept.delete(name);
     kept.set(name, known);
     return known;
@@ -62,7 +62,7 @@ export async function ask<T>(question: Question, signal?: AbortSignal): Promise<
   signal?.addEventListener("abort", () => {
     asked.askers -= 1;
     if (asked.askers > 0) return;
-    // Nobody may join an answer that will not come.
+    // Nobody may join an aborted request.
     if (pending.get(name) === asked) pending.delete(name);
     asked.abort.abort();
   });
@@ -115,7 +115,7 @@ export function isFatal({ error, data }: Answer<unknown>): boolean {
   return error !== null && (data === null || error.body.parameter !== "where");
 }
 
-/** The answer to a question, and while it is awaited the one before. */
+/** The answer to a request, and while it is pending the previous one. */
 export function useAnswer<T>(question: Question | null): Answer<T> {
   // Another one when the trace has grown.
   const name = question ? `${generation.value} ${address(question)}` : null;

@@ -1,4 +1,4 @@
-// How parts of the state are written in the address. What is as by default is left out.
+// Encodes parts of the state in the URL. Defaults are omitted.
 
 export interface Codec<T> {
   print(value: T): string[];
@@ -34,7 +34,7 @@ export const list: Codec<readonly string[]> = {
   parse: (texts) => texts,
 };
 
-/** A part of the time, in seconds. */
+/** A time window, in seconds. */
 export interface Span {
   from: number;
   to: number;
@@ -50,7 +50,7 @@ export const span: Codec<Span | null> = {
   },
 };
 
-/** What is looked at: all that was allocated, or what is alive at a moment (in seconds, if it has no name). */
+/** The scope: allocated memory, or memory live at a point in time (in seconds, if it has no name). */
 export type Moment = "all" | "peak" | "end" | number;
 
 export const moment: Codec<Moment> = {

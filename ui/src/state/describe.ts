@@ -1,9 +1,9 @@
-// What is looked at, in words.
+// Describes the selection in words.
 
 import { seconds } from "../format";
 import type { GROUPS, State } from "./state";
 
-/** What blocks are put together by. */
+/** Names of groupings. */
 export const GROUP_NAMES: Record<(typeof GROUPS)[number], string> = {
   function: "function",
   site: "line of source",
@@ -14,12 +14,12 @@ export const GROUP_NAMES: Record<(typeof GROUPS)[number], string> = {
   age: "lifetime",
 };
 
-/** Groups to choose from. */
+/** Groupings to choose from. */
 export function groupOptions<G extends keyof typeof GROUP_NAMES>(groups: readonly G[]): { value: G; text: string }[] {
   return groups.map((value) => ({ value, text: GROUP_NAMES[value] }));
 }
 
-/** What the views show, such as "Live at the peak". */
+/** The title of the views, such as "Live at the peak". */
 export function scopeText(state: State): string {
   switch (state.live) {
     case "all":

@@ -1,25 +1,25 @@
 // Names as patterns of the query language and of options: `*` is any text and `?` any character, `/.../` is a regular
 // expression.
 
-/** A pattern for an option such as `--focus` that means this name. */
+/** A pattern for an option such as `--focus` that matches exactly this name. */
 export function patternOf(name: string): string {
-  // A name that starts like a regular expression must not be taken for one.
+  // A name that starts like a regular expression must be escaped.
   return name.startsWith("/") ? `?${name.slice(1)}` : name;
 }
 
-/** The name itself in a query, in quotes. */
+/** A pattern for exactly this name in a query, in quotes. */
 export function quoted(name: string): string {
   return `"${name.replaceAll(/["\\*?]/g, "\\$&")}"`;
 }
 
-/** A query that must also fulfil a clause, or no longer must. */
+/** Adds a clause to a query, or removes it. */
 export function withClause(where: string, clause: string): string {
   const text = where.trim();
   if (text === "") return clause;
   return `${hasOr(text) ? `(${text})` : text} and ${clause}`;
 }
 
-/** The clauses of a query that all must hold; the query itself if it cannot be taken apart. */
+/** The clauses of a conjunction; the query itself if it is not one. */
 export function clausesOf(where: string): string[] {
   const text = where.trim();
   if (text === "" || hasOr(text)) return text === "" ? [] : [text];
@@ -33,12 +33,12 @@ export function clausesOf(where: string): string[] {
   return [...clauses, text.slice(start).trim()];
 }
 
-/** Whether `or` stands outside of brackets and quotes, so that `and` would bind to a part only. */
+/** True if `or` occurs outside of parentheses and quotes, so that `and` would bind to a part only. */
 function hasOr(text: string): boolean {
   return topWords(text).some(({ word, depth }) => depth === 0 && word.toLowerCase() === "or");
 }
 
-/** The words of a query, quoted ones whole, with how many brackets they are in. */
+/** The tokens of a query, with their depth of parentheses; quoted text is one token. */
 function topWords(text: string): { word: string; at: number; depth: number }[] {
   let depth = 0;
   return [...text.matchAll(/"(?:\\.|[^"\\])*"?|\/[^/]*\/?i?|[()]|[^\s()"/]+/g)].map(({ 0: word, index: at }) => {

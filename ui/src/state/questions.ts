@@ -1,29 +1,29 @@
-// The questions that a state asks. The only place where the state meets the options of the commands.
+// Derives requests from the state. The only code that knows both the state and the options of commands.
 
 import { type Question, question } from "../api/question";
 import { queryTime } from "../format";
 import type { Span } from "./codec";
 import type { State } from "./state";
 
-/** A window as the query language writes it. */
+/** A window in the syntax of the query language. */
 export function windowClause(window: Span, of: State["windowOf"]): string {
   return `${of} in ${queryTime(window.from)}..${queryTime(window.to)}`;
 }
 
-/** The filter as it was typed. */
+/** The filter as typed. */
 function typed(state: State): string[] {
   const text = state.where.trim();
   return text === "" ? [] : [text];
 }
 
-/** What blocks the state is about, apart from the moment at which they live. */
+/** The filter of the state, without the point in time. */
 function blocks(state: State) {
   const where = typed(state);
   if (state.window) where.push(windowClause(state.window, state.windowOf));
   return { where, estimator: state.estimator };
 }
 
-/** What blocks the state is about. */
+/** The filter of the state. */
 function scope(state: State) {
   const { where, estimator } = blocks(state);
   if (state.live !== "all")
@@ -38,15 +38,15 @@ export function wholeQuestion(state: State): Question {
   return question("summary", { estimator: state.estimator });
 }
 
-/** The totals of what is selected. */
+/** The totals of the selection. */
 export function summaryQuestion(state: State): Question {
   return question("summary", blocks(state));
 }
 
-/** Points of a timeline: as many as report files have answers of. */
+/** Points of a timeline: the number for which report files have answers. */
 export const POINTS = 400;
 
-/** Memory over time; the timeline shows where the window and the moment are, so these do not restrict it. */
+/** Memory over time. The timeline marks the window and the point in time, so these do not filter it. */
 export function seriesQuestion(state: State, points: number): Question {
   const isDrilled = state.callers.length > 0;
   // The callers of a line are functions.
@@ -66,7 +66,7 @@ export function seriesQuestion(state: State, points: number): Question {
   });
 }
 
-/** The same of all blocks, in total, to compare a filtered timeline with. */
+/** The total of all blocks, to compare a filtered timeline with. */
 export function wholeSeriesQuestion(state: State, points: number): Question {
   return seriesQuestion({ ...state, where: "", callers: [], split: "none" }, points);
 }
@@ -102,7 +102,7 @@ export function tableQuestion(state: State): Question {
   });
 }
 
-/** The same of all times, for the growth of what is alive at a moment. */
+/** The same for all times, for the growth of memory that is live at a point in time. */
 export function growthQuestion(state: State): Question {
   return tableQuestion({ ...state, live: "all", window: null });
 }
@@ -124,16 +124,16 @@ export function leaksQuestion(state: State): Question {
   });
 }
 
-/** What of a trace decides about questions. */
+/** The properties of a trace that requests depend on. */
 export interface TraceFacts {
   duration: number;
-  /** The only bounds of windows, in report files. */
+  /** The only available bounds of windows, in report files. */
   slices: readonly number[] | null;
-  /** Whether there is another trace to compare with. */
+  /** True if there is another trace to compare with. */
   hasOther: boolean;
 }
 
-/** The windows that are compared: without a choice the halves of the run; null if traces are. */
+/** The compared windows: by default the halves of the run; null if two traces are compared. */
 export function diffWindows(state: State, trace: TraceFacts): { before: Span; after: Span } | null {
   if (trace.hasOther && !state.before && !state.after) return null;
   const { slices, duration } = trace;
@@ -179,7 +179,7 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
   }
 }
 
-/** What the page asks first, whatever the trace. */
+/** The initial requests of the page, for any trace. */
 export function firstQuestions(state: State): Question[] {
   const first = [seriesQuestion(state, POINTS), summaryQuestion(state)];
   // What is compared by default depends on how long the run was.

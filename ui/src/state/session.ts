@@ -1,4 +1,4 @@
-// What the page is about, from the moment that this is known.
+// The trace that the page shows, once it is known.
 
 import { signal } from "@preact/signals";
 import type { Status } from "../api/server";

@@ -1,5 +1,4 @@
-// Everything that can be chosen in the page, in one place, and in the address: reloading and sharing keep it, and the
-// back button undoes it.
+// The state of the page, in one place and in the URL: reloading and sharing keep it, and the back button undoes changes.
 
 import { computed, signal } from "@preact/signals";
 import type { Choice } from "../api/question";
@@ -27,7 +26,7 @@ export const SORTS = ["own", "inclusive", "peak", "end", "blocks", "size", "life
 
 const CODECS = {
   view: choice(VIEWS, "flame"),
-  // What is looked at.
+  // The selection.
   live: moment,
   where: text(),
   window: span,
@@ -72,7 +71,7 @@ const CODECS = {
 type Codecs = typeof CODECS;
 export type State = { readonly [Name in keyof Codecs]: ReturnType<Codecs[Name]["parse"]> };
 
-/** The state that an address (what follows `#`) stands for. What cannot be understood is as by default. */
+/** Parses the state from a URL fragment. Invalid parts get their defaults. */
 export function parseState(hash: string): State {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
   return Object.fromEntries(
@@ -80,7 +79,7 @@ export function parseState(hash: string): State {
   ) as State;
 }
 
-/** The address of a state. */
+/** Encodes the state as a URL fragment. */
 export function printState(state: State): string {
   const parameters = new URLSearchParams();
   for (const [name, codec] of Object.entries(CODECS)) {
@@ -97,14 +96,14 @@ export const state = computed(() => current.value);
 
 let rule = (change: Partial<State>): Partial<State> => change;
 
-/** Says what else changes with a change. */
+/** Adjusts other parts of the state that depend on a change. */
 export function setRule(next: typeof rule): void {
   rule = next;
 }
 
 /**
- * Changes the state. Each change can be undone with the back button. Changes that go on with the last one, such as typing
- * one more letter, have the same name as it and are undone together.
+ * Changes the state. Each change can be undone with the back button. Consecutive changes with the same name, such as
+ * typing, are undone together.
  */
 export function update(change: Partial<State>, name: string | null = null): void {
   const next = { ...current.value, ...rule(change) };
@@ -116,7 +115,7 @@ export function update(change: Partial<State>, name: string | null = null): void
   history[goesOn ? "replaceState" : "pushState"]({ depth, name }, "", `#${after}`);
 }
 
-/** Whether there is something of this page to go back to. */
+/** True if the back button would stay in this page. */
 export function canUndo(): boolean {
   return entry().depth > 0;
 }
@@ -125,14 +124,14 @@ export function undo(): void {
   if (canUndo()) history.back();
 }
 
-/** Follows the back and forward buttons and edits of the address. */
+/** Follows the back and forward buttons and edits of the URL. */
 export function followHistory(): void {
   window.addEventListener("popstate", () => {
     current.value = parseState(location.hash);
   });
 }
 
-/** What the history knows of the present state. */
+/** The history entry of the current state. */
 function entry(): { depth: number; name: string | null } {
   return (history.state as { depth: number; name: string | null } | null) ?? { depth: 0, name: null };
 }

@@ -1,4 +1,4 @@
-// Drawing memory over time: layers on top of each other, and the highest of each interval as a line above them.
+// Draws memory over time: stacked layers, and the maximum of each interval as a line above them.
 
 import type { Series } from "../api/types";
 import type { Span } from "../state/codec";
@@ -10,7 +10,7 @@ export const TOP = 20;
 
 export interface Plot {
   series: Series;
-  /** What all blocks together have, if the series is of some only. */
+  /** The total of all blocks, if the series is filtered. */
   whole: Series | null;
   measure: Measure;
   range: Span;
@@ -79,7 +79,7 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
   const xs = series.times.map((t) => xOf(plot, t));
   context.font = plot.font;
 
-  // The first point ends the first interval: the layers begin at the left edge with the same value, or at nothing.
+  // The first point ends the first interval: the layers begin at the left edge with the same value, or at 0.
   const start = plot.range.from === 0 ? 0 : null;
   const line = (values: ArrayLike<number>) => {
     context.lineTo(0, y(start ?? values[0] ?? 0));
@@ -94,7 +94,7 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
     line(tops[layer] as Float64Array);
     context.lineTo(xs.at(-1) ?? 0, bottom);
     context.closePath();
-    // Down to the bottom: lower layers paint over it. What is dimmed must hide what is behind it, too.
+    // Fill down to the bottom: lower layers paint over it. Dimmed layers must hide what is behind them, too.
     if (isDimmed) {
       context.fillStyle = inks.ground;
       context.fill();
@@ -184,7 +184,7 @@ function drawGrid(
   context.textAlign = "left";
 }
 
-/** What is outside of the window is veiled. */
+/** Dims the area outside of the window. */
 function drawWindow(context: CanvasRenderingContext2D, plot: Plot, bottom: number): void {
   if (!plot.window) return;
   const from = xOf(plot, plot.window.from);

@@ -1,7 +1,7 @@
 import type { GroupLine } from "../api/types";
 import { label } from "../format";
 
-/** What a layer is called. */
+/** The name of a layer. */
 export function groupName(group: GroupLine): string {
   return group.is_other ? `other${/ \(\d+\)/.exec(group.label.name)?.[0] ?? ""}` : label(group.label);
 }

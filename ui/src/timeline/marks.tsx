@@ -5,11 +5,11 @@ import { state, update } from "../state/state";
 import { tipOn } from "../widgets/tip";
 import { xOf } from "./draw";
 
-/** Room for the word "end", and for half of the word "peak". */
+/** Space for the word "end", and for half of the word "peak". */
 const END_WIDTH = 38;
 const MARK_HALF = 20;
 
-/** The peak and the end, to be chosen; and the moment that was chosen. */
+/** The flags of peak and end, and of the selected point in time. */
 export function Marks(props: {
   frame: { range: Span; width: number };
   peak: { time: number; bytes: number };
@@ -24,7 +24,7 @@ export function Marks(props: {
       time: peak.time,
       isOn: live === "peak",
       run: () => update({ live: "peak" }),
-      help: `The peak: ${bytes(peak.bytes)} alive ${seconds(peak.time)} after the start. Click to see what that was.`,
+      help: `The peak: ${bytes(peak.bytes)} alive ${seconds(peak.time)} after the start. Click to select it.`,
     },
     {
       name: "end",
@@ -32,7 +32,7 @@ export function Marks(props: {
       time: duration,
       isOn: live === "end",
       run: () => update({ live: "end" }),
-      help: "What was alive when the trace ended. Click to see what that was.",
+      help: "Memory live at the end of the trace. Click to select it.",
     },
   ];
   if (typeof live === "number") {
@@ -43,7 +43,7 @@ export function Marks(props: {
       time,
       isOn: true,
       run: () => update({ live: "peak" }),
-      help: "The views show what was alive at this moment. Click to go back to the peak.",
+      help: "The views show memory live at this time. Click to go back to the peak.",
     });
   }
   return (
@@ -51,7 +51,7 @@ export function Marks(props: {
       {marks
         .filter(({ time }) => time >= frame.range.from && time <= frame.range.to * (1 + 1e-9))
         .map((mark) => {
-          // The end has its place at the right edge; a peak that is there too stands beside it.
+          // The end is at the right edge; a peak that is there too is placed beside it.
           const edge = mark.name === "end" ? frame.width : frame.width - END_WIDTH;
           const x = Math.max(MARK_HALF, Math.min(xOf(frame, mark.time), edge));
           const side = x >= edge ? "is-left" : "";

@@ -1,16 +1,16 @@
-// Axes: where round numbers are, and how they are written.
+// Axes: ticks at round values, and their labels.
 
 import { bytes, countShort, seconds } from "../format";
 import type { State } from "../state/state";
 
-/** Round steps of time beyond a second: what clocks count in. */
+/** Round steps of time above a second. */
 const CLOCK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21_600, 43_200, 86_400];
 
-/** The least of 1, 2 and 5 times a power of ten that is at least `step`. */
+/** The smallest of 1, 2 and 5 times a power of ten that is at least `step`. */
 export function niceStep(step: number): number {
   if (!(step > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(step));
-  // A step such as 0.30000000000000004 is 0.3.
+  // Rounds steps such as 0.30000000000000004 to 0.3.
   const digit = [1, 2, 5, 10].find((one) => one * power >= step * (1 - 1e-9)) as number;
   return digit * power;
 }
@@ -29,7 +29,7 @@ function multiples(from: number, to: number, step: number): number[] {
   return ticks;
 }
 
-/** A time on the axis: as long as the ticks next to it can be told apart. */
+/** A time label, with enough digits to distinguish adjacent ticks. */
 export function tickTime(t: number, step: number): string {
   if (t === 0) return "0";
   if (step < 1e-3) return t < 1e-3 ? `${trim(t * 1e6)} µs` : `${trim(t * 1e3)} ms`;
@@ -46,7 +46,7 @@ function trim(n: number): string {
   return String(Number(n.toPrecision(6)));
 }
 
-/** The time of day, in UTC or here, with as many digits as `step` needs. */
+/** The time of day, in UTC or local time, with as many digits as `step` needs. */
 export function wallTime(startMicros: number, t: number, step: number, isLocal: boolean): string {
   const date = new Date(startMicros / 1000 + t * 1000);
   const two = (n: number) => String(n).padStart(2, "0");
@@ -62,7 +62,7 @@ export function wallTime(startMicros: number, t: number, step: number, isLocal: 
 
 export type Measure = State["measure"];
 
-/** A value of a measure as people read it. */
+/** A value of a measure, formatted. */
 export function measured(measure: Measure, value: number): string {
   switch (measure) {
     case "live-blocks":
@@ -94,8 +94,8 @@ export const PROMOTION_MEASURES: ReadonlySet<Measure> = new Set<Measure>(["promo
 
 export const MEASURE_HELP: Record<Measure, string> = {
   "live-bytes": "Memory that was allocated and not yet collected, headers included.",
-  "live-blocks": "How many blocks were alive.",
-  "live-words": "Live memory in words of the machine.",
+  "live-blocks": "Number of live blocks.",
+  "live-words": "Live memory in machine words.",
   "allocated-bytes": "All memory allocated since the start, dead or alive.",
   "allocated-words": "All words allocated since the start, dead or alive.",
   "allocation-rate": "Memory allocated per second.",
@@ -103,7 +103,7 @@ export const MEASURE_HELP: Record<Measure, string> = {
   "promotion-rate": "Memory promoted to the major heap per second.",
 };
 
-/** Round values from 0 to the largest, for the lines of a chart: bytes are round in their unit. */
+/** Round values from 0 to the maximum, for grid lines: bytes are round in their unit. */
 export function valueTicks(measure: Measure, largest: number, most: number): number[] {
   if (!(largest > 0)) return [0];
   const isBytes = !measure.endsWith("words") && measure !== "live-blocks";
@@ -111,7 +111,7 @@ export function valueTicks(measure: Measure, largest: number, most: number): num
   return multiples(0, largest / unit, niceStep(largest / unit / most)).map((tick) => tick * unit);
 }
 
-/** The length of a window, in words. */
+/** The length of a window, as text. */
 export function spanText(from: number, to: number): string {
   return `${seconds(from)} – ${seconds(to)}`;
 }

@@ -1,6 +1,6 @@
 import type { Span } from "../state/codec";
 
-/** A window between the only bounds there are, and at least one slice wide; to the microsecond if there are none. */
+/** Snaps a window to the available bounds, at least one slice wide; to the microsecond if there are none. */
 export function snapped(window: Span, slices: readonly number[] | null): Span {
   if (!slices || slices.length < 2) {
     const from = Number(window.from.toFixed(6));

@@ -1,4 +1,4 @@
-// Memory over time: what everything else is cut out of.
+// The timeline: memory over time, with selection of windows and points in time.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -22,18 +22,18 @@ import { measured, tickTime, timeTicks, wallTime } from "./scale";
 import { snapped } from "./snap";
 import { TimelineBar } from "./toolbar";
 
-/** How near to an edge of the window the pointer takes hold of it. */
+/** Distance in pixels at which the pointer grabs an edge of the window. */
 const GRIP = 6;
 
-/** How long the pointer must rest in a drag before the views follow. */
+/** Delay before the views follow a drag. */
 const REST_MS = 90;
 
 interface Drag {
   startX: number;
-  /** The end of the window that stays where it is, in seconds. */
+  /** The fixed end of the window, in seconds. */
   anchor: number;
   isMoved: boolean;
-  /** Going back undoes all of a drag at once. */
+  /** Undo reverts a whole drag at once. */
   name: string;
   timer: number;
 }
@@ -192,7 +192,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const group = point ? series?.groups[point.layer] : undefined;
     openMenu(event.clientX, event.clientY, [
       { text: `What is alive at ${seconds(t)}`, isDisabled: props.slices !== null, run: () => update({ live: t }) },
-      { text: "What is alive at the peak", run: () => update({ live: "peak" }) },
+      { text: "Memory live at the peak", run: () => update({ live: "peak" }) },
       { text: "What is alive at the end", run: () => update({ live: "end" }) },
       "line",
       ...(group && drillable(group)
@@ -254,7 +254,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
           ref={canvas}
           tabIndex={0}
           role="application"
-          aria-label="Memory over time. Left and right move through time, Enter looks at what is alive then, [ and ] set the start and the end of a window."
+          aria-label="Memory over time. Left and right move through time, Enter selects memory live at that time, [ and ] set the start and the end of a window."
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
           onPointerUp={onPointerUp}

@@ -8,7 +8,7 @@ import { Chip, Explain, IconButton, Select } from "../widgets/controls";
 import { groupName } from "./layers";
 import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./scale";
 
-/** What is drawn, how it is split, and what the layers are. */
+/** Controls for measure, grouping and layers. */
 export function TimelineBar(props: {
   series: Series | null;
   colours: { fills: string[]; other: string };

@@ -1,4 +1,4 @@
-// Charts of distributions, as SVG: few shapes, sharp text, and readable aloud.
+// Charts of distributions, as SVG: few shapes, sharp text, accessible to screen readers.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -37,7 +37,7 @@ function steps(largest: number): number[] {
   return Array.from({ length: Math.floor(largest / step) + 1 }, (_, k) => k * step);
 }
 
-/** Bars of classes that grow by a factor. */
+/** A histogram with logarithmic bins. */
 export function Histogram(props: {
   bins: readonly Bin[];
   unit: "bytes" | "blocks";
@@ -187,7 +187,7 @@ export function Survival(props: { points: readonly { age: number; alive: number 
         width={chart.width}
         height={chart.height}
         role="img"
-        aria-label="Share of blocks that live longer than a time"
+        aria-label="Share of blocks that live longer than a given time"
         onMouseMove={onMove}
         onMouseLeave={() => {
           setAt(null);

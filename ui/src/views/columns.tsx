@@ -1,4 +1,4 @@
-// The columns of the table: how each is called, sorted, shown and exported.
+// The columns of the table: title, sort key, cell and export.
 
 import type { JSX } from "preact";
 import type { Figures, Hotspot, Hotspots } from "../api/types";
@@ -11,9 +11,9 @@ export interface Column {
   name: State["sort"];
   title: string;
   help: string;
-  /** The width, as CSS grids have it. */
+  /** The width, as a CSS grid track. */
   width: string;
-  /** Columns with a lower number stay when there is little room. */
+  /** Columns with a lower number are kept when there is little space. */
   rank: number;
   value: (row: Hotspot) => number;
   cell: (row: Hotspot, report: Hotspots) => JSX.Element | string;
@@ -25,13 +25,13 @@ function amount(figures: Figures | null): string {
   return figures && figures.bytes.value > 0 ? bytes(figures.bytes.value) : "-";
 }
 
-/** The columns that tell something in this state. */
+/** The columns that are meaningful in this state. */
 export function columns(state: State, report: Hotspots): Column[] {
   const all: (Column | null)[] = [
     {
       name: "own",
       title: state.live === "all" ? "Own" : `Own, ${scopeText(state).toLowerCase()}`,
-      help: "What it allocates itself, with the 95 % interval, and its share of all rows.",
+      help: "Memory allocated by the function itself, with the 95 % interval, and its share of the total.",
       width: "206px",
       rank: 0,
       value: (row) => row.allocated.bytes.value,
@@ -48,7 +48,7 @@ export function columns(state: State, report: Hotspots): Column[] {
       ? {
           name: "inclusive",
           title: "With callees",
-          help: "What is allocated while it runs: by itself and by everything it calls.",
+          help: "Memory allocated by the function and its callees.",
           width: "92px",
           rank: 1,
           value: (row) => row.inclusive?.bytes.value ?? 0,
@@ -61,7 +61,7 @@ export function columns(state: State, report: Hotspots): Column[] {
       : {
           name: "peak",
           title: "At peak",
-          help: "What of it is alive when the whole program takes most.",
+          help: "The part that is live at the peak of the whole program.",
           width: "84px",
           rank: 2,
           value: (row) => row.live_at_peak.bytes.value,
@@ -73,7 +73,7 @@ export function columns(state: State, report: Hotspots): Column[] {
       : {
           name: "end",
           title: "At end",
-          help: "What of it is alive when the trace ends.",
+          help: "The part that is live at the end of the trace.",
           width: "84px",
           rank: 2,
           value: (row) => row.live_at_end.bytes.value,
@@ -83,7 +83,7 @@ export function columns(state: State, report: Hotspots): Column[] {
     {
       name: "blocks",
       title: "Blocks",
-      help: "How many blocks it allocates itself.",
+      help: "Number of blocks allocated by the function itself.",
       width: "72px",
       rank: 3,
       value: (row) => row.allocated.blocks.value,
@@ -93,7 +93,7 @@ export function columns(state: State, report: Hotspots): Column[] {
     {
       name: "size",
       title: "Mean size",
-      help: "Bytes of a block on average, header included.",
+      help: "Mean block size, header included.",
       width: "80px",
       rank: 4,
       value: (row) => row.mean_size,
@@ -103,7 +103,7 @@ export function columns(state: State, report: Hotspots): Column[] {
     {
       name: "life",
       title: "Median life",
-      help: "Half of its blocks live longer. > where more than half were alive at the end.",
+      help: "Median lifetime of its blocks. >: more than half were live at the end, so it is a lower bound.",
       width: "88px",
       rank: 3,
       value: (row) => row.lifetime.p50 ?? (row.allocated.samples > 0 ? Number.POSITIVE_INFINITY : -1),
@@ -135,7 +135,7 @@ function share(part: Figures, whole: Figures): number {
   return whole.bytes.value > 0 ? (100 * part.bytes.value) / whole.bytes.value : 0;
 }
 
-/** The rows in an order. */
+/** Sorts the rows. */
 export function sorted(
   rows: readonly Hotspot[],
   all: readonly Column[],
@@ -152,7 +152,7 @@ export function sorted(
   });
 }
 
-/** The rows for another program. */
+/** Exports the rows. */
 export function exported(rows: readonly Hotspot[], all: readonly Column[], how: "text" | "csv" | "json"): string {
   if (how === "json") return JSON.stringify(rows, null, 2);
   if (how === "csv") {
@@ -188,7 +188,7 @@ export function exported(rows: readonly Hotspot[], all: readonly Column[], how: 
     .join("\n");
 }
 
-/** A field of CSV. A spreadsheet must not take a name for a formula. */
+/** A field of CSV. Names must not look like formulas to a spreadsheet. */
 export function csvWord(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

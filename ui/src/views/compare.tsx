@@ -1,4 +1,4 @@
-// What changed, and whether it is real: between two traces, or between two windows of one.
+// Significant changes between two traces, or between two time windows of one.
 
 import type { JSX } from "preact";
 import type { NamedDiff, Series } from "../api/types";
@@ -66,8 +66,8 @@ export function CompareView(): JSX.Element {
         />
         {hasServer && (
           <Check
-            text="Only real changes"
-            help="Leave out what sampling may explain"
+            text="Only significant changes"
+            help="Hide changes within the sampling error"
             value={now.realOnly}
             onChange={(realOnly) => update({ realOnly })}
           />
@@ -221,8 +221,8 @@ function Verdict({ isReal, p }: { isReal: boolean; p: number }): JSX.Element {
       class={`verdict ${isReal ? "is-real" : ""}`}
       {...tipOn(
         <div class="tip-text">
-          {isReal ? "Sampling does not explain this change." : "Sampling alone may explain this change."} Probability
-          that chance gives as much: {chance}.
+          {isReal ? "This change is significant." : "This change is within the sampling error."} Probability that chance
+          gives as much: {chance}.
         </div>,
       )}
     >

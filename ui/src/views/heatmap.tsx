@@ -1,4 +1,4 @@
-// When blocks were born, and how long they lived. A cell, or several that are dragged over, is a filter.
+// Allocations over time by lifetime. Clicking a cell or dragging over several sets a filter.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -17,7 +17,7 @@ const GAP = 6;
 
 interface Cell {
   time: number;
-  /** The number of ages means: alive at the end. */
+  /** The index after the last age means: live at the end. */
   age: number;
 }
 
@@ -63,7 +63,7 @@ export function HeatmapChart({ data, hasServer }: { data: Heatmap; hasServer: bo
             ? "alive at the end"
             : `lived ${seconds(data.ages[cell.age] as number)} – ${seconds(data.ages[cell.age + 1] as number)}`}
         </div>
-        {hasServer && <div class="muted">Click, or drag over several, to see only these.</div>}
+        {hasServer && <div class="muted">Click, or drag over several, to filter.</div>}
       </div>,
     );
   };
@@ -131,7 +131,7 @@ export function HeatmapChart({ data, hasServer }: { data: Heatmap; hasServer: bo
             Array.from({ length: ages + 1 }, (_, age) => {
               const value = valueAt({ time, age });
               if (value <= 0) return null;
-              // Amounts differ by powers; what is small must still be seen.
+              // Amounts differ by orders of magnitude; small ones must stay visible.
               const share = 0.12 + 0.88 * Math.max(0, 1 + Math.log10(value / most) / 4);
               return (
                 <rect
@@ -166,7 +166,7 @@ export function HeatmapChart({ data, hasServer }: { data: Heatmap; hasServer: bo
   );
 }
 
-/** The query of a range of rows; the last one is what was alive at the end. */
+/** The query for a range of rows; the last row is live at the end. */
 export function ageClause(ages: readonly number[], from: number, to: number): string {
   const last = ages.length - 1;
   if (from === last) return "live at end";

@@ -1,4 +1,4 @@
-// What grows and never dies.
+// Memory that grows and is never freed.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -19,12 +19,12 @@ import { tipOn } from "../widgets/tip";
 import { Name } from "./table";
 
 const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
-  linear: { text: "linear", help: "Grows all the time: a leak, if ever there was one." },
-  bounded: { text: "bounded", help: "Grew and then stopped: a cache that is full, or a table that is loaded." },
+  linear: { text: "linear", help: "Grows all the time: typical of a leak." },
+  bounded: { text: "bounded", help: "Grew and then stopped: a full cache, or a loaded table." },
   burst: { text: "burst", help: "Grew at once and stayed." },
-  periodic: { text: "periodic", help: "Grows and shrinks again and again." },
-  irregular: { text: "irregular", help: "Grows, but in no way that has a name." },
-  unclear: { text: "unclear", help: "Too few samples to tell how it grows." },
+  periodic: { text: "periodic", help: "Grows and shrinks periodically." },
+  irregular: { text: "irregular", help: "Grows irregularly." },
+  unclear: { text: "unclear", help: "Too few samples to classify its growth." },
 };
 
 export function LeaksView(): JSX.Element {
@@ -47,7 +47,7 @@ export function LeaksView(): JSX.Element {
   useKeys("Leaks", [
     { key: "ArrowDown", does: "down a row", run: () => move(selected + 1) },
     { key: "ArrowUp", does: "up a row", run: () => move(selected - 1) },
-    { key: "Enter", does: "show who calls the selected function", run: () => show(rows[selected]) },
+    { key: "Enter", does: "show the callers of the selected function", run: () => show(rows[selected]) },
   ]);
 
   if (error && isFatal(answer)) return <Problem error={error} />;
@@ -73,7 +73,7 @@ export function LeaksView(): JSX.Element {
       {rows.length === 0 ? (
         <Empty title="Nothing grows">
           {data.steady_groups > 0
-            ? `${count(data.steady_groups)} ${data.steady_groups === 1 ? "place keeps" : "places keep"} ${bytes(data.steady.bytes.value)} of old memory, but not more and more.`
+            ? `${count(data.steady_groups)} ${data.steady_groups === 1 ? "place keeps" : "places keep"} ${bytes(data.steady.bytes.value)} of old memory, but show no significant growth.`
             : "No old memory is kept."}
         </Empty>
       ) : (
@@ -108,7 +108,7 @@ export function LeaksView(): JSX.Element {
                   event.clientX,
                   event.clientY,
                   [
-                    { text: "Who calls it, of what is left at the end", hint: "Enter", run: () => show(row) },
+                    { text: "Show its callers, for memory live at the end", hint: "Enter", run: () => show(row) },
                     "line",
                     ...functionMenu({ label: row.label, kind: "call" }, hasServer),
                   ],
@@ -138,9 +138,9 @@ export function LeaksView(): JSX.Element {
           ))}
           {(data.hidden_rows > 0 || data.steady_groups > 0) && (
             <p class="leak-rest muted">
-              {data.hidden_rows > 0 && `${count(data.hidden_rows)} more grow less. `}
+              {data.hidden_rows > 0 && `${count(data.hidden_rows)} more rows with less growth. `}
               {data.steady_groups > 0 &&
-                `${count(data.steady_groups)} more keep ${bytes(data.steady.bytes.value)} of old memory and do not grow.`}
+                `${count(data.steady_groups)} more hold ${bytes(data.steady.bytes.value)} of old memory, but show no significant growth.`}
             </p>
           )}
         </div>

@@ -1,4 +1,4 @@
-// How large blocks are, and how long they live.
+// Sizes and lifetimes of blocks.
 
 import type { ComponentChildren, JSX } from "preact";
 import type { Bin, Heatmap, Quantiles, Stats } from "../api/types";
@@ -49,9 +49,9 @@ export function LifetimesView(): JSX.Element {
       </div>
       <div class="cards">
         <Card
-          title="Born when, lived how long"
+          title="Allocations over time, by lifetime"
           isWide
-          help="Each cell is what was allocated in a window of time and lived for about so long. The row on top was still alive at the end. Rows of dark cells are generations; a dark top row that never fades is a leak."
+          help="Each cell is the memory allocated in a time slice with this lifetime. The top row was live at the end. Rows of dark cells are generations; a dark top row that never fades is a leak."
         >
           {heat.data ? (
             <HeatmapChart data={heat.data} hasServer={hasServer} />
@@ -61,7 +61,7 @@ export function LifetimesView(): JSX.Element {
         </Card>
         <Card
           title="Survival"
-          help="The share of blocks that live longer than a time. Blocks that were alive at the end are counted as living longer than they were seen (Kaplan-Meier)."
+          help="The share of blocks that live longer than a given time. Blocks that were live at the end are treated as censored (Kaplan-Meier)."
           facts={[
             ["median", quantile(lifetimes.seconds.p50, data.subject.duration)],
             ["90 %", quantile(lifetimes.seconds.p90, data.subject.duration)],
@@ -94,7 +94,7 @@ export function LifetimesView(): JSX.Element {
               onPick={hasServer ? pickLife : null}
             />
           ) : (
-            <Empty title="Nothing of this died" />
+            <Empty title="No block died" />
           )}
         </Card>
         <Card

@@ -1,4 +1,4 @@
-// The table: who allocates, flat, in any order.
+// The table: a sortable flat list of allocating functions.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -27,7 +27,7 @@ export function TableView(): JSX.Element {
   const hasServer = currentSource().hasServer;
   const answer = useAnswer<Hotspots>(tableQuestion(hasServer ? now : { ...now, hide: [] }));
   const { data, error, isStale } = answer;
-  // What is alive at a moment is a tent around it; growth is about all times.
+  // With a point in time, the curve would only show a peak there; growth needs all times.
   const growth = useAnswer<Hotspots>(growthQuestion(hasServer ? now : { ...now, hide: [] })).data;
   const growthOf = useMemo(() => new Map(growth?.rows.map((row) => [nameOf(row.label), row.growth])), [growth]);
   const [selected, setSelected] = useState(-1);
@@ -74,7 +74,7 @@ export function TableView(): JSX.Element {
     },
   ]);
 
-  // The name needs room; what matters least goes first.
+  // Drop the least important columns first, so that the name has enough space.
   const hasSpark = width > 900;
   const shown = all.filter((column) => column.rank <= (width > 1050 ? 4 : width > 860 ? 3 : width > 640 ? 2 : 1));
   const template = [
@@ -204,7 +204,7 @@ export function TableView(): JSX.Element {
             />
           )}
           {data && data.rows.length === 0 && <Empty title="Nothing here">No sampled block is in this selection.</Empty>}
-          {data && data.rows.length > 0 && rows.length === 0 && <Empty title="No row has this in its name" />}
+          {data && data.rows.length > 0 && rows.length === 0 && <Empty title="No row matches" />}
         </div>
       )}
     </div>
@@ -258,7 +258,7 @@ export function Name({ label, isNoise = false }: { label: Label; isNoise?: boole
   );
 }
 
-/** What is not listed: never left out. */
+/** The sum of the rows that are not listed. */
 function Rest(props: { data: Hotspots; columns: readonly Column[]; hasSpark: boolean }): JSX.Element {
   const { hidden, hidden_rows, total } = props.data;
   const amounts: Partial<Record<State["sort"], string>> = {

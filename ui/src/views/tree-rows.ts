@@ -1,4 +1,4 @@
-// Which rows of a tree are to be seen, with what is open.
+// The visible rows of a tree, given the expanded nodes.
 
 import type { TreeNode } from "../flame/tree";
 
@@ -28,7 +28,7 @@ export function visibleRows(
   return rows;
 }
 
-/** What is opened with a node: also its only children, so that one click shows where a path divides. */
+/** The nodes to expand with a node: also its only children, so that one click shows the next branch. */
 export function opening(nodes: readonly TreeNode[], node: number, names: readonly string[]): string[] {
   const opened: string[] = [];
   let at = node;
@@ -43,7 +43,7 @@ export function opening(nodes: readonly TreeNode[], node: number, names: readonl
   }
 }
 
-/** What must be open for all that matches to be seen. */
+/** The nodes to expand so that all matches are visible. */
 export function leadingTo(
   nodes: readonly TreeNode[],
   matches: (node: TreeNode) => boolean,

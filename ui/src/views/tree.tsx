@@ -1,4 +1,4 @@
-// The tree: from where memory is allocated to the callers, or from the entry down, with shares and bars.
+// The call tree, bottom-up or top-down, with shares and bars.
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -47,7 +47,7 @@ export function TreeView(): JSX.Element {
   }, [tree, open, names, matches]);
   const searchBox = useRef<HTMLInputElement>(null);
 
-  // The largest branch is open at first: a tree of closed rows tells nothing.
+  // Expand the largest branch at first: a collapsed tree shows little.
   useEffect(() => {
     if (!tree || tree.nodes.length === 0) return;
     setOpen((before) => (names.some((name) => before.has(name)) ? before : new Set(opening(tree.nodes, 0, names))));
@@ -73,12 +73,12 @@ export function TreeView(): JSX.Element {
     { key: "k", does: "up a row", run: () => move(selected - 1) },
     {
       key: "ArrowRight",
-      does: "open, or go to the first below",
+      does: "expand, or go to the first child",
       run: () => (rows[selected]?.isOpen ? move(selected + 1) : setRow(selected, true)),
     },
     {
       key: "ArrowLeft",
-      does: "close, or go to the one above",
+      does: "collapse, or go to the parent",
       run: () => (rows[selected]?.isOpen ? setRow(selected, false) : move(parentRow(selected))),
     },
     { key: "/", does: "search", run: () => searchBox.current?.focus() },
@@ -108,8 +108,8 @@ export function TreeView(): JSX.Element {
           label="Direction"
           value={now.treeDirection}
           options={[
-            { value: "up", text: "Bottom-up", help: "From what allocates to its callers" },
-            { value: "down", text: "Top-down", help: "From the program's entry to what allocates" },
+            { value: "up", text: "Bottom-up", help: "From the allocations to their callers" },
+            { value: "down", text: "Top-down", help: "From the entry point to the allocations" },
           ]}
           onChange={(treeDirection) => update({ treeDirection })}
         />
@@ -134,9 +134,7 @@ export function TreeView(): JSX.Element {
           />
         ))}
         <span class="spring" />
-        <span class="muted wide-only">
-          {isUp ? "below each row are its callers" : "below each row is what it calls"}
-        </span>
+        <span class="muted wide-only">{isUp ? "callers below each row" : "callees below each row"}</span>
         <SearchBox
           box={searchBox}
           placeholder="Search"

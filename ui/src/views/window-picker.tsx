@@ -1,4 +1,4 @@
-// A strip of the timeline on which one window is chosen.
+// A strip of the timeline to select a time window.
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";

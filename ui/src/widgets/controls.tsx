@@ -1,4 +1,4 @@
-// Small controls that several views share.
+// Small shared controls.
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
@@ -11,7 +11,7 @@ interface Option<T extends string> {
   help?: string;
 }
 
-/** A few choices side by side; perhaps none of them is chosen. */
+/** A row of toggle buttons; possibly none is selected. */
 export function Segmented<T extends string>(props: {
   label: string;
   value: T | null;
@@ -36,7 +36,7 @@ export function Segmented<T extends string>(props: {
   );
 }
 
-/** One of many choices. */
+/** A drop-down list. */
 export function Select<T extends string>(props: {
   label: string;
   value: T;
@@ -98,7 +98,7 @@ export function IconButton(props: {
   );
 }
 
-/** Something that is in force and can be taken back. */
+/** A chip for something that is active and can be removed. */
 export function Chip(props: {
   kind: string;
   text: string;
@@ -128,7 +128,7 @@ export function Chip(props: {
   );
 }
 
-/** A question mark that explains. */
+/** A question mark with an explanation. */
 export function Explain({ children }: { children: ComponentChildren }): JSX.Element {
   return (
     <button type="button" class="explain" aria-label="What is this?" {...tipOn(<div class="tip-text">{children}</div>)}>
@@ -137,7 +137,7 @@ export function Explain({ children }: { children: ComponentChildren }): JSX.Elem
   );
 }
 
-/** What a view says when it has nothing to show. */
+/** The message of a view that has nothing to show. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
   return (
     <div class="empty">
@@ -150,7 +150,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 const notice = signal<string | null>(null);
 let noticeTimer = 0;
 
-/** Says something for a moment. */
+/** Shows a short notification. */
 export function notify(text: string): void {
   notice.value = text;
   clearTimeout(noticeTimer);
@@ -167,13 +167,13 @@ export function NoticeLayer(): JSX.Element {
   );
 }
 
-/** Copies, and says so. */
+/** Copies to the clipboard, and shows a notification. */
 export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
     notify(`Copied ${what}`);
   } catch {
-    // Not allowed, as in pages from disk: the old way.
+    // The clipboard API is not available in pages opened from disk: fall back to execCommand.
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);

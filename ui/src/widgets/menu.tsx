@@ -1,4 +1,4 @@
-// Menus: of the right mouse button, and of buttons. One is open at a time.
+// Context menus and menus of buttons. One is open at a time.
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -19,7 +19,7 @@ interface OpenMenu {
   y: number;
   title: string | null;
   items: readonly (MenuItem | "line")[];
-  /** What had the focus before, and gets it back. */
+  /** The element that had the focus before, and gets it back. */
   opener: Element | null;
 }
 

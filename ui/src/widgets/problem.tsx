@@ -3,7 +3,7 @@ import type { ApiError } from "../api/source";
 import { viewerCommand } from "../state/command";
 import { copy } from "./controls";
 
-/** Says why there is no answer, and what to do. */
+/** Shows why a request failed, and what to do. */
 export function Problem({ error }: { error: ApiError }): JSX.Element {
   if (error.body.code === "not_in_report") {
     const command = viewerCommand() ?? "";
@@ -19,11 +19,11 @@ export function Problem({ error }: { error: ApiError }): JSX.Element {
       </div>
     );
   }
-  // An error in the query is shown where the query is.
+  // Errors in the query are shown in the filter bar.
   if (error.body.parameter === "where" && error.body.span) {
     return (
       <div class="empty">
-        <p class="empty-title">The filter is not understood yet.</p>
+        <p class="empty-title">The filter has an error.</p>
       </div>
     );
   }

@@ -15,7 +15,7 @@ export function useSize(element: { readonly current: HTMLElement | null }): { wi
   return size;
 }
 
-/** Makes a canvas as sharp as the screen, and gives what to draw on in CSS pixels. */
+/** Sizes a canvas to device pixels, and returns a context that draws in CSS pixels. */
 export function prepareCanvas(
   canvas: HTMLCanvasElement,
   width: number,

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** A small curve, from zero to its largest value. */
+/** A sparkline, from zero to its maximum. */
 export function Spark(props: {
   values: readonly number[];
   width?: number;

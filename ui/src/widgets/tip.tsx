@@ -1,4 +1,4 @@
-// One tooltip for the whole page, with real content, kept inside the window.
+// A tooltip shared by the whole page, kept inside the window.
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
@@ -12,7 +12,7 @@ interface Tip {
 
 const tip = signal<Tip | null>(null);
 
-/** Shows something beside a point of the window. */
+/** Shows a tooltip beside a point of the window. */
 export function showTip(x: number, y: number, content: ComponentChildren): void {
   tip.value = { x, y, content };
 }
@@ -41,7 +41,7 @@ export function TipLayer(): JSX.Element | null {
   );
 }
 
-/** What an element needs to explain itself when it is pointed at or reached with the keyboard. */
+/** The attributes of an element that shows a tooltip on hover and keyboard focus. */
 export function tipOn(
   content: ComponentChildren,
 ): Record<"onMouseEnter" | "onFocus" | "onMouseLeave" | "onBlur", (event: Event) => void> {

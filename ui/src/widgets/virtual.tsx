@@ -1,4 +1,4 @@
-// Long lists: only the rows on the screen are in the document.
+// Virtualised lists: only the visible rows are in the document.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -7,7 +7,7 @@ import { useSize } from "./size";
 export const ROW_HEIGHT = 28;
 const SPARE_ROWS = 6;
 
-/** A scrolling list of rows of the same height. `selected` is kept in sight. */
+/** A scrolling list of rows of the same height. `selected` is scrolled into view. */
 export function VirtualRows(props: {
   count: number;
   selected: number;
@@ -26,7 +26,7 @@ export function VirtualRows(props: {
     const element = box.current;
     if (!element || props.selected < 0) return;
     const y = props.selected * ROW_HEIGHT;
-    // The head covers the first row's height.
+    // The header covers the height of the first row.
     const visible = element.clientHeight - 2 * ROW_HEIGHT;
     if (y < element.scrollTop) element.scrollTop = y;
     else if (y > element.scrollTop + visible) element.scrollTop = y - visible;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast everything is.
+//! `cargo xtask bench`: all benchmarks.
 
 mod recording;
 mod sampling;

@@ -1,4 +1,4 @@
-//! What recording costs, in instructions: the runtime's part and ours.
+//! Benchmark of recording overhead, in instructions: the runtime's part and ours.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(super) fn measure(bench: &str) -> Outcome {
     Ok(())
 }
 
-/// What is needed to record a program.
+/// The environment for recording a program.
 struct Recording {
     bench: String,
     agent: PathBuf,
@@ -108,7 +108,7 @@ impl Recording {
             .env("MEMTRACE_RATE", rate)
     }
 
-    /// How many blocks a trace has, and how many bytes.
+    /// The number of blocks of a trace, and its size in bytes.
     fn size(&self, trace: &Path) -> Outcome<(f64, f64)> {
         let shown = trace.display().to_string();
         let counted = program(&self.bench, &["--blocks", &shown]).output()?;

@@ -1,4 +1,5 @@
-//! What the sampler costs Rust programs, against the system's allocator alone and other profilers.
+//! Benchmark of the sampler in Rust programs, against the system's allocator alone and other
+//! profilers.
 //!
 //! Instructions are what one round more takes: those of a long run less those of a short one, so that
 //! what happens once is not in it. Looking up names is not counted at all: it is done once for each

@@ -1,5 +1,5 @@
-//! What depends on the processor. Another architecture is one more file like `x86_64.rs`, with
-//! the same names in it.
+//! Code that depends on the processor. Another architecture is another file like `x86_64.rs`, with
+//! the same names.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -10,4 +10,4 @@ pub(crate) use x86_64::{
 };
 
 #[cfg(not(target_arch = "x86_64"))]
-compile_error!("the agent is written for x86-64 only so far; see crates/agent/src/arch");
+compile_error!("the agent only supports x86-64; see crates/agent/src/arch");

@@ -11,10 +11,10 @@ use heapline_text::{self as text, Context as TextContext, Screen};
 use crate::input::Input;
 use crate::question::{Json, load, share, warn_of_unmatched};
 
-/// Check that a trace keeps to budgets; exit with 1 if it does not
+/// Check memory budgets; exit with code 1 if one is broken
 ///
-/// A budget is broken if the whole 95 % interval of the estimate is beyond it. If the limit is
-/// inside the interval, it is too close to call: that is said, and passes, unless --sure is given.
+/// A budget is broken if the whole 95 % interval of the estimate is beyond its limit. If the limit is
+/// inside the interval, the budget is too close to call, which passes unless --sure is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,32 +23,34 @@ Examples:
   heapline check trace.ctf --budgets limits.txt --sure
   heapline check trace.ctf --against base.ctf --tolerance 5%
 
-A budget is: [blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT")]
+Syntax of budgets: [blocks] allocated|promoted|peak|live at TIME [where QUERY] < AMOUNT")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// A budget; may be given several times
+    /// Check a budget (repeatable)
     #[arg(long, value_name = "BUDGET")]
     budget: Vec<String>,
 
-    /// A file of budgets, one a line; what follows # does not count
+    /// Check the budgets in a file, one per line; # starts a comment
     #[arg(long, value_name = "FILE")]
     budgets: Option<PathBuf>,
 
-    /// Another trace: allocated, live at peak and live at end may not be more than there
+    /// Check that memory use is not higher than in this trace
+    ///
+    /// Compares memory allocated, live at the peak and live at the end.
     #[arg(long, value_name = "TRACE")]
     against: Option<PathBuf>,
 
-    /// How much more than in the other trace is allowed
+    /// Allow this increase over the --against trace
     #[arg(long, default_value = "0%", value_name = "SHARE", value_parser = share, requires = "against")]
     tolerance: f64,
 
-    /// Check budgets also if nothing in the trace has a name that they use, instead of failing
+    /// Warn instead of failing if a name in a budget is not in the trace
     #[arg(long)]
     allow_missing: bool,
 
-    /// Fail also if it is too close to call, or if the trace is damaged
+    /// Fail also if a budget is too close to call or the trace is damaged
     #[arg(long)]
     sure: bool,
 
@@ -65,8 +67,8 @@ impl Args {
         let budgets = self.all_budgets()?;
         if budgets.is_empty() && self.against.is_none() {
             anyhow::bail!(
-                "there is nothing to check; give --budget, --budgets or --against, \
-                 as in --budget 'live at peak < 200MiB'"
+                "nothing to check; give --budget, --budgets or --against, \
+                 such as --budget 'live at peak < 200MiB'"
             );
         }
         let profile = load(&self.input, false)?;
@@ -102,7 +104,7 @@ impl Args {
             Outcome::Broken => false,
         });
         let flaws = profile.damage().count;
-        // A damaged trace has less than there was.
+        // The amounts of a damaged trace are too low.
         let passed = passed && !(self.sure && flaws > 0);
         let report = Check {
             passed,
@@ -116,7 +118,7 @@ impl Args {
         Ok(ExitCode::from(u8::from(!passed)))
     }
 
-    /// A budget for a name that nothing has would always be kept.
+    /// Refuses a budget with a name that is not in the trace: it would always be kept.
     fn check_names(&self, budget: &Budget, profile: &Profile) -> anyhow::Result<()> {
         if self.allow_missing {
             warn_of_unmatched(budget.query(), profile);
@@ -125,7 +127,7 @@ impl Args {
         match budget.query().unmatched(profile).first() {
             None => Ok(()),
             Some(name) => anyhow::bail!(
-                "cannot check '{}': the trace has no {name} (--allow-missing checks it all the same)",
+                "cannot check '{}': the trace has no {name} (--allow-missing checks it anyway)",
                 budget.text()
             ),
         }
@@ -134,7 +136,7 @@ impl Args {
     fn all_budgets(&self) -> anyhow::Result<Vec<Budget>> {
         let mut budgets = Vec::new();
         for text in &self.budget {
-            budgets.push(Budget::parse(text).context("cannot understand --budget")?);
+            budgets.push(Budget::parse(text).context("cannot parse --budget")?);
         }
         if let Some(path) = &self.budgets {
             let name = path.display();

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use super::Cli;
 
-/// Print completions for a shell
+/// Print a shell completion script
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -13,6 +13,7 @@ Examples:
   heapline completions zsh > ~/.zfunc/_heapline
   heapline completions fish > ~/.config/fish/completions/heapline.fish")]
 pub(crate) struct Args {
+    /// Shell to print the script for
     shell: Shell,
 }
 

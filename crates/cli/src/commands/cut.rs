@@ -16,10 +16,10 @@ use crate::error::warn;
 use crate::input::Input;
 use crate::output::{Force, Output, refuse_compressed, refuse_terminal};
 
-/// Write a smaller trace: a part of the time, fewer samples, no names
+/// Write a smaller trace: a time window, fewer samples, no names
 ///
-/// A block that is kept is kept with its whole life: its promotion and its collection follow,
-/// whenever they are. The result opens in memtrace's tools too.
+/// Promotions and collections of the kept blocks are kept too, at any time. The result also opens in
+/// memtrace's tools.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,16 +32,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// More traces are an error; only one can be cut at a time
+    /// Catches additional traces for a better error message
     #[arg(hide = true, value_name = "TRACE")]
     more: Vec<PathBuf>,
 
-    /// Where to write the result; - for standard output
+    /// Write the trace to this file, or - for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Keep blocks allocated at this time or later: peak, 10s, 90%, @14:30:05, or a number of
-    /// seconds since the start of the trace [default: start]
+    /// Keep blocks allocated at or after this time: 10s, 90%, peak, @14:30:05 [default: start]
+    ///
+    /// A number without a unit is in seconds since the start of the trace.
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     from: Option<TimePoint>,
 
@@ -49,24 +50,25 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     to: Option<TimePoint>,
 
-    /// Keep each sample with probability 1/N, and lower the rate accordingly
+    /// Keep each sample with probability 1/N, and adjust the sampling rate
     #[arg(long, value_name = "N", value_parser = one_in, allow_hyphen_values = true)]
     subsample: Option<u64>,
 
-    /// Which samples --subsample keeps: the same seed keeps the same
+    /// Set the random seed of --subsample; the same seed keeps the same samples
     #[arg(long, value_name = "S", default_value_t = 0, requires = "subsample")]
     seed: u64,
 
-    /// Drop all stacks and names: functions, files, program, host, process, time of day, context
+    /// Remove all stacks, names, program, host, process, time of day and context
     #[arg(long, conflicts_with = "hash_names")]
     strip_names: bool,
 
-    /// Put pseudonyms in place of functions, files, program and host; drop process and context
+    /// Replace names, program and host by pseudonyms; remove process and context
     #[arg(long)]
     hash_names: bool,
 
-    /// Make pseudonyms depend on what is in a file: without knowing it, nobody can check guesses at
-    /// what they stand for
+    /// Derive the pseudonyms from the secret in this file
+    ///
+    /// Without it, anyone can verify a guess at the name behind a pseudonym.
     #[arg(
         long,
         value_name = "FILE",
@@ -83,14 +85,14 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if !self.more.is_empty() {
             anyhow::bail!(
-                "{} traces were given, but only one can be cut at a time: merging traces is not supported",
+                "cannot cut {} traces at once; give one trace",
                 self.more.len() + 1
             );
         }
         let mut reader = self.input.open(Options::new().stacks(!self.strip_names))?;
         let time = self.window(reader.info().start_time)?;
         if time.is_empty() {
-            anyhow::bail!("nothing to keep: --from is not before --to");
+            anyhow::bail!("--from must be before --to");
         }
         let cut = Cut {
             time,
@@ -147,7 +149,7 @@ impl Args {
             };
             let micros = time.micros(&profile, Estimator::default());
             run = Some(profile);
-            // The peak is reached when all that happens in its microsecond has happened.
+            // The peak is reached after all events of its microsecond.
             Ok(micros.saturating_add(u64::from(*time == TimePoint::Peak)))
         };
         let from = match &self.from {
@@ -161,12 +163,12 @@ impl Args {
         Ok(from..to)
     }
 
-    /// Reads the trace to find the peak and the end; without stacks, which takes less memory.
+    /// Reads the trace to find the peak and the end; without stacks, to save memory.
     fn first_pass(&self, option: &str) -> anyhow::Result<Profile> {
         if self.input.file_size().is_none() {
             anyhow::bail!(
-                "{option}: the peak and shares of the run are known only after reading the whole \
-                 trace, and {} cannot be read twice; save it to a file, or give a time such as 10s",
+                "{option}: the peak and percentages need two passes, but {} cannot be read twice; \
+                 save it to a file, or give a time such as 10s",
                 self.input.name()
             );
         }
@@ -178,7 +180,7 @@ impl Args {
     }
 }
 
-/// Says what became of the trace.
+/// Prints how much of the trace was kept.
 fn report(name: &str, cut: &Cut, kept: &Kept) {
     anstream::eprintln!(
         "{}: kept {} of {} allocations ({}), {} of {} samples",
@@ -192,22 +194,22 @@ fn report(name: &str, cut: &Cut, kept: &Kept) {
     if kept.allocations == 0 && kept.allocations_before > 0 {
         let lasts = seconds(kept.duration as f64 / 1e6);
         warn(&if cut.time.start > kept.duration {
-            format!("nothing is left: the trace lasts {lasts}, and --from is after that")
+            format!("no blocks are left: --from is after the end of the trace at {lasts}")
         } else {
             format!(
-                "nothing is left: the trace lasts {lasts}, and nothing was sampled that is asked for"
+                "no blocks are left: none were sampled in this time window; the trace lasts {lasts}"
             )
         });
     }
     if kept.shortened_stacks > 0 {
         warn(&format!(
-            "{} stacks were too large for one packet: frames in their middle were left out",
+            "{} stacks were too large for one packet; frames in the middle are missing",
             count(kept.shortened_stacks)
         ));
     }
 }
 
-/// The key for pseudonyms, out of a file.
+/// Reads the key for pseudonyms from a file.
 fn hash_key(path: Option<&Path>) -> anyhow::Result<Vec<u8>> {
     let Some(path) = path else {
         return Ok(Vec::new());
@@ -215,16 +217,16 @@ fn hash_key(path: Option<&Path>) -> anyhow::Result<Vec<u8>> {
     let name = path.display();
     let key = std::fs::read(path).with_context(|| format!("cannot read the key {name}"))?;
     if key.trim_ascii().is_empty() {
-        anyhow::bail!("the key {name} is empty: anybody could check guesses at the pseudonyms");
+        anyhow::bail!("the key {name} is empty; put a secret into it");
     }
     Ok(key.trim_ascii().to_vec())
 }
 
-/// Parses how many samples one is to be kept of.
+/// Parses the N of `--subsample`.
 fn one_in(text: &str) -> anyhow::Result<u64> {
     match text.parse() {
         Ok(n) if n > 0 => Ok(n),
-        _ => anyhow::bail!("one sample in N is kept, where N is a whole number, 1 or more"),
+        _ => anyhow::bail!("expected an integer, 1 or more"),
     }
 }
 

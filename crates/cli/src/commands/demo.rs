@@ -10,19 +10,19 @@ use heapline_text::{self as text, Context, Line, Screen};
 use super::view::Serving;
 use crate::question::command_line;
 
-/// The program behind it is `fixtures/mix.ml`, recorded with memtrace on OCaml 5.3.
+/// A trace of `fixtures/mix.ml`, recorded with memtrace on OCaml 5.3.
 const TRACE: &[u8] = include_bytes!("../../demo/mix.ctf");
 
-/// Look at a small trace that is built in
+/// Show a small built-in trace in the browser
 ///
-/// It is of a program with a list that grows, a cache, large arrays, and much that dies young.
+/// The traced program has a growing list, a cache, large arrays, and many short-lived blocks.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Print its summary instead, without a browser
+    /// Print the summary of the trace instead
     #[arg(long)]
     text: bool,
 
-    /// Write the trace to standard output instead, to try other commands on
+    /// Write the trace to standard output instead
     #[arg(long, conflicts_with = "text")]
     trace: bool,
 

@@ -12,9 +12,9 @@ use crate::output::{Force, Output};
 
 /// Print the events of a trace as text
 ///
-/// The default format is, byte for byte, that of memtrace's `dump_trace`; alloc-stats is that of
-/// ocaml-alloc-stats. As those programs do, they leave out a packet that the file ends in; the other
-/// formats have what is intact of it. Stacks have the outermost caller first.
+/// The formats memtrace and alloc-stats match the output of memtrace's `dump_trace` and the input of
+/// ocaml-alloc-stats byte for byte; as in those programs, an incomplete last packet is omitted. The
+/// other formats include its intact events. Stacks start with the outermost caller.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,11 +25,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// How to print them
+    /// Select the output format
     #[arg(long, value_enum, default_value_t = Format::Memtrace)]
     format: Format,
 
-    /// Write to a file instead of standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -39,13 +39,13 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// As memtrace's `dump_trace`
+    /// Output of memtrace's `dump_trace`
     Memtrace,
-    /// As ocaml-alloc-stats: time, id, kind and length, no stacks
+    /// Input of ocaml-alloc-stats: time, id, kind and length, no stacks
     AllocStats,
-    /// Comma-separated values, one row an event
+    /// Comma-separated values, one row per event
     Csv,
-    /// One JSON object a line: trace, locations, events
+    /// One JSON object per line: trace, locations, events
     Jsonl,
 }
 
@@ -57,8 +57,7 @@ impl Args {
             Format::Csv => dump::Format::Csv,
             Format::Jsonl => dump::Format::JsonLines,
         };
-        // The formats of other programs have what those programs would print, which of a packet
-        // that the file ends in is nothing.
+        // memtrace and ocaml-alloc-stats ignore an incomplete last packet.
         let compatible = matches!(self.format, Format::Memtrace | Format::AllocStats);
         let options = Options::new()
             .stacks(format.needs_stacks())

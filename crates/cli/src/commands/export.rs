@@ -13,7 +13,7 @@ use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
 use crate::question::Question;
 
-/// Write a profile for other programs: pprof, speedscope, Firefox Profiler, Parquet, ...
+/// Export to pprof, speedscope, Firefox Profiler, Parquet and other formats
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,29 +22,30 @@ Examples:
   heapline export trace.ctf --format svg --at peak -o peak.svg
   heapline export trace.ctf --format parquet -o heap.parquet
 
-docs/export.md says what each format is good for.")]
+docs/export.md describes the formats.")]
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// The format
+    /// Select the output format
     #[arg(long, value_enum)]
     format: Format,
 
-    /// The file to write, or - for standard output. Parquet writes two: heap.parquet and
-    /// heap.stacks.parquet
+    /// Write to this file, or - for standard output
+    ///
+    /// Parquet writes two files: heap.parquet and heap.stacks.parquet.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
-    /// When blocks have to be alive to count as live: end, peak, 10s, 90%
+    /// Export memory live at this time: end, peak, 10s, 90%
     #[arg(long, value_name = "TIME")]
     at: Option<TimePoint>,
 
-    /// End each stack with the line of the allocation
+    /// Append the source line of the allocation to each stack
     #[arg(long)]
     sites: bool,
 
-    /// Draw callers above what they call (svg)
+    /// Draw callers above callees (svg)
     #[arg(long)]
     icicle: bool,
 
@@ -57,11 +58,11 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Allocated and live memory for go tool pprof and its relatives, compressed
+    /// Allocated and live memory for go tool pprof and compatible tools, compressed
     Pprof,
     /// Folded stacks: a;b;c BYTES
     Collapsed,
-    /// A flame graph as a picture
+    /// Flame graph
     Svg,
     /// For www.speedscope.app
     Speedscope,
@@ -69,7 +70,7 @@ enum Format {
     Firefox,
     /// Tables of sampled blocks and of stacks, for `DuckDB`, Polars, Spark
     Parquet,
-    /// The table of sampled blocks as text
+    /// Table of sampled blocks
     Csv,
 }
 
@@ -78,7 +79,10 @@ impl Args {
         let to_stdout = self.output == Path::new("-");
         match self.format {
             Format::Parquet if to_stdout => {
-                anyhow::bail!("Parquet is written to two files; give one name: -o heap.parquet")
+                anyhow::bail!(
+                    "cannot write Parquet to standard output, because it has two files; \
+                     give a name: -o heap.parquet"
+                )
             }
             Format::Pprof if to_stdout => refuse_terminal("heap.pb.gz")?,
             _ => {}
@@ -123,12 +127,12 @@ impl Args {
             Format::Speedscope => export::speedscope(scope, at, leaf, &mut out),
             Format::Firefox => export::firefox(scope, leaf, &mut out),
             Format::Csv => export::csv(scope, &mut out),
-            Format::Parquet => unreachable!("it is written to two files"),
+            Format::Parquet => unreachable!("written by the caller, to two files"),
         }
     }
 }
 
-/// `heap.parquet` goes with `heap.stacks.parquet`.
+/// The file for the table of stacks: `heap.stacks.parquet` for `heap.parquet`.
 fn stacks_path(path: &Path) -> PathBuf {
     match path.extension() {
         Some(extension) => {

@@ -12,31 +12,31 @@ use heapline_text::units::{estimated_bytes, program_name, seconds};
 use crate::output::{Force, write_file};
 use crate::question::Question;
 
-/// Write a flame graph: folded stacks, or a picture
+/// Write a flame graph: folded stacks or SVG
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline flame trace.ctf -o heap.svg
   heapline flame trace.ctf --live peak --sites -o peak.svg
   heapline flame trace.ctf --where 'heap = major' --hide 'Stdlib.*' | flamegraph.pl > heap.svg
-  heapline tree trace.ctf --json      the same as data, with errors")]
+  heapline tree trace.ctf --json      the same as data, with error bars")]
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// The file to write, or - for standard output; a name that ends in .svg makes a picture
+    /// Write to this file, or - for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
-    /// The format, if the name of the file does not tell
+    /// Select the output format [default: svg if the file name ends in .svg, otherwise folded]
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// End each stack with the line of the allocation
+    /// Append the source line of the allocation to each stack
     #[arg(long)]
     sites: bool,
 
-    /// Draw callers above what they call
+    /// Draw callers above callees
     #[arg(long)]
     icicle: bool,
 
@@ -49,9 +49,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One line a stack: a;b;c BYTES
+    /// One line per stack: a;b;c BYTES
     Folded,
-    /// A picture
+    /// Flame graph
     Svg,
 }
 
@@ -65,7 +65,8 @@ impl Args {
                 .any(|e| extension == *e) =>
             {
                 anyhow::bail!(
-                    "{} cannot be made; flame graphs are .svg pictures or folded stacks",
+                    "cannot write {}: flame graphs are SVG files or folded stacks; \
+                     use a name that ends in .svg",
                     self.output.display()
                 )
             }
@@ -88,7 +89,7 @@ impl Args {
     }
 }
 
-/// A picture with a title that says what it is of.
+/// Writes a flame graph with the program and its total as title.
 pub(super) fn svg(
     scope: &Scope<'_>,
     leaf: Leaf,

@@ -5,14 +5,14 @@ use clap::CommandFactory;
 
 use super::Cli;
 
-/// Print the manual page, or that of one command
+/// Print the manual page of heapline or of a command
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline man | man -l -
   heapline man cut > heapline-cut.1")]
 pub(crate) struct Args {
-    /// The command; without, the page is about all of them
+    /// Command to document [default: heapline itself]
     #[arg(value_parser = [
         "record", "view", "report", "summary", "hotspots", "tree", "flame", "series", "stats", "heatmap", "leaks",
         "diff", "check", "export", "info", "dump", "cut", "demo", "completions",
@@ -29,7 +29,7 @@ impl Args {
             Some(name) => root
                 .find_subcommand(name)
                 .with_context(|| {
-                    format!("there is no command `{name}`; `heapline --help` lists them")
+                    format!("no such command: `{name}`; `heapline --help` lists them")
                 })?
                 .clone(),
         };

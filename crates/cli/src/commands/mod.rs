@@ -26,23 +26,23 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Where did the memory go?
+/// Show where the memory of OCaml and Rust programs goes
 ///
-/// Heapline shows what OCaml programs allocate, what lives on, and where in the program it comes
-/// from. It records programs as they are, and reads the traces that memtrace writes.
+/// Heapline records programs or reads memtrace traces, and shows what was allocated, what stayed
+/// live, and which code allocated it. Every sampled figure comes with an error bar.
 #[derive(Debug, Parser)]
 #[command(
     name = "heapline",
     version,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 done, 1 a check failed, 2 error.\n\
-                  `heapline COMMAND --help` has examples. `heapline demo` needs no trace of your own."
+    after_help = "Exit codes: 0 success, 1 a check failed, 2 error.\n\
+                  Run `heapline COMMAND --help` for examples, or `heapline demo` to try it on a built-in trace."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Draw with plain characters only
+    /// Use only ASCII characters in charts and tables
     #[arg(long, global = true)]
     ascii: bool,
 }

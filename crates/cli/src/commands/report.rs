@@ -11,11 +11,10 @@ use crate::input::Input;
 use crate::output::{Force, write_file};
 use crate::reopen;
 
-/// Write the viewer's page as one file that opens anywhere
+/// Write the viewer as a single HTML file
 ///
-/// It has the same page as `heapline view`, with the answers in it: nothing else is needed to look
-/// at it, no server, no network, no Heapline. What was asked for may differ: queries of one's own
-/// need the trace.
+/// The file has the page of `heapline view` with precomputed answers, and opens in any browser without
+/// a server, a network or Heapline. Custom queries still need the trace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,16 +24,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// The file to write, or - for standard output
+    /// Write to this file, or - for standard output
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 
-    /// An earlier trace to compare with
+    /// Compare with an earlier trace
     #[arg(long, value_name = "TRACE")]
     against: Option<PathBuf>,
 
-    /// Parts of the run that can be looked at, each and any that follow each other; more make
-    /// the file larger
+    /// Set the number of selectable time slices
+    ///
+    /// Any consecutive slices can be selected together. More slices make the file larger.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
     slices: u8,
 
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        // Whoever gets the report need not know where the trace was.
+        // The report is shared with others: do not reveal the directory of the trace.
         let without_folder = |trace: Trace| Trace {
             path: trace.name().to_owned(),
             ..trace

@@ -12,22 +12,22 @@ use crate::input::Input;
 use crate::output::to_stdout;
 use crate::reopen;
 
-/// Look at a trace in the browser
+/// Show a trace in the browser
 ///
-/// Serves a page on this machine only, at port 8080 or the next one that is free, and
-/// opens it. It is there at once; the trace is loaded meanwhile.
+/// Serves the viewer on 127.0.0.1, on the first free port from 8080, and opens it in the browser. The
+/// page opens immediately, while the trace is being loaded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline view trace.ctf
   heapline view after.ctf --against before.ctf
   heapline view trace.ctf --port 3000 --no-browser
-  heapline view trace.ctf --listen 0.0.0.0      for other machines: needs the printed address")]
+  heapline view trace.ctf --listen 0.0.0.0      allow other machines, with the printed URL")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// An earlier trace to compare with
+    /// Compare with an earlier trace
     #[arg(long, value_name = "TRACE")]
     against: Option<PathBuf>,
 
@@ -35,14 +35,14 @@ pub(crate) struct Args {
     serving: Serving,
 }
 
-/// Where the page is.
+/// The address of the server.
 #[derive(Debug, clap::Args)]
 pub(super) struct Serving {
-    /// The port, and no other
+    /// Listen on this port [default: first free port from 8080]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// The address to listen at; other machines than this one need a token, which is printed
+    /// Listen on this address; access from other machines needs the printed token
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     listen: IpAddr,
 
@@ -63,17 +63,17 @@ impl Serving {
     pub(super) fn serve(&self, subjects: Subjects) -> anyhow::Result<()> {
         if let Some(reason) = missing_page() {
             warn(&format!(
-                "this heapline was built without its page: {reason}; only the API is served"
+                "this heapline was built without its page ({reason}); serving only the API"
             ));
         }
         let server = Server::bind(self.listen, self.port).with_context(|| match self.port {
             Some(port) => format!("cannot listen at {} on port {port}", self.listen),
-            None => format!("cannot listen at {} on a port from 8080 on", self.listen),
+            None => format!("cannot listen at {} on any port from 8080", self.listen),
         })?;
         let url = server.url();
         announce(&subjects, &url)?;
         if !self.no_browser && has_display() && missing_page().is_none() {
-            // The address was printed: a browser that does not start is no reason to stop.
+            // Not an error: the URL was printed.
             if let Err(error) = open::that_detached(&url) {
                 warn(&format!("cannot open a browser: {error}"));
             }
@@ -87,12 +87,15 @@ impl Serving {
 
 fn announce(subjects: &Subjects, url: &str) -> anyhow::Result<()> {
     let name = subjects.trace.name();
-    let text = format!("{} is at {url}\nCtrl-C ends it.\n", sanitize(name));
-    // In one piece: whoever waits for the address may not stay for more.
+    let text = format!(
+        "{}: serving on {url}\nPress Ctrl-C to stop.\n",
+        sanitize(name)
+    );
+    // In a single write: a program that waits for the URL may close the pipe after it.
     to_stdout(text.as_bytes())
 }
 
-/// Whether a browser could be seen. Elsewhere than on Linux it always can.
+/// Returns true if there is a display for a browser; always true on systems other than Linux.
 fn has_display() -> bool {
     !cfg!(target_os = "linux")
         || ["DISPLAY", "WAYLAND_DISPLAY"]

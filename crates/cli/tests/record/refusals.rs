@@ -48,7 +48,7 @@ fn assert_not_started(output: &Output, words: &[&str]) {
 fn files_that_cannot_be_run_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     assert_refused(&folder.path().join("missing"), &["missing"]);
-    assert_refused(folder.path(), &["folder"]);
+    assert_refused(folder.path(), &["directory"]);
     let text = folder.path().join("text");
     fs::write(&text, "no program").unwrap();
     assert_refused(&text, &["text"]);

@@ -1,4 +1,4 @@
-//! Comma-separated values: one row an event.
+//! Comma-separated values: one row per event.
 
 use heapline_trace::{Event, LocationId, Locations, TraceInfo};
 

@@ -1,4 +1,4 @@
-//! Lines of JSON: the trace, then locations and events, a location before its first use.
+//! JSON lines: the trace, then locations and events, a location before its first use.
 
 use heapline_trace::{Event, LocationId, Locations, TraceInfo};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::text::{Out, put_number};
 #[derive(Default)]
 pub(super) struct Lines {
     stacks: StackText,
-    /// Whether a location was defined, and if so, whether with a name.
+    /// For each location, `None` until it is defined, then true if it has a name.
     defined: Vec<Option<bool>>,
 }
 

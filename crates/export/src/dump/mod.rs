@@ -16,12 +16,12 @@ use heapline_trace::{Error, Event, Locations, Reader, TraceInfo};
 
 use crate::text::Out;
 
-/// How events are written.
+/// The format of dumped events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As memtrace's `dump_trace` does.
+    /// The format of memtrace's `dump_trace`.
     Memtrace,
-    /// As ocaml-alloc-stats does: no stacks.
+    /// The format of ocaml-alloc-stats: no stacks.
     AllocStats,
     /// Comma-separated values with a header line.
     Csv,
@@ -30,14 +30,14 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether the trace has to be read with its stacks.
+    /// Returns true if the trace has to be read with its stacks.
     #[must_use]
     pub fn needs_stacks(self) -> bool {
         self != Self::AllocStats
     }
 }
 
-/// Why a dump ended early.
+/// The error of a dump.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// The trace could not be read.
@@ -64,7 +64,7 @@ pub fn dump<R: Read>(
 
 /// One format.
 trait Lines {
-    /// What comes before the first event.
+    /// Writes the header, before the first event.
     fn begin(&mut self, _info: &TraceInfo, _version: u16, _out: &mut Out<'_>) {}
     /// One event.
     fn event(&mut self, event: &Event<'_>, locations: &Locations, out: &mut Out<'_>);

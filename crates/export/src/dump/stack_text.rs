@@ -1,4 +1,4 @@
-//! Stacks of a trace as text, fast.
+//! Formats stacks as text, with a cache.
 
 use hashbrown::HashMap;
 use heapline_trace::{LocationId, Locations, Stack};
@@ -25,14 +25,14 @@ pub(super) struct StackText {
 #[derive(Default)]
 struct StackLine {
     text: Vec<u8>,
-    /// Where the text of each frame ends.
+    /// The end of the text of each frame.
     ends: Vec<usize>,
 }
 
 #[derive(Default)]
 struct LocationTexts {
     texts: Vec<u8>,
-    /// Where in `texts` the text of a location is.
+    /// The range in `texts` of the text of each location.
     spans: Vec<Option<(usize, usize)>>,
     /// The text of a location that has no lasting one.
     passing: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Stacks of function names, put together in a tree.
+//! A tree of stacks of function names.
 //!
 //! A profile tells stacks apart by the lines of their calls. Flame graphs do not, and a tree of
 //! names is what they and folded stacks are made from, without ever having all stacks in memory.
@@ -12,7 +12,7 @@ use heapline_profile::{Amount, Scope};
 
 use self::names::{NO_NAME, Name, Names};
 
-/// What stacks end with.
+/// The innermost element of exported stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leaf {
     /// The function that allocates.
@@ -29,7 +29,7 @@ pub(crate) struct Tree<const N: usize> {
     nodes: Vec<Node<N>>,
     /// The nodes below each node one after another, in the order of their names.
     children: Vec<u32>,
-    /// Where in `children` those of each node start; one more for the end.
+    /// The offset in `children` of the children of each node; one more for the end.
     starts: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Tree<const N: usize> {
 struct Node<const N: usize> {
     parent: u32,
     name: u32,
-    /// What is allocated in this very function.
+    /// The memory allocated by this function itself.
     bytes: [f64; N],
 }
 
@@ -88,7 +88,7 @@ impl<const N: usize> Tree<N> {
         tree
     }
 
-    /// What is allocated in each function and below it.
+    /// The memory allocated by each function and its callees.
     fn totals(&self) -> Vec<[f64; N]> {
         let mut totals: Vec<[f64; N]> = self.nodes.iter().map(|node| node.bytes).collect();
         for i in (1..totals.len()).rev() {

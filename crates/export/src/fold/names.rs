@@ -1,4 +1,4 @@
-//! What can be in a stack.
+//! The names in a stack.
 
 use hashbrown::HashMap;
 use heapline_profile::Symbols;

@@ -127,7 +127,7 @@ impl Rows {
     }
 }
 
-/// What is known of frames, as numbers.
+/// The properties of frames, as columns.
 #[derive(Default)]
 struct Places {
     functions: Vec<Option<i32>>,

@@ -28,8 +28,8 @@ const COLUMNS: [(&str, &str); 4] = [
 /// The id of the program.
 const PROGRAM: u64 = 1;
 
-/// What tells samples apart. Sizes are put in classes, powers of two, or there would be nearly as
-/// many samples as blocks.
+/// The key by which samples are merged. Sizes are rounded to powers of two; otherwise there would
+/// be nearly as many samples as blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
     stack: u32,
@@ -38,7 +38,7 @@ struct Key {
     class: u32,
 }
 
-/// Writes a profile for pprof: what was allocated, and what of it was alive at a moment.
+/// Writes a profile for pprof: memory allocated, and memory live at a given time.
 ///
 /// Samples have the labels `heap` (the name of the space), `domain`, and `bytes`: the
 /// size of the blocks with their headers, rounded up to a power of two. Amounts are rounded

@@ -1,4 +1,4 @@
-//! A profile on its way out, in pieces.
+//! Writes a profile in pieces.
 
 use std::io::{self, Write};
 

@@ -5,7 +5,7 @@
 /// A profile.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Profile {
-    /// What the values of each sample are.
+    /// The types of the values of each sample.
     #[prost(message, repeated, tag = "1")]
     pub sample_type: Vec<ValueType>,
     /// Values by stack.
@@ -23,16 +23,16 @@ pub struct Profile {
     /// All strings; the first one is empty.
     #[prost(string, repeated, tag = "6")]
     pub string_table: Vec<String>,
-    /// When the profile was taken, since 1970.
+    /// The time of the profile, since 1970.
     #[prost(int64, tag = "9")]
     pub time_nanos: i64,
-    /// How long that took.
+    /// Its duration.
     #[prost(int64, tag = "10")]
     pub duration_nanos: i64,
-    /// What is between two samples.
+    /// The unit of the period.
     #[prost(message, optional, tag = "11")]
     pub period_type: Option<ValueType>,
-    /// How much of it.
+    /// The average distance between two samples.
     #[prost(int64, tag = "12")]
     pub period: i64,
     /// Text for people.
@@ -43,10 +43,10 @@ pub struct Profile {
     pub default_sample_type: i64,
 }
 
-/// What a number means.
+/// The type and unit of a value.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct ValueType {
-    /// What is counted.
+    /// The name of the quantity.
     #[prost(int64, tag = "1")]
     pub r#type: i64,
     /// In which unit.
@@ -63,7 +63,7 @@ pub struct Sample {
     /// One for each of [`Profile::sample_type`].
     #[prost(int64, repeated, tag = "2")]
     pub value: Vec<i64>,
-    /// What else is known.
+    /// Additional labels.
     #[prost(message, repeated, tag = "3")]
     pub label: Vec<Label>,
 }
@@ -95,16 +95,16 @@ pub struct Mapping {
     /// Its file.
     #[prost(int64, tag = "5")]
     pub filename: i64,
-    /// Whether locations have functions, so that nobody has to look for them.
+    /// True if locations have functions, so that tools need not symbolise them.
     #[prost(bool, tag = "7")]
     pub has_functions: bool,
-    /// Whether they have files.
+    /// True if they have files.
     #[prost(bool, tag = "8")]
     pub has_filenames: bool,
-    /// Whether they have lines.
+    /// True if they have lines.
     #[prost(bool, tag = "9")]
     pub has_line_numbers: bool,
-    /// Whether inlined functions have locations.
+    /// True if inlined functions are included.
     #[prost(bool, tag = "10")]
     pub has_inline_frames: bool,
 }
@@ -143,10 +143,10 @@ pub struct Function {
     /// Its id.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// As people write it.
+    /// The name as in source code.
     #[prost(int64, tag = "2")]
     pub name: i64,
-    /// As the program has it.
+    /// The name in the trace.
     #[prost(int64, tag = "3")]
     pub system_name: i64,
     /// Its file.

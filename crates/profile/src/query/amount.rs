@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 pub enum TimePoint {
     /// The beginning of the trace.
     Start,
-    /// When most was alive.
+    /// The time with most live bytes.
     Peak,
     /// The last event.
     End,
@@ -50,7 +50,7 @@ impl TimePoint {
     }
 }
 
-/// How long a block lived.
+/// The lifetime of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lifetime {
     /// In microseconds.
@@ -92,7 +92,7 @@ impl FromStr for Size {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        size(text).ok_or("a size is a number and a unit, such as 64KiB, 1.5G or 16w")
+        size(text).ok_or("expected a number and a unit, such as 64KiB, 1.5G or 16w")
     }
 }
 

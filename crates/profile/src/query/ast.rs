@@ -1,4 +1,4 @@
-//! What a query says.
+//! The syntax tree of a query.
 
 use super::amount::{Lifetime, Size, TimePoint};
 use super::pattern::Pattern;
@@ -42,7 +42,7 @@ pub(crate) struct Span {
     pub(crate) to: TimePoint,
 }
 
-/// When something happened.
+/// A condition on the time of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum When {
     Ever,
@@ -79,7 +79,7 @@ impl<T: PartialOrd> Test<T> {
     }
 }
 
-/// Where a block is.
+/// The heap of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heap {
     Minor,
@@ -88,7 +88,7 @@ pub(crate) enum Heap {
     Native,
 }
 
-/// What of a frame is looked at.
+/// The part of a frame that a pattern is matched against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Function,
@@ -97,7 +97,7 @@ pub(crate) enum Part {
 }
 
 impl Expr {
-    /// Whether some clause is about heaps.
+    /// Returns true if a clause is about heaps.
     pub(crate) fn mentions_heap(&self) -> bool {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::mentions_heap),

@@ -1,4 +1,4 @@
-//! Where a query is wrong, and what was expected there.
+//! Errors in a query, with position and expected input.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use serde::Serialize;
 /// It prints as the query with the place marked:
 ///
 /// ```text
-/// `lifetim` is not a field
+/// unknown field `lifetim`
 ///   live at peak and lifetim > 2s
 ///                    ^^^^^^^ expected a field; did you mean `lifetime`?
 /// ```
@@ -22,9 +22,9 @@ pub struct QueryError {
     pub start: usize,
     /// One past its last byte.
     pub end: usize,
-    /// What is wrong.
+    /// A description of the error.
     pub message: String,
-    /// What should be there.
+    /// A description of what was expected there.
     pub expected: String,
 }
 

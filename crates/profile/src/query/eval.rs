@@ -1,4 +1,5 @@
-//! A query as scans over columns: each clause gives a set of blocks, and sets are joined.
+//! Evaluates a query by scans over columns: each clause gives a set of blocks, and the sets are
+//! combined.
 
 use heapline_model::Space;
 
@@ -71,7 +72,7 @@ impl Times<'_> {
     }
 }
 
-/// Which part of a block's life is asked about.
+/// The part of a block's life that the query is evaluated for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stays {
     Whole,

@@ -1,4 +1,4 @@
-//! The query language: one text that says which blocks are meant, the same everywhere.
+//! The query language, which selects blocks.
 //!
 //! ```text
 //! live at peak and heap = major and size >= 64KiB
@@ -67,13 +67,13 @@ impl Query {
         &self.text
     }
 
-    /// Whether it is true of all blocks.
+    /// Returns true if it matches all blocks.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.expr.is_none()
     }
 
-    /// What both queries are true of.
+    /// The query that matches blocks matched by both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self.expr, other.expr) {
@@ -92,7 +92,7 @@ impl Query {
         }
     }
 
-    /// What is alive at a time.
+    /// The query for blocks live at a time.
     #[must_use]
     pub fn live_at(time: TimePoint) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Query {
         }
     }
 
-    /// What is allocated in a window.
+    /// The query for blocks allocated in a window.
     #[must_use]
     pub fn allocated_in(window: &Window) -> Self {
         Self {
@@ -183,7 +183,7 @@ impl TimePoint {
         time_point(text.trim()).ok_or_else(|| {
             QueryError::new(
                 0..text.len(),
-                "this is not a time",
+                "invalid time",
                 "peak, end, start, 10s, 90% or @14:30:05",
             )
             .of(text)
@@ -346,7 +346,7 @@ mod tests {
     fn times_and_memory_are_not_compared() {
         for text in ["lifetime in 1MiB..2s", "lifetime in 1s..1MiB"] {
             let error = Query::parse(text).unwrap_err();
-            assert_eq!(error.message, "one end is a time, the other is not");
+            assert_eq!(error.message, "the bounds have different units");
         }
         assert!(Query::parse("lifetime in 1kw..1MiB").is_ok());
     }

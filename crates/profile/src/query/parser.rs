@@ -1,4 +1,4 @@
-//! From text to conditions. The grammar is in `docs/query.md`.
+//! The parser of the query language. The grammar is in `docs/query.md`.
 
 use super::amount::{self, TimePoint};
 use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
@@ -30,7 +30,7 @@ const FIELDS: [&str; 16] = [
 
 const A_TIME: &str = "a time: peak, end, start, 10s, 90% or @14:30:05";
 const A_SIZE: &str = "a size: 100, 64KiB, 1.5MiB or 16w (words)";
-const A_LIFETIME: &str = "a time (2s, 10ms) or what was allocated meanwhile (1MiB, 500kw)";
+const A_LIFETIME: &str = "a time (2s, 10ms) or an amount allocated meanwhile (1MiB, 500kw)";
 const A_NUMBER: &str = "a number";
 const A_HEAP: &str = "minor, major, external or native";
 const A_PATTERN: &str = "a name: \"Parser.*\" or a regular expression: /List/";
@@ -49,8 +49,8 @@ pub(super) fn parse(text: &str) -> Result<Option<Expr>, QueryError> {
     let expr = parser.any()?;
     match parser.peek().kind {
         TokenKind::End => Ok(Some(expr)),
-        TokenKind::Close => Err(parser.unexpected("this bracket was not opened", "and, or")),
-        _ => Err(parser.unexpected("the query should end here", "and, or, or the end")),
+        TokenKind::Close => Err(parser.unexpected("unmatched closing parenthesis", "and, or")),
+        _ => Err(parser.unexpected("unexpected text after the query", "and, or, or the end")),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn parse_span(text: &str) -> Result<Span, QueryError> {
     let span = parser.span()?;
     match parser.peek().kind {
         TokenKind::End => Ok(span),
-        _ => Err(parser.unexpected("the range should end here", "the end")),
+        _ => Err(parser.unexpected("unexpected text after the range", "the end")),
     }
 }
 
@@ -94,14 +94,14 @@ impl Parser {
     fn unary(&mut self) -> Result<Expr, QueryError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(self.unexpected("this is nested too deeply", "a simpler query"));
+            return Err(self.unexpected("nested too deeply", "a simpler query"));
         }
         let expr = if self.take_word("not") {
             Expr::Not(Box::new(self.unary()?))
         } else if self.take(&TokenKind::Open) {
             let expr = self.any()?;
             if !self.take(&TokenKind::Close) {
-                return Err(self.unexpected("a bracket is still open", "and, or, )"));
+                return Err(self.unexpected("missing closing parenthesis", "and, or, )"));
             }
             expr
         } else {
@@ -113,7 +113,7 @@ impl Parser {
 
     fn clause(&mut self) -> Result<Expr, QueryError> {
         let TokenKind::Word(word) = self.peek().kind.clone() else {
-            return Err(self.unexpected("a condition is missing", "a field, not or ("));
+            return Err(self.unexpected("missing condition", "a field, not or ("));
         };
         let field = word.to_lowercase();
         if !FIELDS.contains(&&*field) {
@@ -121,7 +121,7 @@ impl Parser {
                 Some(known) => format!("a field; did you mean `{known}`?"),
                 None => format!("a field: {}", FIELDS.join(", ")),
             };
-            return Err(self.unexpected(&format!("`{word}` is not a field"), &expected));
+            return Err(self.unexpected(&format!("unknown field `{word}`"), &expected));
         }
         self.next += 1;
         let clause = match &*field {
@@ -131,15 +131,12 @@ impl Parser {
                 } else if self.take_word("at") {
                     Clause::LiveAt(self.time()?)
                 } else {
-                    return Err(self.unexpected("when?", "at or in"));
+                    return Err(self.unexpected("missing time", "at or in"));
                 }
             }
             "allocated" => match self.when()? {
                 When::Ever => {
-                    return Err(self.unexpected(
-                        "all blocks were allocated; when?",
-                        "in, <, <=, > or >= and a time",
-                    ));
+                    return Err(self.unexpected("missing time", "in, <, <=, > or >= and a time"));
                 }
                 when => Clause::Allocated(when),
             },
@@ -152,7 +149,7 @@ impl Parser {
                     && low.is_time() != high.is_time()
                 {
                     self.next -= 1;
-                    return Err(self.unexpected("one end is a time, the other is not", A_LIFETIME));
+                    return Err(self.unexpected("the bounds have different units", A_LIFETIME));
                 }
                 Clause::Lifetime(test)
             }
@@ -191,7 +188,7 @@ impl Parser {
             _ => None,
         };
         let Some(heap) = heap else {
-            return Err(self.unexpected("this is not a heap", A_HEAP));
+            return Err(self.unexpected("unknown heap", A_HEAP));
         };
         self.next += 1;
         Ok(negate(Expr::Clause(Clause::Heap(heap)), negated))
@@ -208,7 +205,7 @@ impl Parser {
                 self.next += 1;
                 Ok(true)
             }
-            TokenKind::Compare(_) => Err(self.unexpected("names have no order", "= or !=")),
+            TokenKind::Compare(_) => Err(self.unexpected("names cannot be ordered", "= or !=")),
             _ => Ok(false),
         }
     }
@@ -240,13 +237,13 @@ impl Parser {
             TokenKind::Regex(regex, ignore_case) => {
                 Pattern::regex(regex, *ignore_case).map_err(|error| {
                     let message = match error {
-                        regex::Error::CompiledTooBig(_) => "this expression is too large",
-                        _ => "this is not a regular expression",
+                        regex::Error::CompiledTooBig(_) => "the regular expression is too large",
+                        _ => "invalid regular expression",
                     };
                     self.unexpected(message, "one, such as /^Parser/")
                 })?
             }
-            _ => return Err(self.unexpected("a name is missing", A_PATTERN)),
+            _ => return Err(self.unexpected("missing name", A_PATTERN)),
         };
         self.next += 1;
         Ok(pattern)
@@ -271,7 +268,7 @@ impl Parser {
             _ => self.time()?,
         };
         if !self.take(&TokenKind::To) {
-            return Err(self.unexpected("a range has two ends", ".., as in 10s..20s"));
+            return Err(self.unexpected("incomplete range", ".., as in 10s..20s"));
         }
         let to = match &self.peek().kind {
             TokenKind::Text(_) => self.time()?,
@@ -282,7 +279,7 @@ impl Parser {
     }
 
     fn time(&mut self) -> Result<TimePoint, QueryError> {
-        self.value("this is not a time", A_TIME, amount::time_point)
+        self.value("invalid time", A_TIME, amount::time_point)
     }
 
     fn test<T>(
@@ -290,14 +287,14 @@ impl Parser {
         expected: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Test<T>, QueryError> {
-        const WRONG: &str = "this does not fit the field";
+        const WRONG: &str = "invalid value for this field";
         if self.take_word("in") {
             let low = match self.peek().kind {
                 TokenKind::To => None,
                 _ => Some(self.value(WRONG, expected, &read)?),
             };
             if !self.take(&TokenKind::To) {
-                return Err(self.unexpected("a range has two ends", ".., as in 1..10"));
+                return Err(self.unexpected("incomplete range", ".., as in 1..10"));
             }
             let high = match &self.peek().kind {
                 TokenKind::Word(word) if !is_one_of(word, &["and", "or"]) => {
@@ -308,7 +305,7 @@ impl Parser {
             return Ok(Test::In(low, high));
         }
         let TokenKind::Compare(comparison) = self.peek().kind else {
-            return Err(self.unexpected("compared to what?", A_COMPARISON));
+            return Err(self.unexpected("missing comparison", A_COMPARISON));
         };
         self.next += 1;
         Ok(Test::Is(comparison, self.value(WRONG, expected, read)?))
@@ -326,7 +323,7 @@ impl Parser {
             // A date has spaces.
             TokenKind::Text(text) => format!("@{}", text.trim_start_matches('@')),
             TokenKind::End => {
-                return Err(self.unexpected("the query ends too early", expected));
+                return Err(self.unexpected("unexpected end of the query", expected));
             }
             _ => return Err(self.unexpected(message, expected)),
         };

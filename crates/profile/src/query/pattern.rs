@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::store::Function;
 
-/// Which names are meant: `"Parser.*"` or `/List/`.
+/// A pattern for names: `"Parser.*"` or `/List/`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
@@ -104,20 +104,20 @@ impl Pattern {
         })
     }
 
-    /// Whether a text matches.
+    /// Returns true if a text matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// Whether a function matches, by its readable or its raw name.
+    /// Returns true if a function matches, by its readable or its raw name.
     #[must_use]
     pub fn matches_function(&self, function: &Function) -> bool {
         self.matches(&function.name)
             || (function.raw != function.name && self.matches(&function.raw))
     }
 
-    /// Whether a file matches, by its whole path or by its last part.
+    /// Returns true if a file matches, by its path or its file name.
     #[must_use]
     pub fn matches_file(&self, file: &str) -> bool {
         self.matches(file)
@@ -170,7 +170,7 @@ impl Pattern {
             .map(|(_, pattern)| pattern)
     }
 
-    /// How it is written in a query.
+    /// Its text in a query.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -185,7 +185,7 @@ enum Piece {
     Char(char),
 }
 
-/// What a backslash makes an ordinary character of a glob.
+/// Returns true for characters that are escaped by a backslash in a glob.
 fn is_special(c: char) -> bool {
     matches!(c, '*' | '?' | '\\')
 }

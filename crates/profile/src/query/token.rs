@@ -1,4 +1,4 @@
-//! A query as words, numbers and patterns.
+//! The tokenizer of the query language.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(crate) enum TokenKind {
     End,
 }
 
-/// How two things are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `=`
@@ -47,7 +47,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds.
+    /// Returns true if the comparison holds.
     #[must_use]
     pub fn holds<T: PartialOrd>(self, left: &T, right: &T) -> bool {
         match self {
@@ -60,7 +60,7 @@ impl Comparison {
         }
     }
 
-    /// How it is written.
+    /// Its sign in a query.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -166,8 +166,8 @@ fn quoted(text: &str, quote: char, at: usize) -> Result<(TokenKind, usize), Quer
     }
     Err(QueryError::new(
         at..at + text.len(),
-        "this text has no end",
-        &format!("a closing {quote} (\\{quote} is part of the text)"),
+        "unterminated text",
+        &format!("a closing {quote} (use \\{quote} inside the text)"),
     ))
 }
 
@@ -188,7 +188,7 @@ fn regex(text: &str, at: usize) -> Result<(TokenKind, usize), QueryError> {
     }
     Err(QueryError::new(
         at..at + text.len(),
-        "this regular expression has no end",
+        "unterminated regular expression",
         "a closing /",
     ))
 }

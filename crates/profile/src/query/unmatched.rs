@@ -1,4 +1,4 @@
-//! Names in a query that nothing in a trace is called.
+//! Names in a query that do not occur in a trace.
 
 use super::ast::{Clause, Expr, Part};
 use super::pattern::Pattern;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::selection::Selection;
 use crate::store::{NEVER, Profile};
 
-/// What its two notebooks print and draw.
+/// The numbers and plots of its two notebooks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AllocStats {
     /// `main.ipynb`.
@@ -27,7 +27,7 @@ pub struct AllocStats {
 pub struct AllocSizes {
     /// Allocations on the major heap and promotions: `Read N events`.
     pub events: usize,
-    /// How many of each size: `tmp.json`.
+    /// The number of blocks of each size: `tmp.json`.
     pub counts: BTreeMap<u64, u64>,
     /// Below 32 words.
     pub small: EqualBins,
@@ -49,7 +49,7 @@ pub struct AllocSizes {
     pub trimmed_halves: Vec<Spread>,
     /// The same of those above 256 words.
     pub trimmed_large_halves: Vec<Spread>,
-    /// How many of each tenth are above 256 words.
+    /// The number of blocks above 256 words in each tenth.
     pub large_per_tenth: Vec<usize>,
 }
 
@@ -79,7 +79,7 @@ pub struct EqualBins {
     pub low: f64,
     /// The largest value of the last bar.
     pub high: f64,
-    /// How many are in each.
+    /// The number of values in each bin.
     pub counts: Vec<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct EqualBins {
 /// count are null if it is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of values.
     pub count: usize,
     /// The mean.
     pub mean: Option<f64>,

@@ -32,7 +32,7 @@ pub struct Budget {
     limit: Size,
 }
 
-/// What a budget limits.
+/// The quantity that a budget limits.
 #[derive(Clone, Debug, PartialEq)]
 enum What {
     Allocated,
@@ -42,10 +42,10 @@ enum What {
     LiveAt(TimePoint),
 }
 
-const EXPECTED: &str = "allocated, promoted, peak or live at TIME, with or without blocks before";
+const EXPECTED: &str = "allocated, promoted, peak or live at TIME, optionally after blocks";
 
 impl Budget {
-    /// Which blocks it is about.
+    /// The query that selects its blocks.
     #[must_use]
     pub fn query(&self) -> &Query {
         &self.query
@@ -68,7 +68,7 @@ impl Budget {
             return Err(error(
                 text,
                 text.len()..text.len(),
-                "a budget needs a limit",
+                "missing limit",
                 "< or <= and an amount, as in `< 200MiB`",
             ));
         };
@@ -103,17 +103,12 @@ impl Budget {
             } else {
                 "200MiB, 1GiB, 10Mw or a number"
             };
-            error(
-                text,
-                sign.end..text.len(),
-                "this is not an amount",
-                expected,
-            )
+            error(text, sign.end..text.len(), "invalid amount", expected)
         })?;
         let unknown = || {
             let start = measure.len() - measure.trim_start().len();
             let end = measure.trim_end().len().max(start);
-            error(text, start..end, "this cannot be limited", EXPECTED)
+            error(text, start..end, "unknown quantity", EXPECTED)
         };
         let what = match words {
             ["allocated"] => What::Allocated,
@@ -159,7 +154,7 @@ impl Budget {
         }
     }
 
-    /// Whether a profile keeps to it.
+    /// Checks a profile against the budget.
     #[must_use]
     pub fn check(&self, profile: &Profile, estimator: Estimator) -> Verdict {
         let scope = Scope::new(profile, &self.query, estimator);
@@ -228,9 +223,9 @@ fn plain_comment(line: &str) -> usize {
 /// The verdicts on all budgets of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// Whether the trace passes.
+    /// True if the trace passes.
     pub passed: bool,
-    /// How many flaws were found in the trace.
+    /// The number of flaws found in the trace.
     pub flaws: u64,
     /// Allocations that are known to be missing from a damaged trace.
     pub lost_allocations: u64,
@@ -238,29 +233,29 @@ pub struct Check {
     pub verdicts: Vec<Verdict>,
 }
 
-/// Whether a budget was kept, and the reason.
+/// The result of checking a budget.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The budget.
     pub budget: String,
-    /// Whether it counts blocks rather than bytes.
+    /// True if it counts blocks rather than bytes.
     pub in_blocks: bool,
-    /// What there is.
+    /// The estimated value.
     pub value: Estimate,
-    /// What there may be.
+    /// The limit.
     pub limit: f64,
-    /// Whether it was kept.
+    /// The outcome.
     pub outcome: Outcome,
     /// The functions that take most, if it was not.
     pub evidence: Vec<Evidence>,
-    /// What there was in the other trace; null if the limit is not another trace.
+    /// The value in the other trace; null if the limit is not another trace.
     pub before: Option<Estimate>,
-    /// How much more there is than what is allowed, with the errors of both traces: this decides.
-    /// Null if the limit is not another trace.
+    /// The amount by which the limit is exceeded, with the errors of both traces, which determines
+    /// the outcome. Null if the limit is not another trace.
     pub excess: Option<Estimate>,
 }
 
-/// Whether a limit was kept.
+/// The outcome of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -275,11 +270,11 @@ pub enum Outcome {
 /// A function that takes a part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// What it takes.
+    /// Its memory.
     pub figures: Figures,
-    /// How much more that is than before; null if there is no before.
+    /// The increase over the other trace; null if there is none.
     pub change: Option<Estimate>,
 }
 

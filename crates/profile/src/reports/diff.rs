@@ -1,4 +1,4 @@
-//! What changed between two traces, or two parts of one, and whether it is real.
+//! Significant changes between two traces, or two time windows of one.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::options::{self, Look, MAX_ROWS, OptionError};
 use crate::query::Window;
 use crate::scope::Scope;
 
-/// What makes two runs comparable.
+/// The normalisation of the second trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Normalise {
@@ -23,7 +23,7 @@ pub enum Normalise {
     Allocated,
 }
 
-/// What of a trace, or of a part of one, is compared.
+/// The measure that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -68,11 +68,11 @@ impl Compared {
     }
 }
 
-/// Why a window cannot be compared.
+/// The error of a window that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
-    /// Nothing is in it.
-    #[error("nothing happens in the window {0}")]
+    /// The window contains no events.
+    #[error("the window {0} contains no events")]
     Empty(String),
     /// It was asked for its peak.
     #[error("a window has no peak; choose end to compare what is live at its end")]
@@ -83,11 +83,11 @@ pub enum WindowError {
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DiffOptions {
-    /// Compare two windows of one trace: 0s..10s, ..peak, 50%..; give it twice
+    /// Compare two time windows of one trace: 0s..10s, ..peak, 50%.. (give it twice)
     #[arg(long, value_name = "FROM..TO")]
     pub window: Vec<Window>,
 
-    /// Select what to compare
+    /// Select the measure to compare
     #[arg(long, value_enum, default_value_t)]
     pub of: Compared,
 
@@ -107,7 +107,7 @@ pub struct DiffOptions {
     #[arg(long)]
     pub only_real: bool,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -142,11 +142,11 @@ impl DiffOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Diff {
-    /// What was before.
+    /// The first trace or window.
     pub before: Subject,
-    /// What came after.
+    /// The second trace or window.
     pub after: Subject,
-    /// What a row is.
+    /// The grouping of the rows.
     pub by: GroupBy,
     /// The factor for all amounts after.
     pub scale: f64,
@@ -156,7 +156,7 @@ pub struct Diff {
     pub rows: Vec<DiffRow>,
     /// Rows that are not shown.
     pub hidden_rows: usize,
-    /// How many changes are real, those not shown included.
+    /// The number of significant changes, including rows not shown.
     pub real_changes: usize,
 }
 
@@ -168,7 +168,7 @@ pub struct NamedDiff {
     pub before_name: String,
     /// The file or the window after.
     pub after_name: String,
-    /// What is compared.
+    /// The measure that is compared.
     pub of: Compared,
     /// The comparison.
     #[serde(flatten)]
@@ -179,9 +179,9 @@ pub struct NamedDiff {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct DiffRow {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// What changed.
+    /// Its change.
     #[serde(flatten)]
     pub change: Change,
 }
@@ -200,14 +200,13 @@ pub struct Change {
     pub blocks: Estimate,
     /// The change of bytes in percent of before; null if there was nothing.
     pub percent: Option<f64>,
-    /// How probable a change of bytes at least this large is if nothing has changed.
+    /// The probability of a change of bytes at least this large if nothing changed.
     pub p_value: f64,
-    /// Whether the change is more than sampling can explain: of all changes that are called real,
-    /// one in twenty is not, on average.
+    /// True if the change is significant, at a false discovery rate of 5 %.
     pub is_real: bool,
 }
 
-/// What is on one side of a comparison, or on both.
+/// One side of a comparison, or the blocks on both.
 #[derive(Clone, Copy, Default)]
 struct Side {
     amount: Amount,

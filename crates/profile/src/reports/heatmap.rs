@@ -1,4 +1,4 @@
-//! When blocks were allocated by how long they lived.
+//! Allocations over time, by lifetime.
 
 use clap::Args;
 use serde::Serialize;
@@ -23,7 +23,7 @@ impl Default for HeatmapOptions {
     }
 }
 
-/// When blocks were allocated by how long they lived.
+/// Allocations over time, by lifetime.
 ///
 /// The blocks of a cell are those of the query `allocated in T0..T1 and lifetime in A0..A1 and
 /// collected`, with the bounds of its times and ages; those alive at the end are `allocated in
@@ -31,7 +31,7 @@ impl Default for HeatmapOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Heatmap {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
     /// The bounds of the parts of the run, in seconds.
     pub times: Vec<f64>,

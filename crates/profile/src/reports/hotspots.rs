@@ -1,4 +1,4 @@
-//! Where memory is allocated: a flat table.
+//! Hotspots: a flat table of where memory is allocated.
 
 use clap::{Args, ValueEnum};
 use heapline_model::Space;
@@ -17,7 +17,7 @@ use crate::timeline::Timeline;
 /// Points of the growth of each row.
 const POINTS: usize = 16;
 
-/// What the rows are ordered by.
+/// The sort order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -51,7 +51,7 @@ pub struct HotspotOptions {
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -67,9 +67,9 @@ impl Default for HotspotOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Hotspots {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What a row is.
+    /// The grouping of the rows.
     pub by: GroupBy,
     /// The order of the rows.
     pub sort: SortBy,
@@ -81,7 +81,7 @@ pub struct Hotspots {
     pub rows: Vec<Hotspot>,
     /// Rows that are not shown.
     pub hidden_rows: usize,
-    /// What those amount to.
+    /// The sum of the rows not shown.
     pub hidden: Totals,
 }
 
@@ -101,22 +101,22 @@ pub struct Totals {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Hotspot {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// What was allocated there.
+    /// Memory allocated by the group itself.
     #[serde(flatten)]
     pub own: Totals,
-    /// What was allocated there or by what it calls; null if rows are not places.
+    /// Memory allocated by the group and its callees; null if rows are not places.
     pub inclusive: Option<Figures>,
     /// Mean bytes of a block, header included.
     pub mean_size: f64,
-    /// How long blocks lived, in seconds.
+    /// Lifetimes of the blocks, in seconds.
     pub lifetime: Quantiles,
     /// Bytes promoted in percent of those allocated on the minor heap, or null.
     pub promoted_percent: Option<f64>,
     /// Live bytes at equal distances of time, the last one at the end.
     pub growth: Vec<f64>,
-    /// Whether it has too few samples to be told from noise.
+    /// True if it is within the sampling error.
     pub is_noise: bool,
 }
 
@@ -143,7 +143,7 @@ impl Quantiles {
     }
 }
 
-/// What is summed for each group.
+/// The sums for each group.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     allocated: Amount,
@@ -151,7 +151,7 @@ struct Sums {
     end: Amount,
     /// On the minor heap.
     minor: Amount,
-    /// Those of them that were promoted.
+    /// The part that was promoted.
     promoted: Amount,
 }
 

@@ -1,4 +1,4 @@
-//! What is in a profile: the program, how it was sampled, totals, sizes, damage.
+//! The contents of a profile: program, sampling, totals, sizes, damage.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::store::Profile;
 
-/// What is in a trace.
+/// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Overview {
-    /// What the trace says of itself.
+    /// The metadata of the trace.
     pub trace: TraceInfo,
     /// The parameters of the garbage collector, in words; null if the source does not tell.
     pub gc_params: Option<GcParams>,
@@ -24,11 +24,11 @@ pub struct Overview {
     pub format: &'static str,
     /// The version of the trace's format.
     pub format_version: u32,
-    /// What the source can tell.
+    /// The information that the source provides.
     pub tells: Capabilities,
     /// Mean number of bytes allocated from one sample to the next.
     pub bytes_per_sample: f64,
-    /// Whether every block was recorded.
+    /// True if every block was recorded.
     pub is_exact: bool,
     /// Seconds from the start of the trace to its latest event.
     pub duration: f64,
@@ -40,9 +40,9 @@ pub struct Overview {
     pub domains: Vec<u16>,
     /// Events by kind.
     pub events: EventCounts,
-    /// What was sampled.
+    /// Counts of samples.
     pub samples: Samples,
-    /// What that amounts to.
+    /// The estimated amounts.
     pub bytes: Activity,
     /// Estimated blocks allocated.
     pub blocks_allocated: Estimate,
@@ -52,11 +52,11 @@ pub struct Overview {
     pub size_classes: Vec<SizeClass>,
     /// Words of the largest sampled block, header excluded.
     pub largest_words: u64,
-    /// What was wrong with the trace.
+    /// The damage found in the trace.
     pub damage: Damage,
 }
 
-/// What a trace says of itself.
+/// The metadata of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TraceInfo {
@@ -81,7 +81,7 @@ pub struct TraceInfo {
     pub start_time: u64,
     /// The domain or thread that started the trace.
     pub initial_domain: u16,
-    /// What the program's author chose to note.
+    /// A description that the program's author chose.
     pub context: Option<String>,
 }
 
@@ -139,15 +139,15 @@ impl EventCounts {
 pub struct Samples {
     /// All of them.
     pub total: u64,
-    /// Of blocks allocated on the minor heap.
+    /// Samples of blocks allocated on the minor heap.
     pub minor: u64,
-    /// Of blocks allocated elsewhere.
+    /// Samples of blocks allocated elsewhere.
     pub direct: u64,
-    /// Of blocks promoted.
+    /// Samples of promoted blocks.
     pub promoted: u64,
-    /// Of blocks collected in the major heap.
+    /// Samples of blocks collected in the major heap.
     pub major_collected: u64,
-    /// Of blocks of at most 4, 16 and 256 words.
+    /// Samples of blocks of at most 4, 16 and 256 words.
     pub up_to_4_16_256: [u64; 3],
     /// Microseconds from the start to the last event in the order of the file.
     #[serde(rename = "last_event_time_us")]
@@ -199,7 +199,7 @@ struct Count {
     allocated: Tally,
     promoted: Tally,
     collected: Tally,
-    /// Those of them that died outside of the minor heap.
+    /// The part that died outside of the minor heap.
     major_collected: Tally,
 }
 
@@ -276,8 +276,7 @@ impl Counts {
     }
 }
 
-/// What is in a profile. Stacks are of no use here: a source that is only read for this may be read
-/// without them.
+/// Computes the contents of a profile. Stacks are not used, so the source may be read without them.
 #[must_use]
 pub fn info(profile: &Profile) -> Overview {
     let counts = Counts::new(profile);

@@ -1,4 +1,4 @@
-//! What grows and never dies.
+//! Memory that grows and is never freed.
 
 use clap::Args;
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct LeakOptions {
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -50,7 +50,7 @@ fn tail(text: &str) -> Result<Share, &'static str> {
     }
 }
 
-/// What grows and never dies.
+/// Memory that grows and is never freed.
 ///
 /// Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive
 /// then. A leak is a group with more old memory at the end of the run than at half of it, by more
@@ -58,9 +58,9 @@ fn tail(text: &str) -> Result<Share, &'static str> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Leaks {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What a row is.
+    /// The grouping of the rows.
     pub by: GroupBy,
     /// The share of the run that memory must be older than.
     pub tail: f64,
@@ -68,7 +68,7 @@ pub struct Leaks {
     pub min_age: f64,
     /// Old memory at the end.
     pub retained: Figures,
-    /// How much more that is than at half of the run.
+    /// The growth since half-way through the run.
     pub growth: Estimate,
     /// Groups that grow, those that grow most first.
     pub rows: Vec<Leak>,
@@ -76,7 +76,7 @@ pub struct Leaks {
     pub hidden_rows: usize,
     /// Groups that keep old memory but are not known to grow.
     pub steady_groups: usize,
-    /// What those keep.
+    /// The memory they hold.
     pub steady: Figures,
 }
 
@@ -84,15 +84,15 @@ pub struct Leaks {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Leak {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
     /// Its old memory at the end.
     pub retained: Figures,
-    /// How many bytes more that is than at half of the run.
+    /// The growth since half-way through the run, in bytes.
     pub growth: Estimate,
     /// The same per second.
     pub growth_per_second: f64,
-    /// How it grew.
+    /// The shape of its growth.
     pub shape: GrowthShape,
     /// Live bytes at equal distances of time, the last one at the end.
     pub live: Vec<f64>,

@@ -1,6 +1,6 @@
-//! The reports: plain data, computed here and drawn elsewhere.
+//! The reports: plain data, rendered elsewhere.
 //!
-//! Each starts from a [`Scope`], which says what is looked at, and can be
+//! Each starts from a [`Scope`], which selects the blocks, and can be
 //! serialised; `docs/json.md` describes the fields.
 
 mod alloc_stats;
@@ -46,7 +46,7 @@ use serde::Serialize;
 use crate::estimate::{Amount, Estimate, Estimator};
 use crate::scope::Scope;
 
-/// What a set of blocks amounts to.
+/// The amount of a set of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Figures {
@@ -77,7 +77,7 @@ impl Figures {
     }
 }
 
-/// What a report is about.
+/// The trace and estimator of a report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Subject {
@@ -85,11 +85,11 @@ pub struct Subject {
     pub program: String,
     /// Seconds that were recorded.
     pub duration: f64,
-    /// How samples became amounts.
+    /// The estimator for amounts.
     pub estimator: Estimator,
-    /// Whether every block was recorded, so that nothing is estimated.
+    /// True if every block was recorded, so that nothing is estimated.
     pub is_exact: bool,
-    /// What the source can tell; the rest is not in reports, or null there.
+    /// The information that the source provides; the rest is omitted from reports, or null.
     pub tells: Capabilities,
     /// Bytes of a word; 1 where sizes are given in bytes.
     pub word_bytes: f64,
@@ -100,7 +100,7 @@ pub struct Subject {
     /// Allocations that are known to be lost because the trace is damaged: what is reported is too
     /// little by those, and by what may be lost besides.
     pub lost_allocations: u64,
-    /// How many things were found wrong with the trace.
+    /// The number of flaws found in the trace.
     pub flaws: u64,
 }
 

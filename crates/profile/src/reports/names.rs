@@ -1,4 +1,4 @@
-//! Names that a query can have, for completing what is being typed.
+//! Names for the completion of queries.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::scope::Scope;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Name {
-    /// As people write it.
+    /// The name as in source code.
     pub name: String,
     /// Bytes allocated there or by what it calls.
     pub bytes: f64,

@@ -14,7 +14,7 @@ use crate::store::{Moment, NEVER, NONE};
 use crate::timeline::{self, Timeline};
 use crate::walk::Changes;
 
-/// What is measured.
+/// The measure of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
@@ -64,7 +64,7 @@ const MAX_CELLS: usize = 2_000_000;
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SeriesOptions {
-    /// Select what to measure
+    /// Select the measure
     #[arg(long, value_enum, default_value_t)]
     pub measure: Measure,
 
@@ -76,11 +76,11 @@ pub struct SeriesOptions {
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, 1000))]
     pub top: usize,
 
-    /// Set the number of points in time [default: the terminal's width, or 100]
+    /// Set the number of time intervals [default: the terminal's width, or 100]
     #[arg(long, value_name = "N", value_parser = options::number(1, 100_000))]
     pub points: Option<usize>,
 
-    /// Start at this time: 10s, 20%, peak. Values are those of the whole series
+    /// Start at this time: 10s, 20%, peak
     #[arg(long, value_name = "TIME")]
     pub from: Option<TimePoint>,
 
@@ -88,12 +88,13 @@ pub struct SeriesOptions {
     #[arg(long, value_name = "TIME")]
     pub to: Option<TimePoint>,
 
-    /// Show what matching functions allocate, split by caller. Repeat to follow a call chain, from
-    /// the allocating function up
+    /// Show allocations of matching functions, split by caller
+    ///
+    /// Repeat to follow a call chain, from the allocating function up.
     #[arg(long, value_name = "PATTERN")]
     pub callers_of: Vec<Pattern>,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -110,7 +111,7 @@ impl SeriesOptions {
         self.points.unwrap_or(POINTS)
     }
 
-    /// What the series is split by, if it is.
+    /// The grouping by which the series is split, if any.
     fn split(&self) -> Option<GroupBy> {
         let callers = (!self.callers_of.is_empty()).then_some(GroupBy::Function);
         self.by.or(callers)
@@ -151,9 +152,9 @@ impl SeriesOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Series {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
     /// Seconds from the start of the run to the first interval; 0 without a window.
     pub from: f64,
@@ -189,9 +190,9 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GroupLine {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// Whether it is all groups that are not shown apart.
+    /// True for the group that contains all groups not shown.
     pub is_other: bool,
     /// The line.
     #[serde(flatten)]
@@ -274,8 +275,8 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
 
 /// The points of time.
 struct Points {
-    /// Where parts of the run end, in microseconds. With a window the first and the last part are
-    /// what is before and after it.
+    /// The ends of the time intervals, in microseconds. With a window, the first and the last
+    /// interval are before and after it.
     ends: Vec<u64>,
     is_window: bool,
 }
@@ -329,7 +330,7 @@ struct Rows {
     groups: Option<Groups>,
     row_of_group: Vec<u32>,
     labels: Vec<Label>,
-    /// Which of them is the rest.
+    /// The index of the group "other".
     other: Option<usize>,
 }
 
@@ -375,8 +376,8 @@ impl Rows {
     }
 }
 
-/// What decides which groups are the largest: how much was alive at most, or in all. `None` for
-/// groups without blocks.
+/// The size by which groups are ranked: the maximum of live memory, or the total. `None` for groups
+/// without blocks.
 fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64>> {
     // The largest value at a few points in time tells well enough.
     const POINTS: usize = 32;
@@ -467,8 +468,8 @@ struct Sort {
     line: usize,
 }
 
-/// The blocks' beginnings and ends, each with the sort of the block. There are so few sorts that
-/// they are all at hand when events are walked through.
+/// The changes of live blocks, each with the class of the block. There are so few classes that they
+/// stay in the cache while events are scanned.
 fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sort>, Changes) {
     let profile = scope.profile();
     let word_bytes = profile.sampling().word_bytes();

@@ -1,4 +1,4 @@
-//! The page to read first.
+//! The summary: totals, the peak, and ranked lists.
 
 use clap::Args;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct SummaryOptions {
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -40,19 +40,19 @@ impl Default for SummaryOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What the lists are of.
+    /// The grouping of the lists.
     pub by: GroupBy,
     /// Everything that was allocated.
     pub allocated: Figures,
-    /// What was promoted from the minor to the major heap.
+    /// Memory promoted from the minor to the major heap.
     pub promoted: Figures,
-    /// What was collected.
+    /// Memory collected.
     pub collected: Figures,
-    /// What was alive at the end.
+    /// Memory live at the end.
     pub live_at_end: Figures,
-    /// What was alive when most was.
+    /// Memory live at the peak.
     pub live_at_peak: Figures,
     /// Seconds from the start to the peak of the whole program.
     pub peak_time: f64,
@@ -71,7 +71,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ranking {
-    /// What it ranks.
+    /// The measure it is ranked by.
     pub kind: RankingKind,
     /// All groups together.
     pub total: Figures,
@@ -81,7 +81,7 @@ pub struct Ranking {
     pub hidden_rows: usize,
 }
 
-/// What a list ranks.
+/// The measure that a list is ranked by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -102,9 +102,9 @@ pub enum RankingKind {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ranked {
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// What it amounts to.
+    /// Its amount.
     pub figures: Figures,
     /// In percent of all groups.
     pub percent: f64,

@@ -1,4 +1,4 @@
-//! What is run with each allocator. See `main` of one of the programs for how.
+//! The workloads that are run with each allocator, called from `main` of the programs.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! What is mapped where, as the kernel tells it.
+//! The memory mappings of the process, read from the kernel.
 //!
 //! The dynamic linker could be asked too, but not without its lock, which whoever is loading a
 //! library holds while it allocates memory: that is how profilers deadlock.
@@ -13,7 +13,7 @@ pub(super) struct Mapping<'a> {
     pub(super) addresses: Range<u64>,
     pub(super) is_executable: bool,
     pub(super) is_readable: bool,
-    /// Where in the file it begins.
+    /// The offset in the file.
     pub(super) offset: u64,
     /// Absolute, or empty if it is no file.
     pub(super) path: &'a str,

@@ -12,13 +12,13 @@ use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, U
 use super::maps::{self, Mapping, read_memory};
 use crate::lock::Lock;
 
-/// How functions are unwound.
+/// The unwinder.
 pub(super) type Rules = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
 
 /// Libraries are looked for at most this often, in nanoseconds.
 const PAUSE: u64 = 100_000_000;
 
-/// What the program consists of, at some time.
+/// The modules of the program at some time.
 pub(super) struct Modules {
     pub(super) rules: Rules,
     /// In order of their addresses.
@@ -31,7 +31,7 @@ pub(super) struct Modules {
 #[derive(Clone, Debug)]
 struct Loaded {
     addresses: Range<u64>,
-    /// What to take from an address for that in the file.
+    /// The difference between an address and that in the file.
     bias: u64,
     path: PathBuf,
     /// Copied, but for the program itself: libraries may be unloaded at any time.
@@ -48,7 +48,7 @@ struct UnwindInfo {
 
 /// The latest. Never freed: nobody knows when the last thread has left it.
 static MODULES: AtomicPtr<Modules> = AtomicPtr::new(null_mut());
-/// When they were looked for, and by one thread at a time.
+/// The time of the last refresh; locked, so that one thread refreshes at a time.
 static REFRESHED: Lock<u64> = Lock::new(0);
 
 /// The modules, as they are known.
@@ -59,7 +59,7 @@ pub(super) fn modules() -> Option<&'static Modules> {
 }
 
 impl Modules {
-    /// Whether it is known what an address is.
+    /// Returns true if an address is in a known module.
     pub(super) fn knows(&self, address: u64) -> bool {
         self.find(address).is_some() || self.nameless.iter().any(|range| range.contains(&address))
     }
@@ -224,7 +224,8 @@ impl Loaded {
 
 const PT_LOAD: u32 = 1;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
-/// How a header says where the frames are, in all that linkers make: four bytes, from where they are.
+/// The pointer encoding that all linkers use in this header: four bytes, relative to their own
+/// address.
 const RELATIVE: u8 = 0x1b;
 
 impl UnwindInfo {

@@ -1,4 +1,4 @@
-//! What is at an address: functions, files and lines, from the debug information of the program.
+//! Looks up functions, files and lines of addresses in the debug information of the program.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ pub struct Frame {
     pub line: u32,
     /// The column, from 1; 0 if it is not known.
     pub column: u32,
-    /// Whether it belongs to the standard library, or to the sampler itself.
+    /// True if it belongs to the standard library, or to the sampler itself.
     pub is_library: bool,
 }
 
-/// Those that were looked up.
+/// Cache of names.
 static NAMES: Lock<Option<Names>> = Lock::new(None);
 
 #[derive(Default)]
@@ -51,7 +51,8 @@ pub(crate) fn resolve(address: u64) -> Arc<[Frame]> {
     frames
 }
 
-/// Whether the program begins here: what is outside prepares it, and is the same for all.
+/// Returns true if the program begins at this frame: outer frames only start it, and are the same
+/// in all stacks.
 pub(crate) fn is_beginning(frame: &Frame) -> bool {
     frame.function.contains("__rust_begin_short_backtrace")
 }
@@ -85,7 +86,7 @@ impl Names {
     }
 }
 
-/// What debug information says.
+/// Looks up frames in the debug information.
 fn lines(file: &Loader, place: u64) -> Vec<Frame> {
     let mut found = Vec::new();
     let Ok(mut frames) = file.find_frames(place) else {
@@ -117,7 +118,7 @@ fn lines(file: &Loader, place: u64) -> Vec<Frame> {
     found
 }
 
-/// As Rust spells it, without the hash.
+/// Demangles a Rust name, without the hash.
 fn demangled(symbol: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(symbol))
 }
@@ -134,7 +135,7 @@ impl Frame {
     }
 }
 
-/// Whether code is the standard library's or the sampler's own.
+/// Returns true if code belongs to the standard library or to the sampler.
 fn is_library_code(function: &str, path: &str) -> bool {
     // Where the standard library was built, or where its sources are installed.
     if path.starts_with("/rustc/") || path.starts_with("/rust/deps/") {
@@ -149,7 +150,7 @@ fn is_library_code(function: &str, path: &str) -> bool {
         || path.is_empty() && is_library_name(function)
 }
 
-/// Whether a function is the standard library's, when only its name is known.
+/// Returns true if a function belongs to the standard library, judged by its name only.
 fn is_library_name(function: &str) -> bool {
     const CRATES: [&str; 4] = ["std", "core", "alloc", "hashbrown"];
     // A trait of the library's for a type that is nobody's: `<u8 as alloc::...>::f`.
@@ -168,7 +169,7 @@ fn starts_with_crate(function: &str, crates: &[&str]) -> bool {
     })
 }
 
-/// Whether a file is one of the sampler's sources, as the compiler called them.
+/// Returns true if a file is one of the sampler's sources, as named by the compiler.
 fn is_own(path: &str) -> bool {
     let Some(folder) = file!().strip_suffix("stack/names.rs") else {
         return false;

@@ -12,13 +12,14 @@ use super::modules::{self, modules};
 /// Frames of a stack that are kept.
 const DEEPEST: usize = 1000;
 
-/// What is copied of a stack that is not a thread's: of a coroutine, or of a signal handler.
+/// The number of bytes copied of a stack that is not a thread's: of a coroutine, or of a signal
+/// handler.
 const COPIED: usize = 1 << 14;
 
-/// Whether the program keeps frame pointers: then they are the faster way.
+/// True if the program has frame pointers, which are faster to unwind with.
 static FRAME_POINTERS: AtomicBool = AtomicBool::new(false);
 
-/// What a thread needs to walk up its stack.
+/// The state that a thread needs to unwind its stack.
 pub(crate) struct Unwinding {
     cache: Box<CacheX86_64<MustNotAllocateDuringUnwind>>,
     /// The lowest and highest address of the thread's stack.
@@ -26,7 +27,7 @@ pub(crate) struct Unwinding {
     copy: Vec<u64>,
 }
 
-/// Where to begin.
+/// The registers at the start of unwinding.
 #[derive(Clone, Copy, Debug)]
 struct Registers {
     pc: u64,

@@ -62,7 +62,7 @@ fn a_query_is_refused_where_it_is_wrong() {
     assert_eq!(error["parameter"], "where");
     assert_eq!(error["value"], "size > 3 and lifetim > 2s");
     assert_eq!(error["span"], serde_json::json!([13, 20]));
-    assert_eq!(error["message"], "`lifetim` is not a field");
+    assert_eq!(error["message"], "unknown field `lifetim`");
     let expected = error["expected"].as_str().unwrap();
     assert!(expected.contains("did you mean `lifetime`?"), "{expected}");
 }

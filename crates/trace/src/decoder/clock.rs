@@ -1,4 +1,4 @@
-//! When events happened, out of headers that may be wrong and clocks that may be set.
+//! The times of events, given headers that may be wrong and clocks that may be set.
 
 use crate::damage::FlawKind;
 use crate::error::Error;
@@ -17,13 +17,13 @@ pub(super) struct Clock {
     now: u64,
     /// The same in microseconds since the epoch, as it was recorded.
     recorded: u64,
-    /// What is added to recorded times because the clock was set back.
+    /// The offset that is added to recorded times because the clock was set back.
     shift: i128,
-    /// Whether the last packet was older than the one before, and nothing else is known.
+    /// True if the last packet was older than the one before, and the reason is not known yet.
     set_back: bool,
 }
 
-/// When a packet's events happened.
+/// The times of a packet's events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketTime {
     /// No event is earlier, in microseconds since the epoch, as recorded. As events have the low
@@ -33,7 +33,7 @@ pub(super) struct PacketTime {
     pub(super) since_start: u64,
     /// No event is later than this after the begin.
     pub(super) span: u64,
-    /// Whether nothing better is known than that the events were not before `since_start`.
+    /// True if the only known bound is that the events were not before `since_start`.
     pub(super) held: bool,
 }
 
@@ -47,7 +47,7 @@ impl Clock {
         }
     }
 
-    /// When the events happened of a packet whose header says it lasts from `begin` to `end`.
+    /// The times of the events of a packet whose header says it lasts from `begin` to `end`.
     pub(super) fn packet(
         &mut self,
         begin: u64,

@@ -1,5 +1,5 @@
-//! What the decoder must remember of each domain: the format gives every stack as a change to the
-//! domain's previous one, in terms of a cache that reader and writer keep in step.
+//! The decoder's state of each domain: the format encodes every stack as a difference to the
+//! domain's previous one, using a cache that reader and writer keep in sync.
 
 use std::collections::VecDeque;
 
@@ -38,16 +38,16 @@ pub(super) struct Domain {
     /// The last stack is `stack[..depth]`; what follows is scratch.
     pub(super) stack: Vec<LocationId>,
     pub(super) depth: usize,
-    /// Whether there was a stack before, which the next one may share frames with.
+    /// True if there was a stack before, which the next one may share frames with.
     pub(super) has_stack: bool,
-    /// Whether some of what the cache or the stack holds may not be what the writer had.
+    /// True if the cache or the stack may differ from the writer's.
     pub(super) stacks_uncertain: bool,
     pub(super) names: NameTables,
     pub(super) names_uncertain: bool,
     pub(super) clock: Clock,
     /// One past the last allocation id seen.
     pub(super) next_id: u64,
-    /// How many losses of unknown packets this domain has taken into account.
+    /// The number of losses of unknown packets that this domain has taken into account.
     pub(super) losses_seen: u64,
 }
 
@@ -68,8 +68,8 @@ impl Domain {
         }
     }
 
-    /// Whether the cache has what the writer says it has. The location is that of the check's
-    /// code, if there is one.
+    /// Returns true if the cache agrees with the writer's check. The location is that of the
+    /// check's code, if there is one.
     pub(super) fn agrees_with(&self, check: CacheCheck, location: Option<LocationId>) -> bool {
         let bucket = self
             .cache

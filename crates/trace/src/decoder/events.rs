@@ -1,4 +1,4 @@
-//! The events of one packet: the innermost loop of everything that reads a trace.
+//! Decodes the events of a packet: the hot loop of everything that reads a trace.
 
 use super::clock::PacketTime;
 use super::domain::{Domain, MAX_DEPTH};
@@ -7,8 +7,8 @@ use crate::event::{Alloc, Event, Mark, Source, Stack};
 use crate::format::{BUCKET_MASK, TIME_BITS, TIME_MASK, code, code63, tag};
 use crate::location::{LocationId, Locations};
 
-/// How many predictions are followed before looking whether they are wanted: two or less are, in
-/// nine cases out of ten, and what is written too much lies behind the stack's end.
+/// The number of predictions that are followed before checking if they are needed: in nine cases
+/// out of ten two or fewer are, and excess ones are written behind the end of the stack.
 const SPARE: usize = 2;
 
 /// No block is larger than this many words (2 PiB), whatever the trace says.
@@ -18,23 +18,24 @@ const MAX_WORDS: i64 = 1 << 48;
 pub(super) struct Packet<'a> {
     /// The events, and at least eight bytes more.
     pub(super) bytes: &'a [u8],
-    /// Where in `bytes` the events end.
+    /// The end of the events in `bytes`.
     pub(super) end: usize,
     pub(super) number: u16,
     pub(super) time: PacketTime,
     pub(super) first_id: u64,
 }
 
-/// How far decoding a packet got.
+/// The result of decoding a packet.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are independent of each other"
 )]
 pub(super) struct Outcome {
-    /// Why it stopped before the end.
+    /// The reason why it stopped before the end.
     pub(super) failure: Option<&'static str>,
-    /// Where in the packet it stopped: the start of the first event that could not be read.
+    /// The offset in the packet at which it stopped: the start of the first event that could not be
+    /// read.
     pub(super) stopped_at: usize,
     pub(super) events: u64,
     pub(super) next_id: u64,
@@ -193,7 +194,7 @@ pub(super) fn decode<const STACKS: bool>(
         let sane = 0..=MAX_WORDS;
         if !(sane.contains(&header.length) && sane.contains(&header.samples) && header.prefix >= 0)
         {
-            outcome.failure = Some("a negative or impossible number");
+            outcome.failure = Some("invalid number");
             break;
         }
         let mut prefix = header.prefix.cast_unsigned();

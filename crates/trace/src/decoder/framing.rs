@@ -1,11 +1,11 @@
-//! Where packets begin and end, in data that may be cut, spliced or overwritten anywhere.
+//! Finds the start and end of packets, in data that may be cut, spliced or overwritten anywhere.
 
 use super::{Decoder, Trace};
 use crate::damage::FlawKind;
 use crate::error::{Error, describe};
 use crate::format::{MAGIC, MAX_HEADER, NotAHeader, PacketHeader, could_be_magic};
 
-/// What is next in the input.
+/// The next item in the input.
 pub(super) enum Framed {
     Packet(Frame),
     NeedInput,
@@ -20,14 +20,14 @@ pub(super) struct Frame {
     pub(super) end: End,
 }
 
-/// Where a packet ends.
+/// The end of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Where its header says.
+    /// At the size in its header.
     AsSaid,
-    /// Where the file does.
+    /// At the end of the file.
     OfFile,
-    /// Where another packet begins before that.
+    /// At the start of another packet before that.
     AtNextPacket,
 }
 
@@ -112,9 +112,9 @@ impl Decoder {
         Ok(Framed::End)
     }
 
-    /// Where the packet at the start of the input ends. If what follows the place that its header
-    /// gives is no packet, the header may be wrong, or the packet was cut and something else was
-    /// put behind: a header inside it tells.
+    /// The end of the packet at the start of the input. If no packet follows at the offset that its
+    /// header gives, the header may be wrong, or the packet was truncated and something else
+    /// follows; a header inside it shows that.
     fn extent(&self, header: &PacketHeader) -> (usize, End) {
         let input = self.input.unread();
         let available = header.size.min(input.len());
@@ -156,7 +156,7 @@ impl Decoder {
                 },
                 NotAHeader::Version(found) => Error::UnsupportedVersion { found },
                 NotAHeader::Size(_) => Error::BadTraceInfo {
-                    reason: "its size is impossible",
+                    reason: "invalid size",
                 },
                 NotAHeader::TooShort => Error::BadTraceInfo {
                     reason: "the file ends inside it",

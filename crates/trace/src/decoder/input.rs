@@ -4,7 +4,7 @@
 /// an event may start.
 pub(super) const PADDING: usize = 16;
 
-/// What [`Input::space`] offers at least.
+/// The minimum size of [`Input::space`].
 const CHUNK: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Input {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// How many bytes were consumed before `start`.
+    /// The number of bytes that were consumed before `start`.
     offset: u64,
     finished: bool,
 }
@@ -52,7 +52,7 @@ impl Input {
         self.finished = true;
     }
 
-    /// Whether no more data will come.
+    /// Returns true if no more data will come.
     pub(super) fn is_finished(&self) -> bool {
         self.finished
     }

@@ -1,4 +1,4 @@
-//! Where a packet that is being filled ends, by its events instead of its header.
+//! Finds the end of a packet that is being filled, from its events instead of its header.
 
 use super::clock::PacketTime;
 use super::domain::Domains;

@@ -1,4 +1,4 @@
-//! Bytes in, events out: the sans-IO reader.
+//! The sans-IO decoder: bytes in, events out.
 
 mod clock;
 mod domain;
@@ -20,7 +20,7 @@ use framing::{End, Frame, Framed};
 use input::Input;
 pub(crate) use measure::{PacketEnd, measure};
 
-/// How a trace is to be read. The default is everything, forgivingly.
+/// Options for reading a trace. By default, everything is read, and damage is tolerated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -51,33 +51,33 @@ impl Options {
         Self::default()
     }
 
-    /// Whether to decode call stacks (yes by default). Without, reading is about twice as fast.
+    /// Sets if call stacks are decoded (default: yes). Reading is about twice as fast without.
     #[must_use]
     pub fn stacks(mut self, yes: bool) -> Self {
         self.stacks = yes;
         self
     }
 
-    /// Whether any damage is an error (no by default): all that memtrace's own reader refuses
-    /// (verifiers of the cache, ids, times, locations) and what it only skips, such as packets of a
-    /// forked child or one that is cut off. Without stacks there are no verifiers to check.
+    /// Sets if any damage is an error (default: no): everything that memtrace's own reader refuses
+    /// (cache verifiers, ids, times, locations) and what it skips, such as packets of a forked
+    /// child or a truncated packet. Without stacks there are no verifiers to check.
     #[must_use]
     pub fn strict(mut self, yes: bool) -> Self {
         self.strict = yes;
         self
     }
 
-    /// Whether to hand out a packet as soon as its last byte is there (no by default). Otherwise
-    /// the decoder waits for the four bytes that follow, by which it can tell a damaged size
-    /// field. For traces that are still being written: the next packet may be half a minute away.
+    /// Sets if a packet is returned as soon as its last byte is available (default: no). Otherwise
+    /// the decoder waits for the four bytes that follow, by which it detects a damaged size field.
+    /// For traces that are still being written: the next packet may be half a minute away.
     #[must_use]
     pub fn eager(mut self, yes: bool) -> Self {
         self.eager = yes;
         self
     }
 
-    /// Whether to use the events of a packet that is cut off by the end of the file (yes by
-    /// default; memtrace's reader does not).
+    /// Sets if the events of a packet that is truncated by the end of the file are used (default:
+    /// yes; memtrace's reader does not use them).
     #[must_use]
     pub fn partial_packets(mut self, yes: bool) -> Self {
         self.partial_packets = yes;
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-/// What [`Decoder::next_packet`] did.
+/// The result of [`Decoder::next_packet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It decoded a packet and handed out its events.
@@ -96,14 +96,14 @@ pub enum Step {
     End,
 }
 
-/// What a decoded packet was.
+/// A summary of a decoded packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketSummary {
     /// The domain that wrote it.
     pub domain: u16,
     /// Events that it held, location names not counted.
     pub events: u64,
-    /// Where the next packet should begin, in bytes from the start of the trace.
+    /// The expected offset of the next packet, in bytes from the start of the trace.
     pub end_offset: u64,
 }
 
@@ -147,9 +147,9 @@ pub struct Decoder {
     locations: Locations,
     damage: Damage,
     packets: u64,
-    /// How often something was lost of which we cannot say which domain it belonged to.
+    /// The number of losses that cannot be attributed to a domain.
     losses: u64,
-    /// Where a run of bytes that are no packet began, and its length so far.
+    /// The start of a run of bytes that are not a packet, and its length so far.
     garbage: Option<(u64, u64)>,
 }
 
@@ -212,7 +212,7 @@ impl Decoder {
         self.flaw(offset, FlawKind::BrokenCompression { reason })
     }
 
-    /// What the trace says of itself, once its first packet was decoded.
+    /// The metadata of the trace, once its first packet was decoded.
     #[must_use]
     pub fn info(&self) -> Option<&TraceInfo> {
         self.trace.as_ref().map(|trace| &trace.info)
@@ -230,7 +230,7 @@ impl Decoder {
         &self.locations
     }
 
-    /// What was found wrong so far.
+    /// The damage found so far.
     #[must_use]
     pub fn damage(&self) -> &Damage {
         &self.damage
@@ -324,7 +324,7 @@ impl Decoder {
         };
         let (head, info) = read().ok_or(bad("it ends too early"))?;
         if head >> TIME_BITS != code::INFO {
-            return Err(bad("it is not the beginning of a trace"));
+            return Err(bad("it does not start a trace"));
         }
         // At the lowest rate one sample stands for terabytes.
         if !(1e-12..=1.0).contains(&info.sample_rate) {
@@ -334,7 +334,7 @@ impl Decoder {
             return Err(bad("its word size is not 8, 32 or 64 bits"));
         }
         if self.options.strict && !cursor.is_at_end() {
-            return Err(bad("it is longer than it should be"));
+            return Err(bad("it is too long"));
         }
         Ok(Trace {
             info,
@@ -342,8 +342,8 @@ impl Decoder {
         })
     }
 
-    /// Whether a packet begins another trace. One event code that says so is not enough: it may be
-    /// another one, damaged.
+    /// Returns true if a packet begins another trace. One event code is not enough evidence: it may
+    /// be a damaged one.
     fn is_info(&self, frame: &Frame) -> bool {
         let at = frame.header.len();
         let code = self
@@ -417,7 +417,7 @@ impl Decoder {
     }
 }
 
-/// Where flaws of one packet go.
+/// Collects the flaws of one packet.
 struct Report<'a> {
     damage: &'a mut Damage,
     strict: bool,
@@ -467,7 +467,7 @@ impl Report<'_> {
         }
         if outcome.names_out_of_step {
             self.flaw(FlawKind::BadLocations {
-                reason: "a name is referred to that was never given",
+                reason: "reference to an undefined name",
                 lost_bytes: 0,
             })?;
         }

@@ -1,4 +1,4 @@
-//! Location events: what the codes in stacks stand for.
+//! Location events, which define the codes in stacks.
 
 use super::events::Cursor;
 use crate::format::{MTF_LEN, code63};
@@ -27,7 +27,7 @@ impl File {
     }
 }
 
-/// What became of one location event.
+/// The result of decoding a location event.
 pub(super) enum Named {
     Yes,
     /// The code has other frames already.

@@ -8,8 +8,8 @@ use super::read_words;
 use crate::decoder::{PacketEnd, measure};
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader, VERSION};
 
-/// How often a lane is read until nothing is moved meanwhile. Reading takes microseconds, and a
-/// packet of 32 KiB is not filled as fast.
+/// The number of times that a lane is read until nothing is moved meanwhile. Reading takes
+/// microseconds, and filling a packet of 32 KiB takes longer.
 const MAX_TRIES: u32 = 1000;
 
 /// A lane at one moment.
@@ -81,12 +81,12 @@ impl Lane {
         u16::try_from(self.word(LaneWord::Domain)).ok()
     }
 
-    /// Where a packet is or was being written.
+    /// The offset at which a packet is or was being written.
     pub(super) fn place(&self) -> Option<u64> {
         self.word(LaneWord::Place).checked_sub(1)
     }
 
-    /// Whether that is the packet of names.
+    /// Returns true if that is the packet of names.
     pub(super) fn writes_names(&self) -> bool {
         self.word(LaneWord::Writing) == 1
     }
@@ -98,7 +98,7 @@ impl Lane {
         names.into_iter().chain(events)
     }
 
-    /// When the packet of events begins, if there is one.
+    /// The start time of the packet of events, if there is one.
     pub(super) fn time_begin(&self) -> Option<u64> {
         let header = PacketHeader::parse(self.events.as_deref()?).ok()?;
         Some(header.time_begin)

@@ -1,4 +1,4 @@
-//! The layout of a tail: all that the recorder and readers must agree on.
+//! The layout of a tail, shared by the recorder and readers.
 
 use crate::format::MAX_WRITTEN_PACKET;
 
@@ -24,17 +24,17 @@ pub enum Word {
     Magic = 0,
     /// [`VERSION`].
     Version,
-    /// How far the recording got: 0 prepared, 1 recording, 2 ended.
+    /// The state of the recording: 0 prepared, 1 recording, 2 ended.
     State,
     /// The process that is recorded, as it sees itself: it may be in another pid namespace.
     Pid,
     /// Lanes in use.
     Lanes,
-    /// Why the recording ended early.
+    /// The reason why the recording ended early.
     Ending,
     /// The system's error number that belongs to it.
     Errno,
-    /// When that was, in microseconds after the start.
+    /// The time of that, in microseconds after the start.
     EndingTime,
     /// Version 1 only: offset in the trace of the first packet that could not be written, plus 1.
     FailedAt,
@@ -54,7 +54,7 @@ pub enum Word {
 pub enum LaneWord {
     /// Offset in the trace at which a packet is being written, plus 1; 0 if none is.
     Place = 0,
-    /// Which packet: 0 events, 1 names.
+    /// The packet: 0 events, 1 names.
     Writing,
     /// Events recorded.
     Events,

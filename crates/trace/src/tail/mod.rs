@@ -2,9 +2,9 @@
 //! are not in the trace yet.
 //!
 //! The recorder maps the tail into the memory of the program and fills its packets there. However
-//! the program ends, the tail has what was recorded last. Readers never complete or change a
-//! recording: they lay the tail over the trace while they read it ([`Overlay`]), whether the
-//! program still runs or not. [`Snapshot`](crate::Snapshot) does that for files.
+//! the program ends, the tail has the last events. Readers never change a recording: they combine the
+//! trace with its tail while reading ([`Overlay`]), whether the program still runs or not.
+//! [`Snapshot`](crate::Snapshot) does that for files.
 //!
 //! # The file
 //!
@@ -15,7 +15,7 @@
 //! # How the recorder writes
 //!
 //! - An event is appended to the packet in the tail; the size in the packet's header is stored last,
-//!   so that the packet is whole at any time. The header's last time and last id are stored before, and
+//!   so that the packet is always consistent. The header's last time and last id are stored before, and
 //!   may be ahead of the size: readers derive both from the events.
 //! - A full packet is moved to the trace, at its end, by one lane at a time:
 //!   1. [`LaneWord::Writing`] and [`LaneWord::Place`] announce it,
@@ -29,9 +29,9 @@
 //!
 //! A reader takes a snapshot of every lane: `Place` and `Written`, then the packet of events,
 //! then the packet of names, then `Place` and `Written` again. If they have not changed, nothing was
-//! moved meanwhile; otherwise it tries again. Of the trace it takes the first packet, and those
-//! packets of each lane that begin before the lane's `Written`: what was moved after the snapshot is
-//! in the snapshot already. So every lane gives all its events up to one moment, none of them twice.
+//! moved meanwhile; otherwise it retries. Of the trace it uses the first packet, and those
+//! packets of each lane that begin before the lane's `Written`: packets moved after the snapshot are
+//! in the snapshot already. So every lane gives all its events up to one point in time, each once.
 
 mod lane;
 pub mod layout;
@@ -93,7 +93,7 @@ impl Tail {
         if word(Word::Magic) != MAGIC || !(1..=VERSION).contains(&version) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "it is not the tail of a trace, or was written by a newer heapline",
+                "not the tail of a trace, or written by a newer heapline",
             ));
         }
         let room = size.saturating_sub(PAGE as u64) / SLOT as u64;
@@ -117,13 +117,14 @@ impl Tail {
         values.fold(0, u64::wrapping_add)
     }
 
-    /// Whether the recording has begun: otherwise there is nothing in the tail.
+    /// Returns true if the recording has begun; otherwise the tail is empty.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.word(Word::State) > 0
     }
 
-    /// Whether this is the tail of the trace that begins with these bytes: 68 of them are enough.
+    /// Returns true if this is the tail of the trace that begins with these bytes, of which 68 are
+    /// enough.
     #[must_use]
     pub fn belongs_to(&self, trace: &[u8]) -> bool {
         let Ok(header) = PacketHeader::parse(trace) else {

@@ -1,4 +1,4 @@
-//! A trace with its tail laid over.
+//! Reads a trace together with its tail.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -8,15 +8,15 @@ use super::layout::{LaneWord, Word};
 use super::{Lane, Tail};
 use crate::format::{MAGIC, MAX_HEADER, PacketHeader};
 
-/// What the file is read by: packets that follow each other take one call.
+/// The size of reads: consecutive packets take one call.
 const CHUNK: usize = 256 << 10;
 
-/// How a trace is to be completed from its tail.
+/// Describes how to complete a trace from its tail.
 #[derive(Clone, Debug)]
 pub struct Completion {
-    /// What to take from the trace.
+    /// The part of the trace to use.
     rule: Rule,
-    /// Where the trace ends; behind that there may be a packet that is not whole.
+    /// The end of the trace, which may be followed by an incomplete packet.
     end: Option<u64>,
     /// Packets to put there.
     more: Vec<u8>,
@@ -31,7 +31,7 @@ enum Rule {
 }
 
 impl Completion {
-    /// How to complete the trace that begins with these bytes.
+    /// Determines how to complete the trace that begins with these bytes.
     #[must_use]
     pub fn new(tail: &Tail, trace: &[u8]) -> Self {
         if tail.version() == 1 {
@@ -81,8 +81,8 @@ impl Completion {
         }
     }
 
-    /// What to write into the trace itself to complete it: bytes and their offsets, in order. It has
-    /// `len` bytes now, and ends behind the last of these.
+    /// The writes that complete the trace itself: bytes and their offsets, in order. It has `len`
+    /// bytes now, and ends behind the last of these.
     ///
     /// The program must have ended.
     pub fn writes(&self, len: u64) -> impl Iterator<Item = (u64, &[u8])> {
@@ -130,16 +130,16 @@ pub struct Overlay<R> {
     step: Step,
 }
 
-/// What is being read.
+/// The current source of data.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Decide what is next.
     Next,
-    /// So many bytes of the file.
+    /// This number of bytes of the file.
     File(u64),
     /// The last patch, from here on.
     Patch(usize),
-    /// What the file lacks, from here on.
+    /// The data that the file lacks, from this offset on.
     More(usize),
 }
 
@@ -230,8 +230,7 @@ impl<R: Read> Overlay<R> {
         }
     }
 
-    /// How many bytes are no packet, of those that were read. What to do with them is for the
-    /// decoder to say.
+    /// The number of bytes read that are not a packet. The decoder decides how to handle them.
     fn damaged(&self) -> u64 {
         let rest = self.unread().get(1..).unwrap_or_default();
         let next = memchr::memmem::find(rest, &MAGIC.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The writer's half of the backtrace cache: what the reader is going to have.
+//! The writer's copy of the reader's backtrace cache.
 
 use super::packet::PacketMemory;
 use super::stack::TaggedCode;
@@ -12,10 +12,10 @@ pub(super) const MAX_FRAMES: usize = 1 + u8::MAX as usize;
 /// The most that a frame takes.
 pub(super) const MAX_FRAME: usize = 10;
 
-/// For each number of a bucket the tagged code in it, or 0, which is none; then for each the bucket
-/// that followed it last time. One array, since the way to every frame begins at its address, and
-/// large enough for every 16 bits, so that no index need be checked. It takes memory only where
-/// it is written to.
+/// For each bucket the tagged code in it, or 0 for none; then for each the bucket that followed it
+/// last time. One array, because the lookup of every frame begins at its address, and large enough
+/// for all 16-bit indices, so that no bounds check is needed. Only the parts that are written to
+/// take memory.
 type Buckets = [u64; 2 << 16];
 
 #[derive(Debug)]
@@ -23,25 +23,25 @@ pub(super) struct StackCache {
     buckets: Box<Buckets>,
     /// Codes that had to be put into a bucket.
     misses: u64,
-    /// Those of them that nobody asked for yet.
+    /// The codes among them that were not returned yet.
     missed: Vec<TaggedCode>,
     /// The bucket that the next packet lets the reader check.
     check: u16,
 }
 
-/// How far a stack is coded.
+/// The progress of encoding a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coded {
-    /// Where the code words end.
+    /// The end of the code words.
     pub(super) end: usize,
-    /// How many bytes they have that are not the two with which each begins.
+    /// The number of bytes besides the two that each code word begins with.
     pub(super) more: usize,
     /// The bucket of the last frame.
     pub(super) last: u64,
 }
 
 impl Coded {
-    /// Nothing is coded yet. Code words begin at `start`.
+    /// Nothing is encoded yet. Code words begin at `start`.
     #[inline]
     pub(super) fn none(start: usize) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Coded {
         }
     }
 
-    /// How many code words there are since `start`.
+    /// The number of code words since `start`.
     #[inline]
     pub(super) fn words(&self, start: usize) -> usize {
         (self.end - start - self.more) / 2
@@ -111,7 +111,10 @@ impl StackCache {
     /// Codes frames until one comes that the cache does not have, which is returned.
     ///
     /// This is where the time goes.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     pub(super) fn code_known(
         &mut self,
@@ -201,26 +204,26 @@ impl StackCache {
     }
 }
 
-/// Where a code is looked for first. Addresses differ in their lower half, which takes one
-/// instruction to multiply.
+/// The first bucket for a code. Addresses differ in their lower half, which takes one instruction
+/// to multiply.
 #[inline]
 fn first_place(code: u64) -> u64 {
     u64::from(((code & 0xffff_ffff) as u32).wrapping_mul(0x9e37_79b1) >> (32 - BUCKETS.ilog2()))
 }
 
-/// Where it is looked for next.
+/// The second bucket for a code.
 #[inline]
 fn second_place(code: u64) -> u64 {
     code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BUCKETS.ilog2())
 }
 
-/// Where a bucket's code is.
+/// The index of a bucket's code.
 #[inline]
 fn code_at(bucket: u64) -> usize {
     (bucket & 0xffff) as usize
 }
 
-/// Where it is kept which bucket followed this one.
+/// The index of the bucket that followed this one.
 #[inline]
 fn next_at(bucket: u64) -> usize {
     (1 << 16) + (bucket & 0xffff) as usize
@@ -257,7 +260,7 @@ fn code_word(bucket: u64) -> u32 {
     ((bucket & 0xffff) as u32) << 2
 }
 
-/// Where a code word is to be written.
+/// The memory for a code word.
 #[inline]
 fn place_at<const N: usize>(out: &mut PacketMemory, at: usize) -> &mut [u8; N] {
     match out.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {

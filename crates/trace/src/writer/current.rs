@@ -1,5 +1,4 @@
-//! The packet that is being filled, and events that are like nearly all: they are written straight
-//! into it.
+//! The packet that is being filled, and the fast paths that write common events directly into it.
 
 use std::borrow::BorrowMut;
 
@@ -10,7 +9,7 @@ use crate::format::{
     MAX_ALLOC, MAX_SMALL_VINT, MAX_WRITTEN_PACKET, code, event_head, put_small_vint, small_vint_len,
 };
 
-/// What every event has to do with.
+/// The state that every event uses.
 #[derive(Debug)]
 pub(super) struct Current<M> {
     pub(super) cache: StackCache,
@@ -18,21 +17,23 @@ pub(super) struct Current<M> {
     pub(super) events: PacketBuffer<M>,
     /// The first time at which the packet takes no events any more: at any if it has none yet.
     pub(super) time_full: u64,
-    /// Where an allocation ends that is not part of the packet before its codes are named; or 0.
+    /// The end of an allocation that becomes part of the packet once its codes are named; or 0.
     pub(super) unnamed: usize,
 }
 
 impl<M: BorrowMut<PacketMemory>> Current<M> {
-    /// Whether the packet takes an event of that time, if there is room for it.
+    /// Returns true if the packet accepts an event of that time, given enough space.
     #[inline]
     fn takes(&self, time: u64) -> bool {
         time >= self.events.time_end() && time < self.time_full
     }
 
-    /// Writes the next allocation, of a block so small that it has a code of its own, if it is
-    /// sure to fit. If it is not, or if there are codes to be [named](Self::unnamed) first, returns
-    /// false.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    /// Fast path: writes the next allocation, of a block small enough for an event code of its own.
+    /// Returns false if it may not fit, or if there are codes to be [named](Self::unnamed) first.
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     pub(super) fn try_alloc(
         &mut self,
@@ -137,7 +138,10 @@ impl<M: BorrowMut<PacketMemory>> Current<M> {
 
     /// Writes a promotion or a collection if it is one of a block that is not old, and sure to fit.
     /// Otherwise returns false.
-    #[expect(clippy::inline_always, reason = "its arguments are at hand")]
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
     #[inline(always)]
     pub(super) fn try_mark(&mut self, code: u32, time: u64, id: u64) -> bool {
         let age = self.events.end_id().wrapping_sub(1).wrapping_sub(id);

@@ -1,4 +1,4 @@
-//! The events of one domain, written.
+//! Encodes the events of one domain.
 
 use std::borrow::BorrowMut;
 use std::io;
@@ -45,7 +45,7 @@ pub struct Encoder<M = Box<PacketMemory>> {
     /// The packet that is being filled.
     current: Current<M>,
     last_stack: LastStack,
-    /// How many of its frames are those that were given.
+    /// The number of its frames that were given.
     intact: usize,
     /// Location events that must be written before it.
     names: Names<M>,
@@ -55,7 +55,7 @@ pub struct Encoder<M = Box<PacketMemory>> {
     time_begin: u64,
     first_id: u64,
     shortened: u64,
-    /// Whether a packet could not be written: the reader's state is not ours any more.
+    /// True if a packet could not be written: the reader's state differs from ours.
     broken: bool,
 }
 
@@ -117,7 +117,7 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         }
     }
 
-    /// How many stacks had to be shortened because no packet can hold them.
+    /// The number of stacks that were truncated because they do not fit into a packet.
     ///
     /// That takes thousands of different frames, never seen before, in one stack. The outermost
     /// frames and the 32 innermost ones are kept then, with [`OMITTED_FRAMES`] between.
@@ -175,8 +175,8 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         Pending { encoder: self }
     }
 
-    /// Whether an allocation that is [pending](Self::try_alloc) changed what the reader has to know,
-    /// so that it must be finished.
+    /// Returns true if a [pending](Self::try_alloc) allocation changed the reader's state, so that
+    /// it must be finished.
     #[must_use]
     pub fn is_half_done(&self) -> bool {
         self.current.unnamed != 0
@@ -321,8 +321,8 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         self.mark_any(code::PROMOTE, time, id, sink)
     }
 
-    /// Encodes the promotion of a block if it is like nearly all: of one that was followed by less
-    /// than 65,536 others, and sure to fit into the packet. Otherwise does nothing, and returns false.
+    /// Fast path for the promotion of a recent block, that is one followed by less than 65,536 others.
+    /// Returns false, and does nothing, for other blocks, or if it may not fit into the packet.
     #[inline]
     pub fn try_promote(&mut self, time: u64, id: u64) -> bool {
         self.current.try_mark(code::PROMOTE, time, id)

@@ -29,9 +29,9 @@ pub use stack::TaggedCode;
 pub struct Block {
     /// Words, without the header.
     pub length: u64,
-    /// How often the sampler hit it.
+    /// The number of times that the sampler hit it.
     pub samples: u64,
-    /// Where it was allocated.
+    /// The heap on which it was allocated.
     pub source: Source,
 }
 

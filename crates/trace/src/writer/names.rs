@@ -1,4 +1,4 @@
-//! Location events, written.
+//! Encodes location events.
 
 use std::borrow::BorrowMut;
 use std::io;
@@ -26,7 +26,7 @@ const OMITTED: Frame<'static> = Frame {
     end_char: 0,
 };
 
-/// Which codes one domain has named, and location events that wait for being written.
+/// The codes that one domain has named, and the location events to be written.
 #[derive(Debug)]
 pub(super) struct Names<M> {
     named: HashSet<u64>,
@@ -118,7 +118,7 @@ pub struct FrameSink<'a> {
 }
 
 impl FrameSink<'_> {
-    /// Whether no frame was added yet.
+    /// Returns true if no frame was added yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -195,7 +195,7 @@ impl NameTables {
     }
 }
 
-/// What of a name can be written: the format ends strings with a NUL.
+/// The part of a name that can be written: the format terminates strings with a NUL.
 fn c_string(name: &[u8]) -> &[u8] {
     let end = memchr::memchr(0, name).unwrap_or(name.len());
     &name[..end.min(MAX_NAME)]

@@ -1,4 +1,4 @@
-//! Packets on their way out.
+//! Buffers for packets, and their destination.
 
 use std::borrow::BorrowMut;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::zeros;
 use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader};
 
-/// Where finished packets go.
+/// The destination of finished packets.
 ///
 /// Anything that implements [`Write`] is one.
 pub trait PacketSink {

@@ -12,7 +12,7 @@ use std::slice::{Iter, IterMut};
 pub struct TaggedCode(pub(super) u64);
 
 impl TaggedCode {
-    /// That of no location, since it has no tag.
+    /// The code of no location, because it has no tag.
     pub(super) const NONE: Self = Self(0);
 
     /// Tags a code. Of its 64 bits, 63 count.
@@ -80,7 +80,7 @@ pub(super) struct LastStack {
 }
 
 impl LastStack {
-    /// Whether there is memory for a stack that is so deep.
+    /// Returns true if there is memory for a stack of this depth.
     #[inline]
     pub(super) fn has_room(&self, depth: usize) -> bool {
         depth < self.memory.len()
@@ -114,7 +114,10 @@ impl LastStack {
 /// Compares a stack with the last one, in the [memory](LastStack::memory) for it. So many of the
 /// outermost frames are known to be the same. Returns the outermost frame that is not, where it is to
 /// be put, and those inside of it. `DEEP` is for stacks that are not [`SHALLOW`].
-#[expect(clippy::inline_always, reason = "its arguments are at hand")]
+#[expect(
+    clippy::inline_always,
+    reason = "hot path: keeps the arguments in registers"
+)]
 #[inline(always)]
 pub(super) fn compare<'a, const DEEP: bool>(
     last: &'a mut [TaggedCode],
@@ -164,7 +167,7 @@ const STRIDE: usize = 16;
 /// Stacks that are not deeper than this are compared frame by frame.
 pub(super) const SHALLOW: usize = 2 * STRIDE;
 
-/// Of two stacks of the same depth, the length of an inner part outside of which they are the same.
+/// For two stacks of the same depth, an upper bound of the number of inner frames that differ.
 #[inline(never)]
 fn differing(mut a: &[TaggedCode], mut b: &[TaggedCode]) -> usize {
     while let (Some((a_inner, a_outer)), Some((b_inner, b_outer))) =
@@ -180,7 +183,7 @@ fn differing(mut a: &[TaggedCode], mut b: &[TaggedCode]) -> usize {
 mod tests {
     use super::*;
 
-    /// How many of the outermost frames of a stack are known from the last one.
+    /// The number of the outermost frames of a stack that are known from the last one.
     fn shared(last: &LastStack, stack: &[TaggedCode], known: usize) -> usize {
         let mut last = LastStack {
             memory: last.memory.clone(),

@@ -1,4 +1,4 @@
-//! The agent as a file: the system can preload nothing else.
+//! Writes the embedded agent to a file, from which it can be preloaded.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
@@ -13,10 +13,10 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::process::geteuid;
 use siphasher::sip::SipHasher13;
 
-/// Built by the build script.
+/// The agent, built by the build script.
 const AGENT: &[u8] = include_bytes!(env!("HEAPLINE_AGENT"));
 
-/// The path of the agent, which is written if it is not there yet.
+/// Returns the path of the agent; writes the file if it does not exist.
 pub(super) fn path() -> anyhow::Result<PathBuf> {
     let mut hasher = SipHasher13::new();
     hasher.write(AGENT);
@@ -29,12 +29,12 @@ pub(super) fn path() -> anyhow::Result<PathBuf> {
         }
     }
     bail!(
-        "there is no place for the library that is preloaded:{}",
+        "cannot write the library to preload; tried:{}",
         problems.concat()
     )
 }
 
-/// Where it may be, the best place first.
+/// The candidate directories, best first.
 fn folders() -> Vec<PathBuf> {
     let variable = |name: &str| {
         let value = std::env::var_os(name).map(PathBuf::from);
@@ -57,19 +57,21 @@ fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
     let refused = |why: &str| Err(io::Error::other(why.to_owned()));
     let bytes = folder.as_os_str().as_bytes();
     if bytes.contains(&b':') || bytes.contains(&b' ') {
-        return refused("its name has a colon or a space, which separate preloaded libraries");
+        return refused(
+            "its name contains a colon or a space, which LD_PRELOAD uses as separators",
+        );
     }
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
     let metadata = fs::symlink_metadata(folder)?;
-    // Whoever can write here could put something else into the programs that we run.
+    // Anyone who can write here could inject code into the recorded programs.
     if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return refused("it is not a folder that only you can write to");
+        return refused("not a directory that only you can write to");
     }
     if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
-        return refused("no program can be run from there");
+        return refused("mounted with noexec");
     }
     let path = folder.join(name);
     if fs::read(&path).is_ok_and(|there| there == AGENT) {

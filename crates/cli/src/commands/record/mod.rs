@@ -22,16 +22,15 @@ use crate::output::Force;
 use program::Kind;
 use rate::Rate;
 
-/// The least that a trace may be limited to: a few packets must fit.
+/// The minimum of `--max-size`: a few packets must fit.
 const MIN_MAX_SIZE: f64 = 512.0 * 1024.0;
 
-/// Record an OCaml program as it is, or a Rust program with heapline's allocator
+/// Record an OCaml program, or a Rust program that uses Heapline's allocator
 ///
-/// Nothing has to be changed or rebuilt in OCaml programs: a library that is preloaded into the
-/// program starts the sampler of OCaml's runtime. It takes a native program for x86-64 Linux, built
-/// with OCaml 4.11 to 4.14, or 5.3 or later. Rust programs need two lines: heapline's allocator, and a
-/// call of `heapline::trace_if_requested()` in `main`. Programs run as they would by themselves:
-/// input, output, signals and exit code are their own.
+/// OCaml programs need no changes: a preloaded library starts the sampler of OCaml's runtime. Native
+/// programs for x86-64 Linux are supported, built with OCaml 4.11 to 4.14, or 5.3 or later. Rust
+/// programs need two lines: Heapline's allocator, and a call of `heapline::trace_if_requested()` in
+/// `main`. Input, output, signals and exit code of the program are unaffected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,65 +40,66 @@ Examples:
   heapline record --follow-exec -- make
   heapline record --rate 512KiB -- target/release/my-rust-server
 
-The exit code is the program's, or 128 and the signal's number if one ended it; 2 if it was not
-started.")]
+The exit code is that of the program, 128 plus the signal number if a signal ended it, or 2 if it
+was not started.")]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is an option of its own"
+    reason = "independent command-line flags"
 )]
 pub(crate) struct Args {
-    /// The trace to write [default: PROGRAM.PID.ctf]
+    /// Write the trace to this file [default: PROGRAM.PID.ctf]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Samples per word (1e-4, 1/10000), or memory per sample (512KiB)
+    /// Set the samples per word (1e-4, 1/10000) or the memory per sample (512KiB)
     ///
-    /// 1e-4 is one sample for 78 KiB, and costs about one percent in programs that do nothing but
-    /// allocate; 1e-3 costs ten times that, and is three times as exact. 1 records every block.
+    /// 1e-4 is one sample per 78 KiB, and costs about one percent in programs that do little but
+    /// allocate. 1e-3 costs ten times as much, and makes error bars three times smaller. 1 records
+    /// every block.
     #[arg(long, default_value = "1e-4", value_name = "RATE")]
     rate: Rate,
 
-    /// Text to keep with the trace, such as what is being tried
+    /// Store a description in the trace
     #[arg(long, value_name = "TEXT")]
     context: Option<String>,
 
-    /// Stop recording new blocks before the trace is larger than this
+    /// Stop recording new blocks before the trace exceeds this size
     ///
-    /// What becomes of those that are recorded already still is, so that their lifetimes are right.
+    /// Promotions and collections of recorded blocks are still recorded, so their lifetimes are right.
     #[arg(long, value_name = "SIZE")]
     max_size: Option<Size>,
 
-    /// Record processes that the program forks too, each into a file of its own (OCaml only)
+    /// Record forked processes too, each to its own file (OCaml only)
     #[arg(long)]
     follow_fork: bool,
 
-    /// Record OCaml programs that the program runs too, each into a file of its own
+    /// Record OCaml programs started by the program too, each to its own file
     #[arg(long)]
     follow_exec: bool,
 
-    /// Who has the sampler if the program wants it for itself, by Gc.Memprof
+    /// Select who gets Gc.Memprof if the program uses it too
     #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE")]
     memprof: Memprof,
 
-    /// Show the summary of the trace at the end
+    /// Print the summary of the trace at the end
     #[arg(long)]
     summary: bool,
 
-    /// Say nothing at the end
+    /// Print only warnings and errors at the end
     #[arg(short, long, conflicts_with = "summary")]
     quiet: bool,
 
     #[command(flatten)]
     force: Force,
 
-    /// Print the path of the library that is preloaded, and do nothing else
+    /// Print the path of the library to preload, and exit
     ///
-    /// With it in `LD_PRELOAD`, programs are recorded that are started by others. `MEMTRACE`
-    /// names the trace, `MEMTRACE_RATE` the rate, as for memtrace.
+    /// Set `LD_PRELOAD` to it to record programs that are started by other programs. `MEMTRACE` sets
+    /// the output file, `MEMTRACE_RATE` the rate, as with memtrace.
     #[arg(long, exclusive = true)]
     print_agent: bool,
 
-    /// The program and its arguments
+    /// Program to record, and its arguments
     #[arg(
         required_unless_present = "print_agent",
         trailing_var_arg = true,
@@ -109,12 +109,12 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Who has the sampler.
+/// The owner of the runtime's sampler.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Memprof {
-    /// This recording: the program believes that it has one, but is not called
+    /// Heapline: the program's Gc.Memprof.start succeeds, but its callbacks are not called
     Ours,
-    /// The program: this recording ends when it starts its own
+    /// The program: the recording ends when it starts its own sampler
     Theirs,
 }
 
@@ -158,7 +158,7 @@ impl Args {
         };
         let bytes = size.bytes(8.0);
         if bytes < MIN_MAX_SIZE {
-            bail!("--max-size must be 512KiB at least, for there to be anything");
+            bail!("--max-size must be at least 512KiB");
         }
         #[expect(
             clippy::cast_possible_truncation,
@@ -168,7 +168,8 @@ impl Args {
         Ok(Some(bytes as u64))
     }
 
-    /// Tells the agent, or the program's own sampler, what is wanted: see the recorder's `settings.rs`.
+    /// Passes the settings to the agent, or to the program's own sampler: see the recorder's
+    /// `settings.rs`.
     fn set_environment(
         &self,
         command: &mut Command,
@@ -176,7 +177,7 @@ impl Args {
         max_size: Option<u64>,
         kind: Kind,
     ) -> anyhow::Result<()> {
-        // A Rust program may still run OCaml programs that are to be recorded.
+        // A Rust program may run OCaml programs that are to be recorded.
         if kind == Kind::Ocaml || self.follow_exec {
             let mut preload = library::path()?.into_os_string();
             let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
@@ -210,15 +211,15 @@ impl Args {
     }
 }
 
-/// The files that may be written.
+/// The names of the output files.
 struct Traces {
-    /// That of the first process, if it was named.
+    /// The trace of the first process, if given by `--output`.
     first: Option<PathBuf>,
-    /// Others are this, the number of the process, and `.ctf`.
+    /// Prefix of the other traces, which are named `PREFIX.PID.ctf`.
     prefix: OsString,
-    /// As the user would type it: for messages.
+    /// The prefix relative to the current directory, for messages.
     shown_prefix: PathBuf,
-    /// What matches that already.
+    /// Files that matched the prefix before the program ran.
     before: Vec<PathBuf>,
 }
 
@@ -261,7 +262,7 @@ impl Traces {
         Some(first.strip_prefix(folder).unwrap_or(first).to_owned())
     }
 
-    /// Those of other processes.
+    /// The traces of other processes.
     fn others(&self, pid: u32) -> Vec<PathBuf> {
         let first = self.first(pid);
         let mut others = self.matching();
@@ -276,7 +277,7 @@ impl Traces {
         name.into()
     }
 
-    /// Files that are named like traces of processes.
+    /// Existing files named `PREFIX.PID.ctf`.
     fn matching(&self) -> Vec<PathBuf> {
         let parent = self.shown_prefix.parent().unwrap_or(Path::new(""));
         let start = self.shown_prefix.file_name().unwrap_or_default();
@@ -307,22 +308,23 @@ fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
     let extension = path.extension().unwrap_or_default();
     if extension == "gz" || extension == "zst" {
         bail!(
-            "traces are written uncompressed, so that nothing is lost when the program is \
-             killed; compress {} afterwards, all commands read that",
+            "cannot write {}: recordings are uncompressed, so that nothing is lost when the program \
+             is killed; record to {}, and compress it afterwards",
+            path.display(),
             path.with_extension("").display()
         );
     }
     Ok(())
 }
 
-/// Makes sure that a file can be written, and does not exist.
+/// Removes an existing file if that is allowed, and checks that the file can be written.
 fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
-            bail!("{shown} is not a file; a trace is written from several places, and needs one")
+            bail!("{shown} is not a regular file; give a file to write to")
         }
-        Ok(_) if !force => bail!("{shown} exists already; --force overwrites it"),
+        Ok(_) if !force => bail!("{shown} already exists; use --force to overwrite it"),
         Ok(_) => fs::remove_file(path).with_context(|| format!("cannot overwrite {shown}"))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),

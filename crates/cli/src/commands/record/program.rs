@@ -1,4 +1,4 @@
-//! The program that is to be recorded: whether that can work is known before it runs.
+//! Checks before it is started that a program can be recorded.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,20 +9,19 @@ use anyhow::{Context, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
-/// The section by which Rust programs are known that can record themselves: see the sampler's
-/// `trace.rs`.
+/// The section that marks Rust programs with Heapline's sampler: see the sampler's `trace.rs`.
 const SAMPLER: &str = ".heapline";
 
-/// How a program is recorded.
+/// The kind of program, which determines how it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A library is preloaded.
+    /// Recorded by a preloaded library.
     Ocaml,
-    /// By itself.
+    /// Recorded by its own sampler.
     Rust,
 }
 
-/// What bytecode ends in, with three digits more.
+/// The trailer of bytecode files, followed by three digits.
 const BYTECODE: &[u8] = b"Caml1999X";
 
 /// Finds a program as a shell does.
@@ -34,10 +33,10 @@ pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
     if !is_plain {
         let metadata = fs::metadata(name).with_context(|| format!("cannot run {shown}"))?;
         if metadata.is_dir() {
-            bail!("{shown} is a folder, not a program");
+            bail!("{shown} is a directory, not a program");
         }
         if metadata.permissions().mode() & 0o111 == 0 {
-            bail!("{shown} is not executable; `chmod +x` makes it so if it is a program");
+            bail!("{shown} is not executable; if it is a program, run `chmod +x` on it");
         }
         return Ok(name.to_owned());
     }
@@ -48,21 +47,19 @@ pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
             fs::metadata(candidate)
                 .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
         })
-        .with_context(|| {
-            format!("there is no program {shown} in PATH; give its path, such as ./{shown}")
-        })
+        .with_context(|| format!("cannot find {shown} in PATH; give its path, such as ./{shown}"))
 }
 
-/// How the program is recorded; an error if it cannot be. With `follows_exec` it may also be one that
-/// runs OCaml programs.
+/// Determines how to record the program; fails if it is not supported. With `follows_exec` it may also
+/// be a program that runs OCaml programs.
 pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
     let shown = path.display();
     let mut file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
     let mode = file.metadata()?.permissions().mode();
     if mode & 0o6000 != 0 {
         bail!(
-            "{shown} is setuid or setgid: the system preloads nothing into such programs; \
-             record a copy without that, or as the user that it runs as"
+            "{shown} is setuid or setgid, which disables preloading; \
+             record a copy without these bits, as the user that it runs as"
         );
     }
     let mut start = [0; 256];
@@ -70,8 +67,8 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
     let start = &start[..len];
     if is_bytecode(&mut file, start)? {
         bail!(
-            "{shown} is OCaml bytecode, whose runtime does not tell where blocks come from \
-             in a way that heapline can use; build it with ocamlopt (dune: the .exe target)"
+            "{shown} is OCaml bytecode, which is not supported; \
+             build it with ocamlopt (dune: the .exe target)"
         );
     }
     if let Some(line) = start.strip_prefix(b"#!") {
@@ -81,8 +78,8 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let interpreter = String::from_utf8_lossy(line);
         bail!(
-            "{shown} is a script for {}; give the OCaml program that it runs, or record \
-             all programs that it runs with --follow-exec",
+            "{shown} is a script for {}; give the OCaml program that it runs, or use \
+             --follow-exec to record all OCaml programs that it runs",
             interpreter.trim()
         );
     }
@@ -105,12 +102,12 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
     let shown = path.display();
     let cache = ReadCache::new(file);
     let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else {
-        bail!("{shown} is not a 64-bit ELF program: only those of Linux can be recorded");
+        bail!("{shown} is not a 64-bit ELF program; only Linux programs can be recorded");
     };
     let endian = elf.endian();
     let header = elf.elf_header();
     if header.e_machine(endian) != object::elf::EM_X86_64 {
-        bail!("{shown} is for another processor: only x86-64 programs can be recorded so far");
+        bail!("{shown} is for another processor; only x86-64 programs can be recorded");
     }
     if elf.section_by_name(SAMPLER).is_some() {
         return Ok(Kind::Rust);
@@ -121,8 +118,8 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
         .any(|segment| segment.p_type(endian) == object::elf::PT_INTERP);
     if !is_dynamic {
         bail!(
-            "{shown} is statically linked, so nothing can be preloaded into it; \
-             link it dynamically, or link heapline's OCaml library into it"
+            "{shown} is statically linked, which does not allow preloading; \
+             link it dynamically, or link Heapline's OCaml library"
         );
     }
     if follows_exec {
@@ -144,7 +141,7 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
         }
         bail!(
             "{shown} is neither an OCaml program nor a Rust program that calls \
-             heapline::trace_if_requested; if it runs OCaml programs, --follow-exec records those"
+             heapline::trace_if_requested; if it runs OCaml programs, use --follow-exec"
         );
     }
     if !exports("caml_memprof_start") {

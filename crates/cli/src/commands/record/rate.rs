@@ -1,4 +1,4 @@
-//! How often to sample.
+//! The sampling rate.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ impl Rate {
 impl FromStr for Rate {
     type Err = String;
 
-    /// `1e-4`, `1/10000`, or how much memory there shall be one sample for: `512KiB`.
+    /// Parses samples per word (`1e-4`, `1/10000`) or memory per sample (`512KiB`).
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let rate = if let Some((above, below)) = text.split_once('/') {
@@ -33,13 +33,13 @@ impl FromStr for Rate {
             size.map(|size| WORD / size.bytes(WORD))
         };
         match rate {
-            // Below, not even a petabyte is seen.
+            // Below 1e-15, not even a petabyte would be sampled.
             Some(rate) if (1e-15..=1.0).contains(&rate) => Ok(Self(rate)),
             Some(rate) if rate > 1.0 && rate.is_finite() => Err(format!(
                 "{text} is more than one sample per word; 1 records every block"
             )),
-            Some(_) => Err(format!("{text} is too little to see anything")),
-            None => Err("a rate is samples per word, such as 1e-4 or 1/10000, \
+            Some(_) => Err(format!("{text} is too low; use at least 1e-15")),
+            None => Err("expected samples per word, such as 1e-4 or 1/10000, \
                          or memory per sample, such as 512KiB"
                 .to_owned()),
         }

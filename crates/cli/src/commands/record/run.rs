@@ -1,4 +1,4 @@
-//! Running the program: it is to notice nothing of us.
+//! Runs the program, forwarding signals and its exit code.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +17,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// As a shell has it.
+    /// The exit code as in a shell: 128 plus the number of a signal.
     pub(super) fn exit_code(&self) -> ExitCode {
         let code = match self.status.signal() {
             Some(signal) => 128 + signal,
@@ -27,7 +27,7 @@ impl Ended {
     }
 }
 
-/// Runs a program to its end. Signals that are sent to us are for it.
+/// Runs a program to its end, and forwards signals to it.
 pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
     let mut signals =
         SignalsInfo::<WithOrigin>::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
@@ -36,7 +36,7 @@ pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
     let handle = signals.handle();
     let forwarder = thread::spawn(move || {
         for origin in &mut signals {
-            // What comes from a terminal has been sent to the program too.
+            // The terminal has sent its signals to the program too.
             if origin.process.is_some() {
                 forward(pid, origin.signal);
             }
@@ -54,7 +54,7 @@ pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
 fn forward(pid: u32, signal: i32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
-        // If it has ended already, so be it.
+        // It fails if the program has ended.
         let _ = kill_process(pid, signal);
     }
 }

@@ -1,4 +1,4 @@
-//! What was recorded, in a few words.
+//! The messages at the end of a recording.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ use crate::question::command_line;
 pub(super) struct Recorded {
     /// The trace of the program itself.
     pub(super) trace: PathBuf,
-    /// Those of other processes.
+    /// The traces of other processes.
     pub(super) others: Vec<PathBuf>,
     pub(super) kind: Kind,
     pub(super) rate: Rate,
-    /// How long the program ran.
+    /// Run time of the program.
     pub(super) took: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Recorded {
             if self.others.is_empty() {
                 warn(match self.kind {
                     Kind::Ocaml => {
-                        "nothing was recorded: the program ended before its OCaml code began, or \
+                        "nothing was recorded: the program ended before its OCaml code started, or \
                          the library could not be preloaded"
                     }
                     Kind::Rust => {
@@ -74,7 +74,7 @@ impl Recorded {
         let nanos = Duration::from_nanos(outcome.nanos).as_secs_f64();
         let took = self.took.as_secs_f64();
         note(&format!(
-            "{name}: {} blocks sampled, one for {}; {} allocated, {} live at peak; \
+            "{name}: {} blocks sampled, one per {}; {} allocated, {} live at peak; \
              {} of {} in the recorder ({:.1} %)",
             count(profile.len() as u64),
             bytes(self.rate.bytes_per_sample()),
@@ -103,22 +103,21 @@ impl Recorded {
         }
     }
 
-    /// Says why there is less than there could be.
+    /// Warns if the recording is incomplete.
     fn warn_of(&self, outcome: &Outcome) {
         let name = self.trace.display();
         if let Some((ending, micros)) = outcome.ending {
             let when = seconds(Duration::from_micros(micros).as_secs_f64());
             warn(&match ending {
                 Ending::Full => format!(
-                    "{name} reached --max-size after {when}: blocks allocated later are not in \
-                     it; what became of the others is"
+                    "{name} reached --max-size after {when}; blocks allocated later are not recorded"
                 ),
                 Ending::Unwritable => format!(
-                    "the recording ended after {when} because {name} could not be written: {}",
+                    "the recording ended after {when}, because {name} could not be written: {}",
                     io::Error::from_raw_os_error(outcome.errno)
                 ),
                 Ending::Bug => format!(
-                    "the recording ended after {when} because of a mistake in heapline; please \
+                    "the recording ended after {when}, because of a bug in heapline; please \
                      report it"
                 ),
                 Ending::TakenOver => {
@@ -128,35 +127,35 @@ impl Recorded {
         }
         if outcome.has(Note::OwnSampler) {
             warn(
-                "the program started a sampler of its own (Gc.Memprof), which was not called; \
-                 --memprof theirs lets it have the runtime's, and ends the recording then",
+                "the program started its own sampler (Gc.Memprof), whose callbacks were not called; \
+                 with --memprof theirs they are, and the recording ends at that point",
             );
         }
         if outcome.has(Note::AlikeDomains) {
             warn(&format!(
-                "the program started {} domains, and OCaml samples those that share a slot \
-                 alike: what short-lived ones allocate may be missing or counted too often; \
-                 a higher --rate helps",
+                "the program started {} domains, and this OCaml uses the same random numbers for \
+                 domains that reuse a slot: allocations of short-lived domains may be missing or \
+                 counted too often; use a higher --rate",
                 count(outcome.domains)
             ));
         }
         if outcome.has(Note::LostDomain) {
-            warn("there was no room for a domain's events, which are missing");
+            warn("the events of a domain are missing, because its buffer could not be created");
         }
         if outcome.shortened > 0 {
             warn(&format!(
-                "{} stacks were too deep for the format, and lack frames in the middle",
+                "{} stacks were too deep for the format; frames in the middle are missing",
                 count(outcome.shortened)
             ));
         }
     }
 }
 
-/// Says so if a trace could not be completed.
+/// Warns if the tail could not be appended to the trace.
 fn warn_of_tail(trace: &Path, outcome: Option<&Outcome>) {
     if let Some(error) = outcome.and_then(|outcome| outcome.left.as_ref()) {
         warn(&format!(
-            "the last events of {} stay in {}, which must be kept beside it: {error}",
+            "cannot append the last events to {}: {error}; keep {} in the same directory",
             trace.display(),
             tail::path(trace).display()
         ));

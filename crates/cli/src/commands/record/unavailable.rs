@@ -1,4 +1,4 @@
-//! `heapline record` where programs cannot be recorded.
+//! `heapline record` in builds without recording.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::bail;
 use heapline_text::Screen;
 
-/// Record an OCaml program as it is, or a Rust program with heapline's allocator
+/// Record an OCaml program, or a Rust program that uses Heapline's allocator
 ///
-/// Not available in this build: recording needs x86-64 Linux with glibc, and a heapline built with the
-/// cargo feature `record`. All other commands work: record elsewhere, and open the trace here.
+/// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature
+/// `record`. Record on another machine, and open the trace here.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The program and its arguments
+    /// Program to record, and its arguments
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 impl Args {
     #[expect(
         clippy::unused_self,
-        reason = "commands are called alike, whether they are available or not"
+        reason = "same signature as in builds with recording"
     )]
     pub(crate) fn run(self, _screen: Screen) -> anyhow::Result<ExitCode> {
         if cfg!(all(

@@ -1,4 +1,4 @@
-//! How long blocks live.
+//! Lifetimes of blocks.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::walk::Allocated;
 /// Points of a survival curve, at most.
 const CURVE: usize = 100;
 
-/// How long blocks live.
+/// Lifetimes of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LifetimeStats {
@@ -105,7 +105,7 @@ pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
     }
 }
 
-/// How long blocks lived.
+/// Accumulates lifetimes of blocks.
 struct Lives {
     /// By seconds.
     seconds: Survival,
@@ -114,7 +114,7 @@ struct Lives {
     alive: Amount,
     /// Microseconds lived by those that died, times blocks.
     sum: f64,
-    /// Those that died.
+    /// The number of dead blocks.
     blocks: f64,
     oldest: Option<u64>,
     log: Vec<Bin>,

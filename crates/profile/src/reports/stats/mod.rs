@@ -20,7 +20,7 @@ const LARGE: u64 = 256;
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatsOptions {
-    /// Set the number of bars of the linear histogram of lifetimes
+    /// Set the number of bins of the linear histogram of lifetimes
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(1, 10_000))]
     pub bins: usize,
 
@@ -28,7 +28,7 @@ pub struct StatsOptions {
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(1, 10_000))]
     pub segments: usize,
 
-    /// Show histograms with bars of equal width
+    /// Show histograms with bins of equal width
     #[arg(long)]
     pub linear: bool,
 }
@@ -43,15 +43,15 @@ impl Default for StatsOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Stats {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// Whether the linear histograms were asked for; the report has both kinds.
+    /// True if the linear histograms were requested; the report has both kinds.
     pub linear: bool,
     /// All blocks.
     pub total: Figures,
-    /// How large blocks are.
+    /// Sizes of blocks.
     pub sizes: SizeStats,
-    /// How long they live.
+    /// Lifetimes of blocks.
     pub lifetimes: LifetimeStats,
     /// The run in equal parts of time.
     pub segments: Vec<Segment>,
@@ -59,7 +59,7 @@ pub struct Stats {
     pub phases: Vec<Segment>,
 }
 
-/// How large blocks are, in words without the header, each estimated block counted once.
+/// Sizes of blocks, in words without the header, each estimated block counted once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SizeStats {
@@ -71,7 +71,7 @@ pub struct SizeStats {
     pub sd: Option<f64>,
     /// The spread.
     pub quantiles: Quantiles,
-    /// Of the largest sampled block.
+    /// The size of the largest sampled block.
     pub max: u64,
     /// Blocks of more words are large.
     pub large_limit: u64,

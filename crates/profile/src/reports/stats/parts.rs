@@ -1,4 +1,4 @@
-//! What happened in parts of the run: equal ones, and its phases.
+//! Statistics of time slices: equal ones, and phases.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub struct Segment {
     pub from: f64,
     /// Seconds since the start.
     pub to: f64,
-    /// What was allocated meanwhile.
+    /// Memory allocated in this time.
     pub allocated: Figures,
     /// Bytes per second; null if no time passed.
     pub allocation_rate: Option<Estimate>,
@@ -31,8 +31,8 @@ pub struct Segment {
     pub sd_size: Option<f64>,
     /// Blocks of more than 256 words in percent of all; null if there are none.
     pub large_percent: Option<f64>,
-    /// What was promoted of what was allocated meanwhile, in percent of bytes; null if there is
-    /// nothing, or the source does not tell.
+    /// The promoted part of that memory, in percent of bytes; null if there is none, or if the
+    /// source does not record promotions.
     pub promoted_percent: Option<f64>,
     /// Bytes alive at the end of the part.
     pub live_at_end: f64,
@@ -46,7 +46,7 @@ fn equal_parts(profile: &Profile, parts: usize) -> Vec<u64> {
         .collect()
 }
 
-/// What happened in a part of the run.
+/// Sums for a time slice.
 #[derive(Clone, Copy, Default)]
 struct Part {
     allocated: Amount,
@@ -66,8 +66,8 @@ impl Part {
     }
 }
 
-/// So many equal parts of the run, and its phases, from one pass over the blocks: phases are made
-/// of parts that are equal too.
+/// Equal time slices of the run, and its phases, from one pass over the blocks: phases are unions
+/// of equal slices.
 pub(super) fn parts_of_run(scope: &Scope<'_>, segments: usize) -> (Vec<Segment>, Vec<Segment>) {
     let profile = scope.profile();
     let segment_ends = equal_parts(profile, segments);
@@ -90,7 +90,7 @@ pub(super) fn parts_of_run(scope: &Scope<'_>, segments: usize) -> (Vec<Segment>,
     (segments, phases)
 }
 
-/// What happened in each of the parts that end at some times, in order.
+/// The sums for the time slices that end at the given times, in order.
 fn parts(scope: &Scope<'_>, ends: &[u64]) -> Vec<Part> {
     let profile = scope.profile();
     let moments = ends.iter().map(|&end| profile.after(end).0).collect();
@@ -133,7 +133,7 @@ fn put_together(ends: &[u64], parts: &[Part], coarse: &[u64]) -> Vec<Part> {
     together
 }
 
-/// What there is to say of the parts of the run that end at some times.
+/// The statistics of the time slices that end at the given times.
 fn described(profile: &Profile, parts: &[Part], ends: &[u64]) -> Vec<Segment> {
     let promotes = profile.tells().promotions;
     let (mut from, mut alive) = (0.0, 0.0_f64);

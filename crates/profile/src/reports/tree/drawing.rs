@@ -1,4 +1,4 @@
-//! A tree in the making, and the list that it becomes.
+//! Builds the tree, and converts it to a list of nodes.
 
 use hashbrown::HashMap;
 
@@ -9,7 +9,7 @@ use crate::groups::Label;
 use crate::reports::Figures;
 use crate::store::NONE;
 
-/// What is too small or too deep.
+/// The limits for merging nodes: size and depth.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// Bytes.
@@ -40,7 +40,7 @@ impl<T: Load> Default for Drawing<T> {
 }
 
 impl<T: Load> Drawing<T> {
-    /// What is above all nodes that are shown.
+    /// The root above all nodes that are shown.
     pub(super) const TOP: u32 = 0;
     pub(super) fn len(&self) -> usize {
         self.parent.len()

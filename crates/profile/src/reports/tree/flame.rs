@@ -1,4 +1,4 @@
-//! A tree in columns: small enough for a page that draws a hundred thousand nodes.
+//! The call tree as columns, compact enough for a page that draws a hundred thousand nodes.
 
 use clap::Args;
 use hashbrown::DefaultHashBuilder;
@@ -36,28 +36,27 @@ impl Default for FlameOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Flame {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What a node is.
+    /// The grouping of the nodes.
     pub by: GroupBy,
-    /// Which way it grows.
+    /// The direction of the tree.
     pub direction: Direction,
-    /// The share below which nodes were put together: what was asked for, or more if there would
-    /// have been too many.
+    /// The share below which nodes are merged: as requested, or higher if there would be too many.
     pub min: f64,
     /// All blocks in scope.
     pub total: Figures,
     /// The functions in focus, as they were asked for.
     pub focus: Vec<String>,
-    /// What was allocated inside the focus; null without one.
+    /// Memory allocated inside the focus; null without one.
     pub focus_total: Option<Figures>,
     /// The part of that which the last function in focus allocates itself; null without one.
     pub focus_own: Option<Figures>,
-    /// What nodes are called, each once.
+    /// The distinct labels of nodes.
     pub labels: Vec<Label>,
-    /// The nodes, each before its children, the largest first.
+    /// The nodes in preorder, largest first.
     pub nodes: NodeColumns,
-    /// With a focus: its callers, likewise.
+    /// With a focus: its callers, in the same form.
     pub callers: NodeColumns,
 }
 
@@ -65,13 +64,13 @@ pub struct Flame {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct NodeColumns {
-    /// The place of the node above, or -1.
+    /// The index of the parent, or -1.
     pub parent: Vec<i64>,
-    /// The place of its label, or -1 for nodes that were put together.
+    /// The index of its label, or -1 for merged nodes.
     pub label: Vec<i64>,
-    /// 0 for a call, 1 for the place of an allocation, 2 for nodes that were put together.
+    /// 0 for a call, 1 for an allocation site, 2 for merged nodes.
     pub kind: Vec<u8>,
-    /// How many were put together.
+    /// The number of merged nodes.
     pub others: Vec<usize>,
     /// Bytes of the total.
     pub bytes: Vec<f64>,
@@ -131,7 +130,7 @@ fn fitting(tree: &Tree, mut threshold: f64, max_nodes: usize) -> f64 {
     }
 }
 
-/// How many nodes are left if those below a number of bytes are put together.
+/// The number of nodes that remain if those below a number of bytes are merged.
 fn left(nodes: &[TreeNode], least: f64) -> usize {
     let mut is_left = vec![false; nodes.len()];
     let mut has_others = vec![false; nodes.len()];

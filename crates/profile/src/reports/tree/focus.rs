@@ -1,14 +1,14 @@
-//! Functions in focus: where in the call tree they call each other in the order asked for.
+//! Finds the functions in focus in the call tree, in the given order.
 
 use crate::groups::Groups;
 use crate::query::Pattern;
 use crate::store::{NONE, Profile, ROOT};
 
-/// Where a sequence of functions is in the call tree.
+/// The matches of a sequence of functions in the call tree.
 pub(super) struct Focus {
     /// The node of the last function of the sequence, for all nodes below it; [`NONE`] elsewhere.
     pub(super) end: Vec<u32>,
-    /// For such a node: the caller of the first function.
+    /// For such a node, the caller of the first function.
     pub(super) start: Vec<u32>,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Frames<'a> {
     pub(super) groups: Groups,
     /// Places of allocations, if they are to be shown.
     sites: Option<Groups>,
-    /// Whether calls within a group are one node.
+    /// True if calls within a group are merged into one node.
     merge: bool,
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Climber<T> {
     amount: T,
 }
 
-/// What is around a focus.
+/// The tree around a focus.
 pub(super) struct Around<T> {
     pub(super) callees: Vec<TreeNode>,
-    /// Where its callers start.
+    /// The nodes at which its callers start.
     pub(super) callers: Vec<(Option<u32>, Climber<T>)>,
-    /// What was allocated inside it.
+    /// Memory allocated inside it.
     pub(super) inside: T,
-    /// What it allocates itself.
+    /// Memory allocated by itself.
     pub(super) own: T,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Frames<'a> {
         self.profile
     }
 
-    /// Whether calls within a group are one node.
+    /// Returns true if calls within a group are merged into one node.
     pub(super) fn merges(&self) -> bool {
         self.merge
     }

@@ -1,4 +1,4 @@
-//! The tree of calls from some nodes down, of which only what is large enough is ever built.
+//! Builds the call tree below some nodes, without nodes that are too small.
 //!
 //! A profile with every frame of recursive calls has millions of nodes, and a tree that is shown a
 //! few hundred. So nodes are expanded from the top: the children of a node that is shown are
@@ -28,7 +28,7 @@ struct Shown {
     depth: usize,
     /// The key of its label; [`NONE`] for the rest.
     key: u32,
-    /// How many siblings are in the rest.
+    /// The number of merged siblings.
     others: usize,
 }
 
@@ -40,7 +40,7 @@ struct Members {
     nodes: Vec<u32>,
     /// Stacks that end here or at a place of allocation below.
     contexts: Vec<Leaf>,
-    /// Where it comes among siblings of the same size.
+    /// The order among siblings of the same size.
     order: u64,
 }
 

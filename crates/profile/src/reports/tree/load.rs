@@ -1,4 +1,4 @@
-//! What is added up along stacks: amounts, or amounts and more.
+//! The values that are summed along stacks: amounts, with or without details.
 
 use heapline_model::Space;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::estimate::Amount;
 use crate::scope::Scope;
 use crate::store::Class;
 
-/// What is added up along stacks.
+/// A value that is summed along stacks.
 pub(super) trait Load: Copy + Default {
     /// What is counted for the blocks of a class.
     type Counts: Copy;
@@ -99,14 +99,14 @@ impl Load for Amount {
     }
 }
 
-/// What is known of the blocks of a node beside how many they are.
+/// Details on the blocks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Details {
     /// Mean seconds that blocks lived, those alive at the end as long as they were seen; null if
     /// there are none.
     pub lifetime: Option<f64>,
-    /// Where the bytes were allocated.
+    /// Bytes by the heap where they were allocated.
     pub heap: ByHeap,
     /// Bytes that were promoted.
     pub promoted: f64,
@@ -201,7 +201,7 @@ impl Load for Detailed {
     }
 }
 
-/// How many blocks of a class there are, and how many of them are what.
+/// The number of blocks of a class, in total and by property.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
     blocks: u32,

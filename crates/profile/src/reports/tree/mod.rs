@@ -23,7 +23,7 @@ use frames::Frames;
 pub use load::{ByHeap, Details};
 use load::{ByStack, Detailed, Load};
 
-/// Which way a tree grows.
+/// The direction of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
@@ -42,12 +42,13 @@ const MAX_FOCUS: usize = 64;
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TreeOptions {
-    /// Start from allocations and show their callers
+    /// Start with the allocations, and show their callers
     #[arg(long)]
     pub bottom_up: bool,
 
-    /// Show callers and callees of matching functions. Repeat for functions that call each other
-    /// in this order
+    /// Show callers and callees of matching functions
+    ///
+    /// Repeat for a chain of functions, callers first.
     #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<Pattern>,
 
@@ -64,7 +65,7 @@ pub struct TreeOptions {
     #[arg(long, default_value = "1%", value_name = "SHARE")]
     pub min: Share,
 
-    /// Limit the depth
+    /// Limit the depth of the tree
     #[arg(long, value_name = "N")]
     pub depth: Option<usize>,
 
@@ -72,11 +73,11 @@ pub struct TreeOptions {
     #[arg(long)]
     pub sites: bool,
 
-    /// Add lifetimes, heaps and growth of each node, and its module and file, to the JSON
+    /// Add lifetime, heap, growth, module and file of each node to the JSON
     #[arg(long)]
     pub details: bool,
 
-    /// Which functions are shown, and how
+    /// Options for the display of functions
     #[command(flatten)]
     #[serde(flatten)]
     pub look: Look,
@@ -89,7 +90,7 @@ impl Default for TreeOptions {
 }
 
 impl TreeOptions {
-    /// Which way the tree grows.
+    /// The direction of the tree.
     #[must_use]
     pub fn direction(&self) -> Direction {
         if self.bottom_up {
@@ -117,7 +118,7 @@ impl TreeOptions {
             ))
         };
         if self.focus.len() > MAX_FOCUS {
-            return error(MAX_FOCUS, "can be given 64 times at most");
+            return error(MAX_FOCUS, "can be given at most 64 times");
         }
         if self.bottom_up && !self.focus.is_empty() {
             return error(
@@ -133,11 +134,11 @@ impl TreeOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Tree {
-    /// What it is about.
+    /// The trace and estimator of the report.
     pub subject: Subject,
-    /// What a node is.
+    /// The grouping of the nodes.
     pub by: GroupBy,
-    /// Which way it grows; with a focus, top-down is what the focus calls.
+    /// The direction; with a focus, top-down means the callees of the focus.
     pub direction: Direction,
     /// Nodes below this share of the total are merged into [`NodeKind::Other`].
     pub threshold: f64,
@@ -145,7 +146,7 @@ pub struct Tree {
     pub total: Figures,
     /// The functions in focus, as they were asked for.
     pub focus: Vec<String>,
-    /// What was allocated inside the focus; null without one.
+    /// Memory allocated inside the focus; null without one.
     pub focus_total: Option<Figures>,
     /// The part of that which the last function in focus allocates itself; null without one.
     pub focus_own: Option<Figures>,
@@ -162,15 +163,15 @@ pub struct TreeNode {
     /// Its caller's place in the list, or what it calls, in a tree that grows from allocations
     /// up; null at the top.
     pub parent: Option<usize>,
-    /// How many nodes are above it.
+    /// The number of nodes above it.
     pub depth: usize,
-    /// What it is called.
+    /// Its name.
     pub label: Label,
-    /// What it is.
+    /// The kind of node.
     pub kind: NodeKind,
-    /// How many nodes were put together in it, if it is [`NodeKind::Other`].
+    /// The number of merged nodes, if it is [`NodeKind::Other`].
     pub others: usize,
-    /// What was allocated with this and everything above it in the stack.
+    /// Memory allocated with this node and everything above it in the stack.
     pub total: Figures,
     /// The part that is in none of its children.
     pub own: Figures,
@@ -180,7 +181,7 @@ pub struct TreeNode {
     pub details: Option<Details>,
 }
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
