@@ -1,8 +1,8 @@
-//! Which units of memory are hit: the distances between them.
+//! The distances between sampled words or bytes.
 //!
-//! Each unit (a word of OCaml, a byte elsewhere) is hit with probability `rate`, independently of all
-//! others. So the number of units that are passed over before the next hit has a geometric
-//! distribution, and instead of a die for each unit there is one number for each hit.
+//! Each unit (a word in OCaml programs, a byte in others) is hit with probability `rate`,
+//! independently of all others. So the number of units to skip until the next hit has a geometric
+//! distribution, and one random number per hit is enough.
 
 /// Numbers that are drawn at once.
 const BATCH: usize = 64;
@@ -13,7 +13,7 @@ pub const NEVER: usize = usize::MAX / 2;
 /// Bytes of a word, for which users give the rate.
 const WORD: f64 = 8.0;
 
-/// What is hit or not.
+/// The unit of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Words of 64 bits: OCaml programs.
@@ -23,8 +23,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The probability with which a unit is hit if at least one unit of a word is to be hit with
-    /// probability `per_word`: 1 is 1 for both.
+    /// The probability that a unit is hit, for which at least one unit of a word is hit with
+    /// probability `per_word`. It is 1 for 1.
     ///
     /// ```
     /// use heapline_recorder::gaps::Unit;
@@ -41,7 +41,7 @@ impl Unit {
         }
     }
 
-    /// What traces call the size of a word: bits of the unit that their lengths are in.
+    /// The word size that is written to traces: the bits of the unit of block lengths.
     pub(crate) fn bits(self) -> u8 {
         match self {
             Self::Word => 64,
@@ -79,7 +79,7 @@ impl Gaps {
         self.left = 0;
     }
 
-    /// How many units are passed over before the next hit.
+    /// The number of units to skip until the next hit.
     #[expect(clippy::should_implement_trait, reason = "there is always another one")]
     #[inline]
     pub fn next(&mut self) -> usize {
@@ -115,7 +115,8 @@ impl Gaps {
         }
     }
 
-    /// How many units of a block are hit, and how many are passed over after it before the next hit.
+    /// The number of a block's units that are hit, and the number of units to skip after the block
+    /// until the next hit.
     ///
     /// `gap` is the distance of the next hit from the block's beginning.
     #[inline]

@@ -47,11 +47,11 @@ pub struct Options {
     /// True if a supervisor [finishes](tail::finish) the trace when the program has ended.
     /// Otherwise the recorder tries to leave no tail behind.
     pub supervised: bool,
-    /// The probability with which a word of 8 bytes is sampled.
+    /// The probability that a word of 8 bytes is sampled.
     pub sample_rate: f64,
-    /// What is sampled, and what the lengths of blocks are in.
+    /// The unit of sampling and of block lengths.
     pub unit: Unit,
-    /// What the user wants to remember.
+    /// A description by the user.
     pub context: Option<String>,
     /// The parameters of the runtime.
     pub runtime_params: String,
@@ -234,7 +234,7 @@ impl Recorder {
         &self.runtime_params
     }
 
-    /// The probability with which a word of 8 bytes is sampled.
+    /// The probability that a word of 8 bytes is sampled.
     #[must_use]
     pub fn sample_rate(&self) -> f64 {
         self.sample_rate

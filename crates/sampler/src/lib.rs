@@ -16,10 +16,9 @@
 //!
 //! # How it works
 //!
-//! A small part of the program's blocks is *sampled*, each byte of memory with the same probability, and
-//! those blocks are followed completely: where they were allocated, when, how large they are, and when
-//! they are freed. From them follow estimates for all of the program's memory that are right on average,
-//! and whose error is known.
+//! A small part of the program's blocks is *sampled*, each byte of memory with the same probability.
+//! Sampled blocks are tracked completely: stack, time, size, and when they are freed. From them follow
+//! unbiased estimates for the whole program, with known errors.
 //!
 //! For blocks that are not sampled, an allocation costs a countdown, and a free a comparison: sampled
 //! blocks have an address range of their own. The sampler's own memory is there too, and never in the

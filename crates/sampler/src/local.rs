@@ -5,9 +5,9 @@
 //!
 //! # Bytes and words
 //!
-//! Users give the rate per word of 8 bytes, as for OCaml programs. What is sampled are bytes, each
-//! with the probability that makes it `rate` for a word ([`Unit::Byte`]): a block of S bytes is seen
-//! with probability 1 - (1 - rate)^(S/8). So sizes are never rounded.
+//! The rate is given per word of 8 bytes, as for OCaml programs, but the unit of sampling is the byte
+//! ([`Unit::Byte`]), so sizes are never rounded: a block of S bytes is sampled with probability
+//! 1 - (1 - rate)^(S/8).
 //!
 //! [`Unit::Byte`]: heapline_recorder::gaps::Unit::Byte
 //!

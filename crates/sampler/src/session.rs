@@ -16,7 +16,7 @@ use crate::{StartError, fork, stack};
 pub(crate) struct Sample<'a> {
     /// Bytes.
     pub(crate) size: usize,
-    /// How many of its bytes were hit.
+    /// The number of its bytes that were hit.
     pub(crate) hits: usize,
     /// Return addresses, the innermost first.
     pub(crate) stack: &'a [u64],

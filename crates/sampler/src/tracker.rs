@@ -24,14 +24,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// A word of 8 bytes is sampled with this probability: 1e-4 is one sample for 78 KiB, and 1 is
-    /// every block. A block of S bytes is sampled with probability 1 - (1 - rate)^(S/8).
+    /// Sets the probability that a word of 8 bytes is sampled: 1e-4 is one sample per 78 KiB, and 1
+    /// is every block. A block of S bytes is sampled with probability 1 - (1 - rate)^(S/8).
     #[must_use]
     pub const fn rate(rate: f64) -> Self {
         Self { rate, seed: None }
     }
 
-    /// One sample for so many bytes, on average: a rate of 8 / `bytes`. 8 or less is every block.
+    /// Sets the average number of bytes per sample: a rate of 8 / `bytes`. 8 or less is every block.
     #[must_use]
     pub const fn every(bytes: usize) -> Self {
         let bytes = if bytes < WORD { WORD } else { bytes };
@@ -110,13 +110,13 @@ impl fmt::Debug for Stack {
 pub struct Block {
     /// Bytes that the program asked for.
     pub size: usize,
-    /// How many of its bytes were hit: 1 or more, and all of them at rate 1.
+    /// The number of its bytes that were hit: 1 or more, and all of them at rate 1.
     pub hits: usize,
     /// The thread that allocated it: a small number, which is given again when a thread has ended.
     pub thread: usize,
     /// The stack that allocated it.
     pub stack: Stack,
-    /// The rate then, per word of 8 bytes.
+    /// The sampling rate at that time, per word of 8 bytes.
     pub rate: f64,
 }
 
