@@ -104,9 +104,9 @@ fn all_values_survive_being_written() {
 #[test]
 fn what_makes_no_sense_is_an_error_with_its_place() {
     for (report, pairs, message) in [
-        ("summary", &[("row", "3")][..], "no parameter `row`"),
-        ("summary", &[("help", "")], "no parameter `help`"),
-        ("summary", &[("", "")], "no parameter ``"),
+        ("summary", &[("row", "3")][..], "no such parameter: `row`"),
+        ("summary", &[("help", "")], "no such parameter: `help`"),
+        ("summary", &[("", "")], "no such parameter: ``"),
         ("summary", &[("rows", "many")], "invalid digit"),
         ("summary", &[("rows", "-1")], "invalid digit"),
         ("summary", &[("rows", "100001")], "not in 0..=100000"),
@@ -127,7 +127,11 @@ fn what_makes_no_sense_is_an_error_with_its_place() {
             "horvitz-thompson, count",
         ),
         ("complete", &[("kind", "colour")], "function, file, module"),
-        ("info", &[("where", "promoted")], "no parameter `where`"),
+        (
+            "info",
+            &[("where", "promoted")],
+            "no such parameter: `where`",
+        ),
     ] {
         let error = parse(report, pairs).unwrap_err();
         assert_eq!(error.kind, ErrorKind::BadParameter, "{error:?}");

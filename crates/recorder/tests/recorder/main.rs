@@ -206,7 +206,7 @@ fn a_file_that_is_no_tail_is_refused() {
     for bytes in [&b""[..], b"heaptail", &[7; 5000]] {
         std::fs::write(tail::path(&trace), bytes).unwrap();
         let error = tail::finish(&trace).unwrap_err();
-        assert!(error.to_string().contains("is not the tail of a trace"));
+        assert!(error.to_string().contains("not the tail of a trace"));
     }
 }
 
