@@ -71,7 +71,7 @@ impl ClassTable {
 }
 
 /// Classes that are remembered at most.
-const RECENT: usize = 1 << 16;
+const RECENT: usize = 1 << 12;
 
 /// Where a class is remembered.
 #[inline]

@@ -29,7 +29,7 @@ pub(crate) struct Call {
     pub(crate) context: u32,
 }
 
-const CALLS: usize = 1 << 16;
+const CALLS: usize = 1 << 14;
 
 /// The tree is full: the node is that of the innermost frame that still fitted.
 #[derive(Clone, Copy, Debug)]
