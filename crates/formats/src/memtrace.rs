@@ -59,39 +59,19 @@ impl Decoder for Memtrace {
 
     fn decode(&mut self, batch: &mut Batch) -> Result<Step, Error> {
         let word_bytes = self.header.as_ref().map_or(1, |header| header.word_bytes);
-        let mut uses_unknown = false;
+        let mut fill = Fill {
+            batch,
+            word_bytes,
+            uses_unknown: false,
+        };
         let step = self
             .decoder
-            .next_packet(|event, _| match event {
-                trace::Event::Alloc(alloc) => {
-                    let new = alloc.stack.new_frames();
-                    let birth = Birth {
-                        size: alloc.length.saturating_mul(word_bytes),
-                        samples: alloc.samples,
-                        space: match alloc.source {
-                            trace::Source::Minor => Space::Minor,
-                            trace::Source::Major => Space::Major,
-                            trace::Source::External if word_bytes == 1 => Space::Native,
-                            trace::Source::External => Space::External,
-                        },
-                        truncated: alloc.stack.is_cut(),
-                        shared: u32::try_from(alloc.stack.shared()).unwrap_or(u32::MAX),
-                        new: 0,
-                    };
-                    let frames = new.iter().map(|&location| {
-                        uses_unknown |= location.index() == Defined::UNKNOWN;
-                        id(location)
-                    });
-                    batch.birth(alloc.time, alloc.domain, alloc.id, birth, frames);
-                }
-                trace::Event::Promote(mark) => batch.promotion(mark.time, mark.domain, mark.id),
-                trace::Event::Collect(mark) => batch.death(mark.time, mark.domain, mark.id),
-            })
+            .visit_packet(&mut fill)
             .map_err(Error::format)?;
+        self.locations.uses_unknown |= fill.uses_unknown;
         if self.header.is_none() {
             self.header = header(&self.decoder);
         }
-        self.locations.uses_unknown |= uses_unknown;
         self.locations.define_new(self.decoder.locations(), batch);
         Ok(match step {
             trace::Step::Packet(_) => Step::Progress,
@@ -109,6 +89,50 @@ impl Decoder for Memtrace {
             bytes: self.decoder.offset(),
             packets: self.decoder.packets(),
         }
+    }
+}
+
+/// Fills a batch with the events of a packet.
+struct Fill<'a> {
+    batch: &'a mut Batch,
+    word_bytes: u64,
+    /// Whether a stack has [`Defined::UNKNOWN`].
+    uses_unknown: bool,
+}
+
+impl trace::Visitor for Fill<'_> {
+    #[inline]
+    fn alloc(&mut self, alloc: &trace::Alloc<'_>, _: &trace::Locations) {
+        let birth = Birth {
+            size: alloc.length.saturating_mul(self.word_bytes),
+            samples: alloc.samples,
+            space: match alloc.source {
+                trace::Source::Minor => Space::Minor,
+                trace::Source::Major => Space::Major,
+                trace::Source::External if self.word_bytes == 1 => Space::Native,
+                trace::Source::External => Space::External,
+            },
+            truncated: alloc.stack.is_cut(),
+            shared: u32::try_from(alloc.stack.shared()).unwrap_or(u32::MAX),
+            ..Birth::default()
+        };
+        let uses_unknown = &mut self.uses_unknown;
+        let frames = alloc.stack.new_frames().iter().map(|&location| {
+            *uses_unknown |= location.index() == Defined::UNKNOWN;
+            id(location)
+        });
+        self.batch
+            .birth(alloc.time, alloc.domain, alloc.id, birth, frames);
+    }
+
+    #[inline]
+    fn promote(&mut self, mark: trace::Mark, _: &trace::Locations) {
+        self.batch.promotion(mark.time, mark.domain, mark.id);
+    }
+
+    #[inline]
+    fn collect(&mut self, mark: trace::Mark, _: &trace::Locations) {
+        self.batch.death(mark.time, mark.domain, mark.id);
     }
 }
 

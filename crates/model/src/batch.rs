@@ -109,6 +109,8 @@ pub struct Birth {
     pub space: Space,
     /// Whether the innermost frames of its stack are missing.
     pub truncated: bool,
+    /// The lane of its event: [`Batch::birth`] sets it.
+    pub lane: u16,
     /// How many leading frames are those of the last stack of the same lane.
     pub shared: u32,
     /// How many frames follow them: the next ones of [`Batch::frames`].
@@ -223,6 +225,7 @@ impl Batch {
     ) {
         self.event(time, lane, block, EventKind::Birth);
         self.births.push(Birth {
+            lane,
             new: u32::try_from(frames.len()).unwrap_or(u32::MAX),
             ..birth
         });

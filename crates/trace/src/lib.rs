@@ -102,6 +102,7 @@ mod mtf;
 mod reader;
 mod snapshot;
 pub mod tail;
+mod visitor;
 mod writer;
 
 pub use damage::{Damage, Flaw, FlawKind};
@@ -113,6 +114,7 @@ pub use info::TraceInfo;
 pub use location::{Frame, LocationId, Locations};
 pub use reader::{ByteSource, Reader, decompressed, open_decompressed};
 pub use snapshot::{Snapshot, SnapshotReader, TailProblem, open};
+pub use visitor::Visitor;
 pub use writer::{
     Block, Detached, Encoder, FrameSink, OMITTED_FRAMES, PacketMemory, PacketSink, Pending,
     TaggedCode, Writer, whole_packet, write_info,

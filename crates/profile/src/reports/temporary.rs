@@ -62,7 +62,7 @@ impl fmt::Display for Within {
         // The largest unit that is exact, so that every duration has one text.
         let (unit, name) = [(1_000_000, "s"), (1000, "ms")]
             .into_iter()
-            .find(|(unit, _)| self.0 % unit == 0)
+            .find(|(unit, _)| self.0.is_multiple_of(*unit))
             .unwrap_or((1, "us"));
         write!(f, "{}{name}", self.0 / unit)
     }
@@ -223,16 +223,18 @@ mod tests {
         store.append(&batch);
         let profile = store.finish(Damage::default(), InputSize::default());
         let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        // Whole numbers, since every block was recorded.
         let bytes = |within: u64| {
             let options = TemporaryOptions {
                 within: Within(within),
                 ..TemporaryOptions::default()
             };
             let total = temporary(&scope, &options).total;
-            [total.temporary, total.promoted, total.allocated].map(|figures| figures.bytes.value)
+            [total.temporary, total.promoted, total.allocated]
+                .map(|figures| format!("{}", figures.bytes.value))
         };
-        assert_eq!(bytes(999), [0.0, 0.0, 1100.0]);
-        assert_eq!(bytes(5000), [500.0, 200.0, 1100.0]);
-        assert_eq!(bytes(1_000_000), [1000.0, 500.0, 1100.0]);
+        assert_eq!(bytes(999), ["0", "0", "1100"]);
+        assert_eq!(bytes(5000), ["500", "200", "1100"]);
+        assert_eq!(bytes(1_000_000), ["1000", "500", "1100"]);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use heapline_model::{
-    Batch, Birth, BlockIndex, Damage, Event, EventKind, Header, InputSize, LocationId, Source,
+    Batch, Birth, BlockIndex, Damage, Event, EventKind, Header, InputSize, Source,
 };
 
 use super::classes::ClassTable;
@@ -81,6 +81,8 @@ pub struct Store {
     kinds: KindTable,
     classes: ClassTable,
     stacks: StackReader,
+    /// Empty: room for the contexts of a batch.
+    contexts: Vec<u32>,
     log: Option<Shared<StackLog>>,
     live: Live,
     lanes: LaneSet,
@@ -120,6 +122,7 @@ impl Store {
             kinds: KindTable::default(),
             classes: ClassTable::default(),
             stacks: StackReader::new(options.recursion != Recursion::Keep),
+            contexts: Vec::new(),
             log: (options.recursion == Recursion::OnDemand).then(Shared::default),
             live: Live::default(),
             lanes: LaneSet::default(),
@@ -132,17 +135,22 @@ impl Store {
 
     /// Takes all events of a batch.
     pub fn append(&mut self, batch: &Batch) {
-        self.stacks.define(batch.definitions());
-        let mut births = batch.births().iter();
-        let mut frames = batch.frames();
+        let mut contexts = std::mem::take(&mut self.contexts);
+        self.stacks.read(batch, &mut contexts);
+        self.append_read(batch, &contexts);
+        contexts.clear();
+        self.contexts = contexts;
+    }
+
+    /// Takes all events of a batch whose stacks have been looked up.
+    fn append_read(&mut self, batch: &Batch, contexts: &[u32]) {
+        let mut births = batch.births().iter().zip(contexts);
         for event in batch.events() {
             self.lanes.insert(event.lane);
             match event.kind {
                 EventKind::Birth => {
-                    if let Some(birth) = births.next() {
-                        let (new, rest) = frames.split_at(birth.new as usize);
-                        frames = rest;
-                        self.birth(event, birth, new);
+                    if let Some((birth, &context)) = births.next() {
+                        self.birth(event, birth, context);
                     }
                 }
                 EventKind::Promotion => self.change(event, Column::Promotion),
@@ -158,8 +166,7 @@ impl Store {
     }
 
     #[inline]
-    fn birth(&mut self, event: &Event, birth: &Birth, new: &[LocationId]) {
-        let context = self.stacks.context(event.lane, birth, new);
+    fn birth(&mut self, event: &Event, birth: &Birth, context: u32) {
         let kind = Kind {
             size: birth.size,
             samples: birth.samples,
@@ -190,7 +197,11 @@ impl Store {
         }
     }
 
-    #[inline(always)] // the column is known where it is called
+    #[expect(
+        clippy::inline_always,
+        reason = "the column is known where it is called"
+    )]
+    #[inline(always)]
     fn change(&mut self, event: &Event, column: Column) {
         let (id, time) = (event.block, event.time);
         let Some(block) = self.index.find(id) else {
@@ -281,6 +292,11 @@ impl Store {
         self.profile(tables, segments, damage, size)
     }
 
+    /// The stacks so far; the store is left with none.
+    fn take_stacks(&mut self) -> StackReader {
+        std::mem::replace(&mut self.stacks, StackReader::new(true))
+    }
+
     /// The profile, now that nothing more will come.
     #[must_use]
     pub fn finish(mut self, damage: Damage, size: InputSize) -> Profile {
@@ -289,8 +305,7 @@ impl Store {
         self.index = BlockIndex::default();
         self.clock.get_mut().shrink();
         let classes = std::mem::take(&mut self.classes).finish();
-        let reader = std::mem::replace(&mut self.stacks, StackReader::new(true));
-        let (stacks, symbols) = reader.finish();
+        let (stacks, symbols) = self.take_stacks().finish();
         let tables = Tables {
             kinds: self.kinds.kinds().to_vec(),
             classes,
@@ -349,7 +364,11 @@ impl Profile {
         options: StoreOptions,
     ) -> Result<Self, heapline_model::Error> {
         let mut store = Store::new(source.header().clone(), options);
-        for_each_batch(source, |batch| store.append(batch))?;
+        let mut stacks = store.take_stacks();
+        for_each_batch(source, &mut stacks, |batch, contexts| {
+            store.append_read(batch, contexts);
+        })?;
+        store.stacks = stacks;
         Ok(store.finish(source.damage(), source.size()))
     }
 }

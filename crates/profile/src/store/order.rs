@@ -48,7 +48,11 @@ impl LateEvents {
 
 /// Notes what happened to a block. False if a damaged source has it twice, or after the block's
 /// death: in time, for lanes may note it in any order.
-#[inline(always)] // the column is known where it is called
+#[expect(
+    clippy::inline_always,
+    reason = "the column is known where it is called"
+)]
+#[inline(always)]
 pub(crate) fn apply(
     lives: &mut Lives,
     clock: &Clock,

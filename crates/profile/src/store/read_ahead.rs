@@ -1,71 +1,126 @@
-//! Decodes batches on a thread of their own while the last ones are stored.
+//! Decodes batches and looks up their stacks on threads of their own, while earlier ones are stored.
 
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
 use heapline_model::{Batch, Error, Source};
 
-/// Batches that wait to be stored at most: neither of the two threads is always the slower one.
+use super::stacks::StackReader;
+
+/// Batches that wait for the next thread at most: no thread is always the slowest one.
 const WAITING: usize = 8;
 
-/// Hands over all batches of a source, in order.
+/// A batch and the contexts of its births.
+#[derive(Debug, Default)]
+struct ReadBatch {
+    batch: Batch,
+    contexts: Vec<u32>,
+}
+
+impl ReadBatch {
+    fn clear(&mut self) {
+        self.batch.clear();
+        self.contexts.clear();
+    }
+}
+
+/// Hands over all batches of a source in order, with the contexts of their births.
 ///
-/// A first batch that is not full is all there is, so that small inputs do without a thread; so does
+/// A first batch that is not full is all there is, so that small inputs do without threads; so does
 /// every input where none can be started.
 pub(crate) fn for_each_batch(
     source: &mut dyn Source,
-    mut store: impl FnMut(&Batch),
+    stacks: &mut StackReader,
+    mut store: impl FnMut(&Batch, &[u32]),
 ) -> Result<(), Error> {
-    let mut batch = Batch::default();
-    while source.next_batch(&mut batch)? {
-        let is_full = batch.is_full();
-        store(&batch);
-        batch.clear();
-        if is_full {
-            return on_a_thread(source, store);
-        }
+    match here(source, stacks, &mut store, Batch::is_full)? {
+        Ended::No => on_threads(source, stacks, store),
+        Ended::Yes => Ok(()),
     }
-    Ok(())
 }
 
-fn on_a_thread(source: &mut dyn Source, mut store: impl FnMut(&Batch)) -> Result<(), Error> {
-    let (send_full, full) = sync_channel::<Batch>(WAITING);
-    // Never longer than the batches that there are, and those are limited by `full`.
-    let (send_empty, empty) = channel::<Batch>();
-    // The source is sent to the thread once that runs: if it cannot be started, it is needed here.
+fn on_threads(
+    source: &mut dyn Source,
+    stacks: &mut StackReader,
+    mut store: impl FnMut(&Batch, &[u32]),
+) -> Result<(), Error> {
+    let (send_decoded, decoded) = sync_channel::<ReadBatch>(WAITING);
+    let (send_read, read) = sync_channel::<ReadBatch>(WAITING);
+    // Never longer than the batches that there are, and those are limited by the other two.
+    let (send_empty, empty) = channel::<ReadBatch>();
+    // What the threads work with is sent once both run: if one cannot be started, it is needed here.
     let (send_source, sources) = channel::<&mut dyn Source>();
+    let (send_stacks, readers) = channel::<&mut StackReader>();
     let decode = move || -> Result<(), Error> {
         for source in sources {
             loop {
-                let mut batch = empty.try_recv().unwrap_or_default();
-                if !source.next_batch(&mut batch)? || send_full.send(batch).is_err() {
+                let mut next = empty.try_recv().unwrap_or_default();
+                // Sending fails if the other side has panicked, which it will tell itself.
+                if !source.next_batch(&mut next.batch)? || send_decoded.send(next).is_err() {
                     break;
                 }
             }
         }
         Ok(())
     };
-    thread::scope(|scope| {
-        let builder = thread::Builder::new().name("decode".to_owned());
-        let Ok(thread) = builder.spawn_scoped(scope, decode) else {
-            let mut batch = Batch::default();
-            while source.next_batch(&mut batch)? {
-                store(&batch);
-                batch.clear();
+    let look_up = move || {
+        for stacks in readers {
+            for mut next in &decoded {
+                stacks.read(&next.batch, &mut next.contexts);
+                if send_read.send(next).is_err() {
+                    break;
+                }
             }
-            return Ok(());
-        };
-        // The thread waits for it.
-        let _ = send_source.send(source);
-        drop(send_source);
-        for mut batch in full {
-            store(&batch);
-            batch.clear();
-            // Fails when the thread has decoded everything.
-            let _ = send_empty.send(batch);
         }
-        thread
+    };
+    thread::scope(|scope| {
+        let builder = |name: &str| thread::Builder::new().name(name.to_owned());
+        let decode = builder("decode").spawn_scoped(scope, decode);
+        let look_up = builder("stacks").spawn_scoped(scope, look_up);
+        let (Ok(decode), Ok(look_up)) = (decode, look_up) else {
+            drop((send_source, send_stacks));
+            return here(source, stacks, store, |_| false).map(|_| ());
+        };
+        // The threads wait for them.
+        let _ = send_source.send(source);
+        let _ = send_stacks.send(stacks);
+        drop((send_source, send_stacks));
+        for mut next in read {
+            store(&next.batch, &next.contexts);
+            next.clear();
+            // Fails when everything has been decoded.
+            let _ = send_empty.send(next);
+        }
+        look_up
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        decode
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Whether a source has ended.
+enum Ended {
+    Yes,
+    No,
+}
+
+/// Reads batches without threads, up to one after which to `stop`.
+fn here(
+    source: &mut dyn Source,
+    stacks: &mut StackReader,
+    mut store: impl FnMut(&Batch, &[u32]),
+    stop: impl Fn(&Batch) -> bool,
+) -> Result<Ended, Error> {
+    let mut read = ReadBatch::default();
+    while source.next_batch(&mut read.batch)? {
+        stacks.read(&read.batch, &mut read.contexts);
+        store(&read.batch, &read.contexts);
+        if stop(&read.batch) {
+            return Ok(Ended::No);
+        }
+        read.clear();
+    }
+    Ok(Ended::Yes)
 }

@@ -63,7 +63,11 @@ impl Lives {
     }
 
     /// Sets the number of an event.
-    #[inline(always)] // the column is known where it is called
+    #[expect(
+        clippy::inline_always,
+        reason = "the column is known where it is called"
+    )]
+    #[inline(always)]
     pub(crate) fn set(&mut self, column: Column, block: usize, event: u64) {
         let here = self.here(column, block, event);
         match column {

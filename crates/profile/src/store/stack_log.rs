@@ -3,7 +3,7 @@
 //! The tree of a profile has each function once in a path. Whoever wants to see recursive calls in
 //! full gets a second tree, which is built from this log.
 
-use heapline_model::{Batch, EventKind, LocationId};
+use heapline_model::{Batch, LocationId};
 
 /// Bytes of a piece of the log: a log grows without being copied.
 const PIECE: usize = 1 << 20;
@@ -34,21 +34,19 @@ const FLAG_BITS: u32 = 2;
 impl StackLog {
     pub(crate) fn append(&mut self, batch: &Batch) {
         let mut frames = batch.frames();
-        let births = batch.events().iter();
-        let births = births.filter(|event| event.kind == EventKind::Birth);
-        for (event, birth) in births.zip(batch.births()) {
+        for birth in batch.births() {
             if self.last.len() >= PIECE {
                 let full = std::mem::replace(&mut self.last, Vec::with_capacity(PIECE + 4096));
                 self.pieces.push(full);
             }
             let out = &mut self.last;
-            let is_new_lane = event.lane != self.lane;
+            let is_new_lane = birth.lane != self.lane;
             let flags =
                 u64::from(is_new_lane) * LANE_FOLLOWS + u64::from(birth.truncated) * TRUNCATED;
             put(out, u64::from(birth.shared) << FLAG_BITS | flags);
             if is_new_lane {
-                self.lane = event.lane;
-                put(out, event.lane.into());
+                self.lane = birth.lane;
+                put(out, birth.lane.into());
             }
             put(out, birth.new.into());
             let (new, rest) = frames.split_at(birth.new as usize);

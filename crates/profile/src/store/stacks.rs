@@ -6,7 +6,7 @@
 //! place by the same path have the same *context*; of those there are 240,000.
 
 use hashbrown::HashMap;
-use heapline_model::{Birth, LocationDefinition, LocationId};
+use heapline_model::{Batch, LocationId};
 
 use super::pair_table::PairTable;
 use super::stack_log::StackLog;
@@ -98,25 +98,24 @@ impl StackReader {
         }
     }
 
-    /// Learns the names of locations, before stacks use them.
-    pub(crate) fn define<'a>(&mut self, definitions: impl Iterator<Item = LocationDefinition<'a>>) {
-        for definition in definitions {
+    /// Appends the context of each birth of a batch.
+    pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<u32>) {
+        for definition in batch.definitions() {
             if let Some(names) = self.symbols.define(&definition) {
                 self.table.name(definition.id.0, &names);
             }
         }
-    }
-
-    /// The context of the next block; `new` are the frames that its stack does not share with the
-    /// last one of its lane.
-    #[inline]
-    pub(crate) fn context(&mut self, lane: u16, birth: &Birth, new: &[LocationId]) -> u32 {
-        self.table.context(ShortStack {
-            lane,
-            shared: birth.shared as usize,
-            new,
-            truncated: birth.truncated,
-        })
+        let mut frames = batch.frames();
+        contexts.extend(batch.births().iter().map(|birth| {
+            let (new, rest) = frames.split_at(birth.new as usize);
+            frames = rest;
+            self.table.context(ShortStack {
+                lane: birth.lane,
+                shared: birth.shared as usize,
+                new,
+                truncated: birth.truncated,
+            })
+        }));
     }
 
     /// A copy of the tables so far.

@@ -3,9 +3,10 @@
 use super::clock::PacketTime;
 use super::domain::{Domain, MAX_DEPTH};
 use super::names::Named;
-use crate::event::{Alloc, Event, Mark, Source, Stack};
+use crate::event::{Alloc, Mark, Source, Stack};
 use crate::format::{BUCKET_MASK, TIME_BITS, TIME_MASK, code, code63, tag};
 use crate::location::{LocationId, Locations};
+use crate::visitor::Visitor;
 
 /// The number of predictions that are followed before checking if they are needed: in nine cases
 /// out of ten two or fewer are, and excess ones are written behind the end of the stack.
@@ -62,7 +63,7 @@ pub(super) fn decode<const STACKS: bool>(
     packet: &Packet<'_>,
     domain: &mut Domain,
     locations: &mut Locations,
-    mut on_event: impl FnMut(Event<'_>, &Locations),
+    visitor: &mut impl Visitor,
 ) -> Outcome {
     let Packet {
         bytes, end, number, ..
@@ -140,14 +141,11 @@ pub(super) fn decode<const STACKS: bool>(
                 id: next_id.wrapping_sub(1).wrapping_sub(delta.cast_unsigned()),
                 domain: number,
             };
-            on_event(
-                if event_code == code::COLLECT {
-                    Event::Collect(mark)
-                } else {
-                    Event::Promote(mark)
-                },
-                locations,
-            );
+            if event_code == code::COLLECT {
+                visitor.collect(mark, locations);
+            } else {
+                visitor.promote(mark, locations);
+            }
             events += 1;
             pos = cursor.pos;
             continue;
@@ -245,18 +243,16 @@ pub(super) fn decode<const STACKS: bool>(
         }
         let id = next_id;
         next_id = next_id.wrapping_add(1);
-        on_event(
-            Event::Alloc(Alloc {
-                time,
-                id,
-                domain: number,
-                length: header.length.cast_unsigned(),
-                samples: header.samples.cast_unsigned(),
-                source: header.source,
-                stack,
-            }),
-            locations,
-        );
+        let alloc = Alloc {
+            time,
+            id,
+            domain: number,
+            length: header.length.cast_unsigned(),
+            samples: header.samples.cast_unsigned(),
+            source: header.source,
+            stack,
+        };
+        visitor.alloc(&alloc, locations);
         events += 1;
         pos = cursor.pos;
     }

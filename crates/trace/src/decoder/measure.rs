@@ -4,8 +4,10 @@ use super::clock::PacketTime;
 use super::domain::Domains;
 use super::events::{Packet, decode};
 use super::input::PADDING;
+use crate::event::Event;
 use crate::format::{PacketHeader, TIME_MASK};
 use crate::location::Locations;
+use crate::visitor::OnEvent;
 
 /// The fields of a header that change with every event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +36,8 @@ pub(crate) fn measure(header: &PacketHeader, packet: &[u8]) -> Option<PacketEnd>
     let mut domains = Domains::default();
     let domain = domains.get(header.domain, 0, 0, false);
     let mut last = 0;
-    let outcome = decode::<false>(&packet, domain, &mut Locations::default(), |event, _| {
-        last = event.time();
-    });
+    let mut visitor = OnEvent(|event: Event<'_>, _: &Locations| last = event.time());
+    let outcome = decode::<false>(&packet, domain, &mut Locations::default(), &mut visitor);
     (outcome.failure.is_none() && outcome.bad_times == 0).then(|| PacketEnd {
         time: header.time_begin.saturating_add(last),
         id: outcome.next_id,

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::format::{NO_CHECK, TIME_BITS, code};
 use crate::info::TraceInfo;
 use crate::location::Locations;
+use crate::visitor::{OnEvent, Visitor};
 use domain::{Domain, Domains};
 use events::{Cursor, Outcome, Packet};
 use framing::{End, Frame, Framed};
@@ -254,6 +255,12 @@ impl Decoder {
         &mut self,
         on_event: impl FnMut(Event<'_>, &Locations),
     ) -> Result<Step, Error> {
+        self.visit_packet(&mut OnEvent(on_event))
+    }
+
+    /// Decodes the next packet like [`next_packet`](Self::next_packet), without a closure: a
+    /// [`Visitor`] has a method for each kind of event, which saves time in tight loops.
+    pub fn visit_packet(&mut self, visitor: &mut impl Visitor) -> Result<Step, Error> {
         let frame = match self.frame()? {
             Framed::Packet(frame) => frame,
             Framed::NeedInput => return Ok(Step::NeedInput),
@@ -273,9 +280,9 @@ impl Decoder {
             Some(trace) => {
                 let start_time = trace.info.start_time;
                 if self.options.stacks {
-                    self.read_events::<true>(&frame, start_time, on_event)?
+                    self.read_events::<true>(&frame, start_time, visitor)?
                 } else {
-                    self.read_events::<false>(&frame, start_time, on_event)?
+                    self.read_events::<false>(&frame, start_time, visitor)?
                 }
             }
         };
@@ -358,7 +365,7 @@ impl Decoder {
         &mut self,
         frame: &Frame,
         start_time: u64,
-        on_event: impl FnMut(Event<'_>, &Locations),
+        visitor: &mut impl Visitor,
     ) -> Result<u64, Error> {
         let header = &frame.header;
         let offset = self.input.offset();
@@ -410,7 +417,7 @@ impl Decoder {
             time,
             first_id: header.first_id,
         };
-        let outcome = events::decode::<STACKS>(&packet, domain, &mut self.locations, on_event);
+        let outcome = events::decode::<STACKS>(&packet, domain, &mut self.locations, visitor);
         report.outcome(&outcome, frame, domain)?;
         self.domains.limit_stacks(header.domain, room_for_frames);
         Ok(outcome.events)
