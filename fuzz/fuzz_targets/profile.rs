@@ -5,7 +5,7 @@
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{self, TreeOptions};
-use heapline_profile::{Estimator, Profile, Query, Scope, Recursion, StoreOptions};
+use heapline_profile::{Estimator, Profile, Query, Recursion, Scope, StoreOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -16,7 +16,12 @@ fuzz_target!(|bytes: &[u8]| {
     else {
         return;
     };
-    let Ok(profile) = Profile::load(&mut reader, StoreOptions { recursion: Recursion::OnDemand }) else {
+    let Ok(profile) = Profile::load(
+        &mut reader,
+        StoreOptions {
+            recursion: Recursion::OnDemand,
+        },
+    ) else {
         return;
     };
     let scope = Scope::new(&profile, &query, Estimator::default());
