@@ -13,10 +13,6 @@ Examples:
   heapline man cut > heapline-cut.1")]
 pub(crate) struct Args {
     /// Command to document [default: heapline itself]
-    #[arg(value_parser = [
-        "record", "view", "report", "summary", "hotspots", "tree", "flame", "series", "stats", "heatmap", "leaks",
-        "diff", "check", "export", "info", "dump", "cut", "demo", "completions",
-    ])]
     command: Option<String>,
 }
 
