@@ -2,12 +2,12 @@
 //! here.
 
 use clap::{Subcommand, ValueEnum as _};
-use heapline_profile::OptionError;
 use heapline_profile::reports::{
     self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
     LeakOptions, Leaks, NamedDiff, Series, SeriesOptions, Stats, StatsOptions, Summary,
     SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions, WindowError,
 };
+use heapline_profile::{OptionError, Profile};
 use serde::Serialize;
 
 use crate::answer::Info;
@@ -166,7 +166,10 @@ impl Request {
 
 /// Reports that need nothing but the selected blocks.
 macro_rules! reports_of_scope {
-    ($($options:ty => $report:ty: $function:expr $(, validate $validate:expr)?;)*) => {$(
+    ($(
+        $options:ty => $report:ty: $function:expr
+        $(, validate $validate:expr)? $(, check $check:expr)?;
+    )*) => {$(
         impl Ask for $options {
             type Report = $report;
 
@@ -180,7 +183,9 @@ macro_rules! reports_of_scope {
                 filter: &Filter,
                 cancel: &Cancel,
             ) -> Result<Self::Report, EngineError> {
-                let scope = filter.scope(session.profiles().trace);
+                let profile = session.profiles().trace;
+                $($check(self, profile)?;)?
+                let scope = filter.scope(profile);
                 cancel.check()?;
                 Ok($function(&scope, self))
             }
@@ -198,36 +203,22 @@ reports_of_scope! {
         let tree = options.tree.clone().with_implied_sites();
         reports::flame(scope, &FlameOptions { tree, ..*options })
     }, validate |options: &Self| options.tree.validate();
+    SeriesOptions => Series: reports::series, validate Self::validate, check check_measure;
     StatsOptions => Stats: reports::stats;
     HeatmapOptions => Heatmap: reports::heatmap;
     LeakOptions => Leaks: reports::leaks;
     TemporaryOptions => Temporary: reports::temporary;
 }
 
-impl Ask for SeriesOptions {
-    type Report = Series;
-
-    fn validate(&self) -> Result<(), OptionError> {
-        Self::validate(self)
+/// Refuses measures that the source does not tell.
+fn check_measure(options: &SeriesOptions, profile: &Profile) -> Result<(), EngineError> {
+    if !options.measure.is_promotion() || profile.tells().promotions {
+        return Ok(());
     }
-
-    fn ask(
-        &self,
-        session: &Session,
-        filter: &Filter,
-        cancel: &Cancel,
-    ) -> Result<Self::Report, EngineError> {
-        let profile = session.profiles().trace;
-        if self.measure.is_promotion() && !profile.tells().promotions {
-            let value = self.measure.to_possible_value();
-            let name = value.as_ref().map_or("", |value| value.get_name());
-            let message = format!("cannot measure {name}: this source does not tell promotions");
-            return Err(EngineError::parameter("measure", name, message));
-        }
-        let scope = filter.scope(profile);
-        cancel.check()?;
-        Ok(reports::series(&scope, self))
-    }
+    let value = options.measure.to_possible_value();
+    let name = value.as_ref().map_or("", |value| value.get_name());
+    let message = format!("cannot measure {name}: this source does not tell promotions");
+    Err(EngineError::parameter("measure", name, message))
 }
 
 impl Ask for DiffOptions {

@@ -62,7 +62,7 @@ impl Session {
         }
     }
 
-    /// The same, with a cache of recent answers of this size in bytes.
+    /// Keeps recent answers in a cache of this size in bytes.
     #[must_use]
     pub fn with_cache(mut self, bytes: usize) -> Self {
         self.cache = Mutex::new(Cache::new(bytes));

@@ -96,7 +96,7 @@ impl Decoder for Memtrace {
 struct Fill<'a> {
     batch: &'a mut Batch,
     word_bytes: u64,
-    /// Whether a stack has [`Defined::UNKNOWN`].
+    /// True if a stack has [`Defined::UNKNOWN`].
     uses_unknown: bool,
 }
 
@@ -216,7 +216,7 @@ fn flaw(flaw: &trace::Flaw) -> Flaw {
 struct Defined {
     /// How many of the trace's there are: it numbers them as they come.
     count: usize,
-    /// Whether a stack has the location that damaged stacks refer to. It is always there, but few
+    /// True if a stack has the location that damaged stacks refer to. It is always there, but few
     /// traces use it.
     uses_unknown: bool,
     has_unknown: bool,

@@ -28,12 +28,7 @@ pub fn diff(report: &NamedDiff, context: &Context<'_>) -> Text {
         return page.finish();
     }
     page.table(&table(diff, context));
-    if diff.hidden_rows > 0 {
-        page.note(&format!(
-            "{} (see --rows).",
-            plural(diff.hidden_rows as u64, "more row")
-        ));
-    }
+    page.hidden_rows(diff.hidden_rows);
     page.note(&match diff.real_changes {
         0 => "○ within the sampling error. No change is significant.".to_owned(),
         n => format!(

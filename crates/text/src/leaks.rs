@@ -33,12 +33,7 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
     } else {
         page.table(&table(report, context));
     }
-    if report.hidden_rows > 0 {
-        page.note(&format!(
-            "{} (see --rows).",
-            plural(report.hidden_rows as u64, "more row")
-        ));
-    }
+    page.hidden_rows(report.hidden_rows);
     if report.steady_groups > 0 {
         let more = if report.rows.is_empty() { "" } else { "more " };
         let (hold, show) = match report.steady_groups {

@@ -3,6 +3,7 @@
 use crate::screen::{Context, Screen};
 use crate::styled::{Line, Style, Text};
 use crate::table::Table;
+use crate::units::plural;
 use crate::width::{columns, padding};
 use crate::wrap::wrap;
 
@@ -58,6 +59,14 @@ impl Page {
     /// Adds an explanation.
     pub fn note(&mut self, note: &str) {
         self.line(&Line::new(note, Style::Faint));
+    }
+
+    /// Adds a note on rows that a limit hides, if there are any.
+    pub(crate) fn hidden_rows(&mut self, hidden: usize) {
+        if hidden > 0 {
+            let rows = plural(hidden as u64, "more row");
+            self.note(&format!("{rows} (see --rows)."));
+        }
     }
 
     /// Adds a table.

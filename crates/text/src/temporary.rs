@@ -7,7 +7,7 @@ use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
 use crate::table::{Align, Table};
-use crate::units::{bytes, estimated_bytes, label, percent, plural, seconds};
+use crate::units::{bytes, estimated_bytes, label, percent, seconds};
 
 /// Renders the groups with the most temporary memory.
 #[must_use]
@@ -38,12 +38,7 @@ pub fn temporary(report: &Temporary, context: &Context<'_>) -> Text {
     } else {
         page.table(&table(report, context));
     }
-    if report.hidden_rows > 0 {
-        page.note(&format!(
-            "{} (see --rows).",
-            plural(report.hidden_rows as u64, "more row")
-        ));
-    }
+    page.hidden_rows(report.hidden_rows);
     let first = report.rows.first();
     if let Some(query) = first.and_then(|row| report.by.condition(&row.label)) {
         page.next(

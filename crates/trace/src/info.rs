@@ -7,7 +7,7 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TraceInfo {
     /// The probability with which each allocated word, headers included, was sampled.
-    /// What a word is, [`word_size`](Self::word_size) says.
+    /// See [`word_size`](Self::word_size) for the size of a word.
     pub sample_rate: f64,
     /// Bits of a word of the traced program: 32 or 64; or 8 if lengths are in bytes, and bytes
     /// were sampled.

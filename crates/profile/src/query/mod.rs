@@ -242,7 +242,7 @@ impl Window {
         (times.before(&self.span.from), times.before(&self.span.to))
     }
 
-    /// Whether some of the run is in it, with events or without.
+    /// Returns true if it overlaps the run, with events or without.
     #[must_use]
     pub(crate) fn is_part_of(&self, profile: &Profile, estimator: Estimator) -> bool {
         let times = eval::Times { profile, estimator };

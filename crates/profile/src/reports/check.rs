@@ -51,7 +51,7 @@ impl Budget {
         &self.query
     }
 
-    /// Whether it limits promotions, which not every source tells.
+    /// Returns true if it limits promotions, which not every source tells.
     #[must_use]
     pub fn is_about_promotions(&self) -> bool {
         self.what == What::Promoted

@@ -47,7 +47,7 @@ impl Measure {
         matches!(self, Self::AllocationRate | Self::PromotionRate)
     }
 
-    /// Whether it is about promotions, which only sources with a minor heap tell.
+    /// Returns true if it measures promotions, which only sources with a minor heap tell.
     #[must_use]
     pub fn is_promotion(self) -> bool {
         matches!(self, Self::PromotedBytes | Self::PromotionRate)

@@ -78,7 +78,7 @@ impl Serialize for Within {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Temporary {
-    /// What it is about.
+    /// The blocks in scope.
     pub subject: Subject,
     /// The kind of the groups.
     pub by: GroupBy,

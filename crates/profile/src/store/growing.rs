@@ -28,8 +28,8 @@ pub struct StoreOptions {
     pub recursion: Recursion,
 }
 
-/// Whether stacks have each function once, where it was first called, or every frame of recursive
-/// calls, of which there can be many: see [`Scope::keep_recursion`](crate::Scope::keep_recursion).
+/// The stacks of recursive calls: each function once, where it was first called, or every frame, of
+/// which there can be many. See [`Scope::keep_recursion`](crate::Scope::keep_recursion).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recursion {
     /// Each function once.

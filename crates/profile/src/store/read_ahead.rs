@@ -100,7 +100,7 @@ fn on_threads(
     })
 }
 
-/// Whether a source has ended.
+/// The state of a source after reading from it.
 enum Ended {
     Yes,
     No,

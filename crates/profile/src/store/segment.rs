@@ -82,7 +82,7 @@ impl Lives {
         }
     }
 
-    /// What a column keeps of an event.
+    /// The value of an event in a column.
     #[inline]
     fn here(&mut self, column: Column, block: usize, event: u64) -> u32 {
         match u32::try_from(event.wrapping_sub(self.base)) {

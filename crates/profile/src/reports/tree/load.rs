@@ -9,14 +9,14 @@ use crate::store::Class;
 
 /// A value that is summed along stacks.
 pub(super) trait Load: Copy + Default {
-    /// What is counted for the blocks of a class.
+    /// The counts of the blocks of a class.
     type Counts: Copy;
 
     /// The counts of all classes.
     fn counts(scope: &Scope<'_>) -> Vec<Self::Counts>;
     /// How many blocks were counted.
     fn blocks(counts: &Self::Counts) -> u32;
-    /// What the blocks of a class amount to.
+    /// The sum of the blocks of a class.
     fn of_class(scope: &Scope<'_>, class: Class, counts: &Self::Counts) -> Self;
     fn add(&mut self, other: &Self);
     fn amount(&self) -> Amount;
@@ -27,7 +27,7 @@ pub(super) trait Load: Copy + Default {
     }
 }
 
-/// What the blocks of each stack amount to.
+/// The sum of the blocks of each stack.
 ///
 /// There may be millions of stacks, so this is kept as the counts of classes, and added up whenever
 /// it is read.
