@@ -198,6 +198,8 @@ const CLASSES: [u64; 4] = [4, 16, 256, 65536];
 struct Count {
     allocated: Tally,
     promoted: Tally,
+    /// Blocks that are promoted, but were not on the minor heap.
+    wrongly_promoted: u64,
     collected: Tally,
     /// The part that died outside of the minor heap.
     major_collected: Tally,
@@ -235,6 +237,8 @@ impl Counts {
             count.allocated.add(all.into(), kind.samples);
             if is_minor {
                 count.promoted.add(promoted.into(), kind.samples);
+            } else {
+                count.wrongly_promoted += u64::from(promoted);
             }
             count.collected.add(died.into(), kind.samples);
             let major = if is_minor { died_promoted } else { died };
@@ -334,33 +338,19 @@ fn events(profile: &Profile, counts: &Counts) -> EventCounts {
     let everything = |_: Space, _: u64| true;
     let promoted = counts.sum(|count| count.promoted, everything).blocks;
     let collected = counts.sum(|count| count.collected, everything).blocks;
-    let unmatched = unmatched(profile);
+    let wrong: u64 = counts.0.values().map(|count| count.wrongly_promoted).sum();
+    let unmatched_promotions = profile.unmatched().promotions + wrong;
+    let unmatched_deaths = profile.unmatched().deaths;
     let [minor, major, external, native] = Space::ALL.map(blocks);
     EventCounts {
         minor,
         major,
         external,
         native,
-        promotions: promoted + unmatched.0,
-        collections: collected + unmatched.1,
-        unmatched: unmatched.0 + unmatched.1,
+        promotions: promoted + unmatched_promotions,
+        collections: collected + unmatched_deaths,
+        unmatched: unmatched_promotions + unmatched_deaths,
     }
-}
-
-/// Promotions and deaths of blocks that are not there; also promotions of blocks that were not on
-/// the minor heap.
-fn unmatched(profile: &Profile) -> (u64, u64) {
-    let scope = Scope::new(profile, &Query::default(), Estimator::HorvitzThompson);
-    let by_class = scope.counts_of(|stay: Stay| [stay.is_promoted()]);
-    let wrong: u64 = profile
-        .classes()
-        .iter()
-        .zip(by_class)
-        .filter(|(class, _)| profile.kinds()[class.kind as usize].space != Space::Minor)
-        .map(|(_, [promoted])| u64::from(promoted))
-        .sum();
-    let unmatched = profile.unmatched();
-    (unmatched.promotions + wrong, unmatched.deaths)
 }
 
 fn samples(profile: &Profile, counts: &Counts) -> Samples {

@@ -106,6 +106,11 @@ impl StackReader {
             }
         }
         let mut frames = batch.frames();
+        if frames.is_empty() && self.table.has_no_frames() {
+            // A source that is read without stacks.
+            contexts.resize(contexts.len() + batch.births().len(), NOWHERE);
+            return;
+        }
         contexts.extend(batch.births().iter().map(|birth| {
             let (new, rest) = frames.split_at(birth.new as usize);
             frames = rest;
@@ -196,6 +201,11 @@ impl StackTable {
     /// Says what the frames of a location are, before its first use.
     fn name(&mut self, location: u32, frames: &[Name]) {
         self.tree.name(location, frames);
+    }
+
+    /// Whether the last stack of every lane is empty, so that there is nothing to share with.
+    fn has_no_frames(&self) -> bool {
+        self.current.locations.is_empty() && self.lanes.is_empty()
     }
 
     /// The context of the next block, with its stack in short.

@@ -6,6 +6,7 @@
 //! "other" node at its own place.
 
 use hashbrown::HashMap;
+use rayon::slice::ParallelSliceMut;
 
 use super::drawing::{Drawing, MOST_SHOWN, Shape};
 use super::frames::Frames;
@@ -99,11 +100,15 @@ impl<'a> Calls<'a> {
             bytes[parent] += bytes[node];
             is_used[parent] |= is_used[node];
         }
-        contexts.sort_by_key(|&context| profile.contexts()[context as usize].node);
+        let node = |&context: &u32| profile.contexts()[context as usize].node;
+        let (children, ()) = rayon::join(
+            || children(tree, &is_used),
+            || contexts.par_sort_by_key(node),
+        );
         Self {
             profile,
             bytes,
-            children: children(tree, &is_used),
+            children,
             contexts,
             context_bytes,
         }

@@ -1,6 +1,7 @@
 //! The values that are summed along stacks: amounts, with or without details.
 
 use heapline_model::Space;
+use rayon::slice::ParallelSliceMut;
 use serde::Serialize;
 
 use crate::estimate::Amount;
@@ -47,7 +48,7 @@ impl<'a, T: Load> ByStack<'a, T> {
             .filter(|(_, counts)| T::blocks(counts) > 0);
         let mut order: Vec<u32> = used.map(|(class, _)| class).collect();
         // Stable and fast on what is nearly in order, as it is: both are numbered as they appear.
-        order.sort_by_key(|&class| classes[class as usize].context);
+        order.par_sort_by_key(|&class| classes[class as usize].context);
         Self {
             scope,
             counts,
