@@ -187,7 +187,7 @@ pub struct Batch {
 impl Batch {
     /// Events and frames in a batch when a decoder should hand it over: so few that it stays in the
     /// processor's cache.
-    pub const FULL: usize = 1 << 12;
+    pub const FULL: usize = 1 << 13;
 
     /// Whether it is time to hand it over.
     #[must_use]
