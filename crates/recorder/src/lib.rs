@@ -23,6 +23,8 @@ pub mod capi;
 mod clock;
 mod file;
 pub mod gaps;
+#[cfg(feature = "launch")]
+pub mod inherited;
 mod lane;
 mod map;
 mod recorder;

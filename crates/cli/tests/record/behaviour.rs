@@ -105,6 +105,35 @@ fn the_environment_is_the_users() {
     }
 }
 
+/// As under `nohup`, or as children of programs that block signals.
+#[test]
+fn ignored_and_blocked_signals_stay_so() {
+    let ways = [
+        "--ignore-signal=HUP,INT,QUIT,PIPE,CHLD,TERM,USR1",
+        "--block-signal=USR2,TERM,ALRM",
+        "--default-signal",
+    ];
+    for compiler in compilers("ignored_and_blocked_signals_stay_so") {
+        for way in ways {
+            let program = Program::new(compiler.program("surroundings")).started_by(&["env", way]);
+            assert_same(&program, way);
+        }
+    }
+}
+
+/// A program whose output is closed may fail, and fails in the same way.
+#[test]
+fn closed_descriptors_stay_closed() {
+    for compiler in compilers("closed_descriptors_stay_closed") {
+        for redirection in ["<&-", ">&-", "<&- >&-"] {
+            let script = format!("exec \"$0\" \"$@\" {redirection}");
+            let program =
+                Program::new(compiler.program("descriptors")).started_by(&["sh", "-c", &script]);
+            assert_same(&program, redirection);
+        }
+    }
+}
+
 /// The runtime has one sampler; by default the recording keeps it, and the program believes that it
 /// has it.
 #[test]

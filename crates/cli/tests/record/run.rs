@@ -19,6 +19,8 @@ pub(crate) struct Ended {
 
 /// A program with what it is started with.
 pub(crate) struct Program {
+    /// A program that starts it, with arguments.
+    starter: Vec<String>,
     path: PathBuf,
     arguments: Vec<String>,
     input: Vec<u8>,
@@ -48,6 +50,7 @@ pub(crate) fn heapline() -> Command {
 impl Program {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self {
+            starter: Vec::new(),
             path: path.into(),
             arguments: Vec::new(),
             input: Vec::new(),
@@ -58,6 +61,12 @@ impl Program {
 
     pub(crate) fn args(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(|&a| a.into()));
+        self
+    }
+
+    /// Has it started by another program, such as `env`.
+    pub(crate) fn started_by(mut self, starter: &[&str]) -> Self {
+        self.starter = starter.iter().map(|&a| a.into()).collect();
         self
     }
 
@@ -131,6 +140,13 @@ impl Program {
     }
 
     fn run(&self, mut command: Command) -> Output {
+        if let [program, arguments @ ..] = &self.starter[..] {
+            let started = std::mem::replace(&mut command, Command::new(program));
+            command.args(arguments).arg(started.get_program());
+            command.args(started.get_args());
+            let environment = started.get_envs();
+            command.envs(environment.filter_map(|(name, value)| Some((name, value?))));
+        }
         let mut child = command
             .envs(self.environment.iter().map(|(n, v)| (n, v)))
             .current_dir(&self.folder)

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 
+use heapline_recorder::inherited;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
@@ -27,10 +28,15 @@ impl Ended {
     }
 }
 
+/// The signals that are forwarded to the program.
+const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+
 /// Runs a program to its end, and forwards signals to it.
 pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
-    let mut signals =
-        SignalsInfo::<WithOrigin>::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
+    // A signal that is ignored, as under `nohup`, stays so: the program inherits that.
+    let handled = FORWARDED.into_iter().filter(|&s| !inherited::is_ignored(s));
+    let mut signals = SignalsInfo::<WithOrigin>::new(handled)?;
+    inherited::hand_on(command);
     let mut child = command.spawn()?;
     let pid = child.id();
     let handle = signals.handle();
