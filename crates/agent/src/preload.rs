@@ -154,7 +154,7 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     // SAFETY: as above.
     unsafe { runtime.start_sampler(rate, depth, tracker) };
     // SAFETY: the handler is made for it.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    unsafe { libc::pthread_atfork(None, Some(in_parent), Some(in_child)) };
     guard_sampler(settings, runtime);
     if let Kind::Domains {
         spawn: Some(spawn), ..
@@ -265,6 +265,17 @@ pub(crate) extern "C" fn before_spawn() -> usize {
     // SAFETY: as above.
     contained(|| unsafe { domains::watch() });
     function.unwrap_or_default()
+}
+
+/// Runs in the process that has forked another.
+extern "C" fn in_parent() {
+    contained(|| {
+        if let (Some(session), Some(settings)) = (callbacks::session(), SETTINGS.get())
+            && !settings.follow_fork
+        {
+            session.recorder.note(Note::Forked);
+        }
+    });
 }
 
 /// Runs in a process that was just forked. It has the sampler too.

@@ -1,7 +1,7 @@
 //! Prints errors and warnings.
 
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use clap::error::ContextKind;
@@ -28,13 +28,20 @@ pub(crate) fn print(error: &anyhow::Error) {
 }
 
 pub(crate) fn warn(message: &str) {
-    anstream::eprintln!("{WARNING}heapline:{WARNING:#} {}", sanitize(message));
+    say(WARNING, message);
 }
 
 /// Prints an informational message to standard error, next to the output of the recorded program.
 #[cfg(recording)]
 pub(crate) fn note(message: &str) {
-    anstream::eprintln!("{NOTE}heapline:{NOTE:#} {}", sanitize(message));
+    say(NOTE, message);
+}
+
+/// Prints a line to standard error, unless nobody reads it: the exit code of a recorded program must
+/// not depend on that.
+fn say(style: Style, message: &str) {
+    let message = sanitize(message);
+    let _ = writeln!(anstream::stderr(), "{style}heapline:{style:#} {message}");
 }
 
 /// Prints an argument error or the requested help, and exits.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use heapline_engine::shell_path;
-use heapline_model::Damage;
+use heapline_model::{Damage, Flaw};
 use heapline_profile::{Profile, StoreOptions};
 use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
@@ -126,7 +126,12 @@ impl Input {
                 shell_path(&self.trace.display().to_string())
             ),
         };
-        warn(&format!("{name} is damaged {first}{more}"));
+        let is = if first.kind == Flaw::ENDED_EARLY {
+            "is incomplete:"
+        } else {
+            "is damaged"
+        };
+        warn(&format!("{name} {is} {first}{more}"));
     }
 }
 

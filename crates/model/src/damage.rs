@@ -60,10 +60,16 @@ pub struct Flaw {
 impl Flaw {
     /// The kind of an input that ends in the middle of something.
     pub const TRUNCATED: &str = "truncated";
+    /// The kind of a recording that ended before its program.
+    pub const ENDED_EARLY: &str = "ended-early";
 }
 
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == Self::ENDED_EARLY {
+            // It concerns the whole input.
+            return f.write_str(&self.message);
+        }
         write!(f, "at byte {}: {}", self.offset, self.message)
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use heapline_trace::EarlyEnd;
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -30,9 +31,27 @@ struct Writer {
 }
 
 impl TraceFile {
-    /// `file` is written from its start.
-    pub(crate) fn new(file: File, path: &Path) -> io::Result<Self> {
-        let identity = identity(&file.metadata()?);
+    /// Creates a trace. An existing file is replaced, not truncated: another process may have it
+    /// open.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let existing = std::fs::symlink_metadata(path);
+        if existing.is_ok_and(|data| data.is_file() && data.len() > 0) {
+            std::fs::remove_file(path)?;
+        }
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not a regular file",
+            ));
+        }
+        let identity = identity(&metadata);
         Ok(Self {
             writer: Mutex::new(Writer {
                 file: out_of_the_way(file),
@@ -47,6 +66,18 @@ impl TraceFile {
     /// Bytes that are written.
     pub(crate) fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)
+    }
+
+    /// Marks the trace as ended early, as far as it can be written.
+    pub(crate) fn mark(&self, end: EarlyEnd) {
+        let mut file = self.end();
+        if self.len() > 0
+            && let Ok(file) = file.reopen()
+        {
+            for (offset, bytes) in end.marks() {
+                let _ = file.write_all_at(&bytes, offset);
+            }
+        }
     }
 
     /// The end of the file, where nobody else writes meanwhile.
@@ -84,6 +115,14 @@ impl FileEnd<'_> {
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let offset = self.offset();
         check_size_limit(offset, bytes.len())?;
+        self.reopen()?.write_all_at(bytes, offset)?;
+        let len = offset + bytes.len() as u64;
+        self.trace.len.store(len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The file, opened again if the program has closed it.
+    fn reopen(&mut self) -> io::Result<&File> {
         let file = &mut self.writer.file;
         let is_ours = |file: &File| {
             file.metadata()
@@ -101,16 +140,13 @@ impl FileEnd<'_> {
             let old = std::mem::replace(file, out_of_the_way(again));
             std::mem::forget(old);
         }
-        file.write_all_at(bytes, offset)?;
-        let len = offset + bytes.len() as u64;
-        self.trace.len.store(len, Ordering::Relaxed);
-        Ok(())
+        Ok(file)
     }
 }
 
 /// An error if a file may not be so large. The system would not only say so, but also send a signal
 /// that ends the program.
-pub(crate) fn check_size_limit(place: u64, len: usize) -> io::Result<()> {
+pub fn check_size_limit(place: u64, len: usize) -> io::Result<()> {
     let limit = getrlimit(Resource::Fsize).current;
     if limit.is_some_and(|limit| place + len as u64 > limit) {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));

@@ -32,6 +32,7 @@ pub mod settings;
 pub mod tail;
 
 pub use clock::Reading;
+pub use file::check_size_limit;
 pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};
 pub use lane::{Lane, PendingBlock};
 pub use recorder::{Options, Recorder, contained};

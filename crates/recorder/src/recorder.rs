@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word};
 use heapline_trace::{
-    Block, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketMemory, PacketSink, TaggedCode, TraceInfo,
-    write_info,
+    Block, EarlyEnd, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketMemory, PacketSink, TaggedCode,
+    TraceInfo, write_info,
 };
 
 use crate::clock::{Clock, Reading};
@@ -94,27 +94,30 @@ pub struct Recorder {
 impl Recorder {
     /// Starts a trace. There is no way to free a recorder: nobody knows when the last thread
     /// has left it.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is left behind if there is no room for the first packets, or if another process
+    /// records to the same trace.
     pub fn start(options: &Options) -> io::Result<&'static Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&options.trace)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "not a regular file",
-            ));
-        }
-        let tail_path = std::path::absolute(tail::path(&options.trace))?;
         let tail = tail::prepare(&options.trace)?;
+        Self::start_with(options, &tail).inspect_err(|_| {
+            let _ = std::fs::remove_file(tail::path(&options.trace));
+            if std::fs::metadata(&options.trace).is_ok_and(|data| data.is_file() && data.len() == 0)
+            {
+                let _ = std::fs::remove_file(&options.trace);
+            }
+        })
+    }
+
+    fn start_with(options: &Options, tail: &File) -> io::Result<&'static Self> {
+        let tail_path = std::path::absolute(tail::path(&options.trace))?;
         let tail_identity = identity(&tail.metadata()?);
-        let status = Page::new(map(&tail, 0, PAGE)?);
+        let status = Page::new(map(tail, 0, PAGE)?);
         let clock = Clock::start();
         let start_time = clock.time(Reading::now());
         let pid = u64::from(std::process::id());
-        let file = &*Box::leak(Box::new(TraceFile::new(file, &options.trace)?));
+        let file = &*Box::leak(Box::new(TraceFile::create(&options.trace)?));
         write_info(&info(options, pid, start_time), &mut Beginning(file))?;
         status.set(Word::Pid as usize, pid);
         status.set(Word::StartTime as usize, start_time);
@@ -436,15 +439,28 @@ impl Recorder {
         let errno = errno.and_then(|errno| u64::try_from(errno).ok());
         status.set(Word::Errno as usize, errno.unwrap_or(0));
         status.set(Word::EndingTime as usize, time);
+        drop(status);
+        self.file.mark(EarlyEnd {
+            ending,
+            errno: errno.and_then(|errno| errno.try_into().ok()).unwrap_or(0),
+            millis: (time / 1000).try_into().unwrap_or(u32::MAX),
+        });
     }
 
     /// Makes the lane of a domain that has none.
     #[cold]
     fn new_lane(&self, domain: usize) -> Option<&'static Lane> {
-        let made = contained(None, || self.try_new_lane(domain).ok());
-        let Some(lane) = made else {
-            self.note(Note::LostDomain);
-            return None;
+        let lane = match contained(None, || Some(self.try_new_lane(domain))) {
+            Some(Ok(lane)) => lane,
+            // Without the blocks of this domain, all sums would be wrong.
+            Some(Err(error)) => {
+                self.end_early(Ending::Unwritable, error.raw_os_error());
+                return None;
+            }
+            None => {
+                self.fail();
+                return None;
+            }
         };
         self.lanes.get(domain)?.store(lane, Ordering::Release);
         // SAFETY: it was made just now, and is never freed.

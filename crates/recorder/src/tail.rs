@@ -9,10 +9,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapline_trace::tail::layout::{LaneWord, MAGIC, PAGE, VERSION, Word};
+use heapline_trace::tail::layout::{LaneWord, MAGIC, PAGE, SLOT, VERSION, Word};
 use heapline_trace::tail::{Completion, Tail};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::file::check_size_limit;
+
+pub use heapline_trace::Ending;
 pub use heapline_trace::tail::path;
 
 /// The most that the header of a packet takes.
@@ -29,20 +32,6 @@ pub enum State {
     Ended,
 }
 
-/// The reason why a recording ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The file reached the size that was allowed: new blocks are not recorded any more, but what
-    /// becomes of the others is.
-    Full = 1,
-    /// The file could not be written.
-    Unwritable,
-    /// A mistake in the recorder.
-    Bug,
-    /// The program wanted the sampler for itself.
-    TakenOver,
-}
-
 /// A remark about a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
@@ -50,8 +39,8 @@ pub enum Note {
     OwnSampler = 1,
     /// Domains are sampled alike, see the documentation of the agent.
     AlikeDomains = 2,
-    /// A domain could not be recorded.
-    LostDomain = 4,
+    /// The program was forked, and the new process is not recorded.
+    Forked = 4,
 }
 
 /// The result of a recording.
@@ -94,6 +83,12 @@ impl Outcome {
 
 /// Creates the tail of a trace, for a recording that is going to begin.
 pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
+    if let Some(pid) = owner(trace)? {
+        return Err(io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            format!("process {pid} is recording to it"),
+        ));
+    }
     let path = path(trace);
     // Another program may have the old one mapped, and would crash if it was truncated.
     match std::fs::remove_file(&path) {
@@ -112,6 +107,36 @@ pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
     write_word(&file, Word::Version, VERSION)?;
     write_word(&file, Word::Magic, MAGIC)?;
     Ok(file)
+}
+
+/// Tests whether a recording could begin: whether nobody else records to this trace, and there is
+/// room on the disk.
+pub fn probe(trace: &Path) -> io::Result<()> {
+    let file = prepare(trace)?;
+    let room = crate::map::reserve(&file, PAGE as u64, SLOT);
+    std::fs::remove_file(path(trace))?;
+    room
+}
+
+/// The process that is recording to a trace, as it sees itself; `None` if there is none.
+pub fn owner(trace: &Path) -> io::Result<Option<u64>> {
+    let Some(mut file) = open(&path(trace))? else {
+        return Ok(None);
+    };
+    let owned = Tail::read(&mut file)
+        .ok()
+        .filter(|tail| !has_ended(tail, &file));
+    Ok(owned.map(|tail| tail.word(Word::Pid)))
+}
+
+/// Returns true if no process can write to the trace of a tail any more.
+///
+/// That is known by a lock, which the recorder holds until its process ends or executes another
+/// program, whatever pid namespace either is in.
+fn has_ended(tail: &Tail, file: &File) -> bool {
+    // Shared, so that several can look at once.
+    let unlocked = || flock(file, FlockOperation::NonBlockingLockShared).is_ok();
+    state(tail) == State::Ended || tail.word(Word::Locked) == 1 && unlocked()
 }
 
 fn write_word(file: &File, word: Word, value: u64) -> io::Result<()> {
@@ -156,17 +181,12 @@ pub fn finish(trace: &Path) -> io::Result<Option<Outcome>> {
 }
 
 /// Like [`finish`], unless a process may still write to the trace.
-///
-/// That is known by a lock on the tail, which the recorder holds until its process ends or
-/// executes another program, whatever pid namespace either is in.
 pub fn finish_if_ended(trace: &Path) -> io::Result<Option<Outcome>> {
     let Some(mut file) = open(&path(trace))? else {
         return Ok(None);
     };
     let tail = Tail::read(&mut file)?;
-    let ended = state(&tail) == State::Ended;
-    let unlocked = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    if ended || tail.word(Word::Locked) == 1 && unlocked() {
+    if has_ended(&tail, &file) {
         return finish_from(trace, file);
     }
     Ok(None)
@@ -205,7 +225,9 @@ fn complete(file: &File, completion: &Completion) -> io::Result<()> {
     let len = file.metadata()?.len();
     let mut end = len;
     for (offset, bytes) in completion.writes(len) {
-        if let Err(error) = file.write_all_at(bytes, offset) {
+        let written =
+            check_size_limit(offset, bytes.len()).and_then(|()| file.write_all_at(bytes, offset));
+        if let Err(error) = written {
             file.set_len(len)?;
             return Err(error);
         }
@@ -223,13 +245,7 @@ fn state(tail: &Tail) -> State {
 }
 
 fn outcome(tail: &Tail) -> Outcome {
-    let ending = match tail.word(Word::Ending) {
-        1 => Some(Ending::Full),
-        2 => Some(Ending::Unwritable),
-        3 => Some(Ending::Bug),
-        4 => Some(Ending::TakenOver),
-        _ => None,
-    };
+    let ending = Ending::from_number(tail.word(Word::Ending));
     Outcome {
         state: state(tail),
         pid: tail.word(Word::Pid),

@@ -82,6 +82,7 @@ pub(crate) struct PacketHeader {
     pub(crate) size: usize,
     pub(crate) time_begin: u64,
     pub(crate) time_end: u64,
+    pub(crate) flush_duration: u32,
     pub(crate) version: u16,
     pub(crate) pid: u64,
     pub(crate) domain: u16,
@@ -107,6 +108,10 @@ impl PacketHeader {
     pub(crate) const SIZE: usize = 4;
     pub(crate) const TIME_END: usize = 16;
     pub(crate) const END_ID: usize = 60;
+
+    /// The offsets of fields in a version 3 header that mark an early end.
+    pub(crate) const FLUSH_DURATION: u64 = 24;
+    pub(crate) const CHECK_NEXT: u64 = 42;
 
     /// Returns true if the packet is large enough for the allocations it claims to have: each takes
     /// at least six bytes.
@@ -139,7 +144,7 @@ impl PacketHeader {
         let size_in_bits = at.u32()?;
         let time_begin = at.u64()?;
         let time_end = at.u64()?;
-        let _flush_duration = at.u32()?;
+        let flush_duration = at.u32()?;
         let version = at.u16()?;
         if !(1..=VERSION).contains(&version) {
             return Err(NotAHeader::Version(version));
@@ -152,6 +157,7 @@ impl PacketHeader {
             size,
             time_begin,
             time_end,
+            flush_duration,
             version,
             pid: at.u64()?,
             domain: if version >= 3 { at.u16()? } else { 0 },
@@ -185,7 +191,7 @@ impl PacketHeader {
         put(&size_in_bits.to_le_bytes());
         put(&self.time_begin.to_le_bytes());
         put(&self.time_end.to_le_bytes());
-        put(&0_u32.to_le_bytes());
+        put(&self.flush_duration.to_le_bytes());
         put(&VERSION.to_le_bytes());
         put(&self.pid.to_le_bytes());
         put(&self.domain.to_le_bytes());

@@ -93,6 +93,7 @@
 
 mod damage;
 mod decoder;
+mod ending;
 mod error;
 mod event;
 mod format;
@@ -107,6 +108,7 @@ mod writer;
 
 pub use damage::{Damage, Flaw, FlawKind};
 pub use decoder::{Decoder, Options, PacketSummary, Step};
+pub use ending::{EarlyEnd, Ending};
 pub use error::Error;
 pub use event::{Alloc, Event, Mark, Source, Stack};
 pub use format::{MAX_WRITTEN_PACKET, VERSION};

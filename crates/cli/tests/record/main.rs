@@ -13,6 +13,7 @@ mod killed;
 mod library;
 mod names;
 mod namespaces;
+mod output;
 mod processes;
 mod refusals;
 mod run;

@@ -51,7 +51,7 @@ fn read(trace: &Path) {
 }
 
 /// Records a program that `heapline record` did not start.
-fn preload(program: &Path, trace: &Path) -> Child {
+pub(crate) fn preload(program: &Path, trace: &Path) -> Child {
     let agent = heapline()
         .args(["record", "--print-agent"])
         .output()

@@ -1,6 +1,7 @@
 //! Readers lay the tail over the trace, and change neither.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -184,7 +185,11 @@ fn a_second_recording_of_the_same_name_leaves_the_first_ones_memory_alone() {
     let (_folder, trace) = place();
     let first = Recorder::start(&options(&trace)).unwrap();
     alloc(first, 0, 1);
+    let refused = Recorder::start(&options(&trace)).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
+    // Nothing keeps users from removing files.
     fs::remove_file(&trace).unwrap();
+    fs::remove_file(tail::path(&trace)).unwrap();
     let second = Recorder::start(&options(&trace)).unwrap();
     alloc(second, 0, 1);
     // Writing to a page that was cut off would be a signal.

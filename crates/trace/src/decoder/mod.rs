@@ -9,6 +9,7 @@ mod measure;
 mod names;
 
 use crate::damage::{Damage, Flaw, FlawKind};
+use crate::ending::EarlyEnd;
 use crate::error::Error;
 use crate::event::Event;
 use crate::format::{NO_CHECK, TIME_BITS, code};
@@ -269,6 +270,14 @@ impl Decoder {
         let events = match &self.trace {
             None => {
                 self.trace = Some(self.read_info(&frame)?);
+                if let Some(end) = EarlyEnd::of(&frame.header) {
+                    // Not an error where damage is: memtrace's reader takes it, and all that is
+                    // there is right.
+                    self.damage.record(Flaw {
+                        offset: self.input.offset(),
+                        kind: end.into(),
+                    });
+                }
                 0
             }
             Some(_) if self.is_info(&frame) => {

@@ -140,6 +140,8 @@ impl Tail {
         }
         let signature = CacheCheck {
             code: header.time_begin,
+            // It may be marked as ended early.
+            next: header.check.next,
             ..CacheCheck::NONE
         };
         header.time_begin == self.word(Word::StartTime) && header.check == signature

@@ -376,6 +376,7 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
                 self.time_begin
             },
             time_end: self.last_time(),
+            flush_duration: 0,
             version: VERSION,
             pid: self.pid,
             domain: self.domain,

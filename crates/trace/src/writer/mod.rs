@@ -304,6 +304,7 @@ pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()
         size: 0,
         time_begin: info.start_time,
         time_end: info.start_time,
+        flush_duration: 0,
         version: VERSION,
         pid: info.pid,
         domain: info.initial_domain,

@@ -69,6 +69,7 @@ impl<M: BorrowMut<PacketMemory>> Names<M> {
             self.time = header.time_begin;
             self.pending.open(PacketHeader {
                 time_end: self.time,
+                flush_duration: 0,
                 check: CacheCheck::NONE,
                 end_id: header.first_id,
                 ..header

@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use heapline_recorder::check_size_limit;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use rustix::process::geteuid;
 use siphasher::sip::SipHasher13;
@@ -77,6 +78,7 @@ fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
     if fs::read(&path).is_ok_and(|there| there == AGENT) {
         return Ok(path);
     }
+    check_size_limit(0, AGENT.len())?;
     let unfinished = folder.join(format!(".{name}.{}", std::process::id()));
     let mut file = File::create(&unfinished)?;
     file.write_all(AGENT)?;

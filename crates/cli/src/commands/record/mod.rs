@@ -16,8 +16,10 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use heapline_profile::query::Size;
+use heapline_recorder::tail;
 use heapline_text::Screen;
 
+use crate::error::warn;
 use crate::output::Force;
 use program::Kind;
 use rate::Rate;
@@ -148,7 +150,10 @@ impl Args {
             rate: self.rate,
             took,
         };
-        recorded.say(self.quiet, self.summary.then_some(screen))?;
+        // The program has run: its exit code counts, whatever became of the recording.
+        if let Err(error) = recorded.say(self.quiet, self.summary.then_some(screen)) {
+            warn(&format!("{error:#}"));
+        }
         Ok(ended.exit_code())
     }
 
@@ -320,6 +325,10 @@ fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
 /// Removes an existing file if that is allowed, and checks that the file can be written.
 fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
+    let cannot_write = || format!("cannot write {shown}");
+    if let Some(pid) = tail::owner(path).with_context(cannot_write)? {
+        bail!("process {pid} is recording to {shown}; wait for its end, or give another file");
+    }
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             bail!("{shown} is not a regular file; give a file to write to")
@@ -327,9 +336,10 @@ fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
         Ok(_) if !force => bail!("{shown} already exists; use --force to overwrite it"),
         Ok(_) => fs::remove_file(path).with_context(|| format!("cannot overwrite {shown}"))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
+        Err(error) => return Err(error).with_context(cannot_write),
     }
     File::create_new(path)
         .and_then(|_| fs::remove_file(path))
-        .with_context(|| format!("cannot write {shown}"))
+        .and_then(|()| tail::probe(path))
+        .with_context(cannot_write)
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::Context;
 use heapline_engine::{Filter, shell_path};
 use heapline_formats::{Options, Reader};
+use heapline_model::Source;
 use heapline_profile::reports::SummaryOptions;
 use heapline_profile::{Profile, StoreOptions, reports};
 use heapline_recorder::tail::{self, Ending, Note, Outcome};
-use heapline_text::units::{bytes, count, estimated_bytes, seconds};
+use heapline_text::units::{bytes, count, estimated_bytes, program_name, seconds};
 use heapline_text::{self as text, Screen};
 
 use super::program::Kind;
@@ -39,7 +40,7 @@ impl Recorded {
             warn_of_tail(other, outcome.as_ref());
         }
         let Some(outcome) = outcome else {
-            if self.others.is_empty() {
+            if self.others.is_empty() && !self.trace.exists() {
                 warn(match self.kind {
                     Kind::Ocaml => {
                         "nothing was recorded: the program ended before its OCaml code started, or \
@@ -73,8 +74,14 @@ impl Recorded {
         let report = reports::summary(&scope, &SummaryOptions::default());
         let nanos = Duration::from_nanos(outcome.nanos).as_secs_f64();
         let took = self.took.as_secs_f64();
+        let external = reports::info(&profile).bytes.external;
+        let external = if external.value > 0.0 {
+            format!(" ({} outside of the OCaml heap)", estimated_bytes(external))
+        } else {
+            String::new()
+        };
         note(&format!(
-            "{name}: {} blocks sampled, one per {}; {} allocated, {} live at peak; \
+            "{name}: {} blocks sampled, one per {}; {} allocated{external}, {} live at peak; \
              {} of {} in the recorder ({:.1} %)",
             count(profile.len() as u64),
             bytes(self.rate.bytes_per_sample()),
@@ -99,7 +106,7 @@ impl Recorded {
 
     fn say_others(&self, quiet: bool) {
         for other in self.others.iter().filter(|_| !quiet) {
-            note(&format!("another process: {}", other.display()));
+            note(&format!("also recorded: {}", describe_other(other)));
         }
     }
 
@@ -139,8 +146,11 @@ impl Recorded {
                 count(outcome.domains)
             ));
         }
-        if outcome.has(Note::LostDomain) {
-            warn("the events of a domain are missing, because its buffer could not be created");
+        if outcome.has(Note::Forked) {
+            warn(
+                "the program forked other processes, which were not recorded; with --follow-fork \
+                 they are",
+            );
         }
         if outcome.shortened > 0 {
             warn(&format!(
@@ -148,6 +158,19 @@ impl Recorded {
                 count(outcome.shortened)
             ));
         }
+    }
+}
+
+/// The trace of another process, with its program.
+fn describe_other(trace: &Path) -> String {
+    let name = trace.display();
+    let Ok(reader) = Reader::open(trace, Options::default()) else {
+        return name.to_string();
+    };
+    let program = program_name(&reader.header().program).to_owned();
+    match tail::owner(trace) {
+        Ok(Some(pid)) => format!("{name} ({program}, process {pid}, which still runs)"),
+        _ => format!("{name} ({program})"),
     }
 }
 
