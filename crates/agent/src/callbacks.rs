@@ -7,10 +7,11 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use heapline_recorder::{
-    Block, FrameSink, Lane, PendingBlock, Reading, Recorder, Source, TaggedCode, contained,
+    Block, FrameSink, Frames, Lane, PendingBlock, Reading, Recorder, Source, TaggedCode, contained,
 };
 
 use crate::runtime::{NONE, Runtime, UNIT, Value};
+use crate::stacks::{self, Stacks};
 use crate::tracker::header;
 
 /// Domains that can run at once.
@@ -30,6 +31,12 @@ static SESSION: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 pub(crate) struct Session {
     pub(crate) runtime: &'static Runtime,
     pub(crate) recorder: &'static Recorder,
+}
+
+/// The domain that this thread runs, while something is recorded.
+pub(crate) fn current_domain() -> Option<&'static Domain> {
+    let number = session()?.runtime.domain();
+    DOMAINS.get(number)
 }
 
 /// The current session.
@@ -135,10 +142,15 @@ pub(crate) unsafe extern "C" fn alloc_minor<W: Which>(allocation: Value) -> Valu
             samples: 1,
             source: Source::Minor,
         };
-        let stack = allocation.stack();
-        let id = attempt(None, || match lane.try_alloc(now, block, stack) {
-            Ok(id) => Some(id),
-            Err(pending) => finish(pending?, allocation),
+        let id = attempt(None, || {
+            stacks::with_stack(domain, allocation.stack(), |stack| {
+                match lane.try_alloc(now, block, stack) {
+                    Ok(id) => Some(id),
+                    Err(Some(pending)) => finish(pending, allocation, stack),
+                    // Another thread ends the recording.
+                    Err(None) => None,
+                }
+            })
         });
         if let Some(id) = id {
             return domain.some(data(id, false));
@@ -150,10 +162,10 @@ pub(crate) unsafe extern "C" fn alloc_minor<W: Which>(allocation: Value) -> Valu
 /// Slow path of a block whose lane is at hand.
 #[cold]
 #[inline(never)]
-fn finish(pending: PendingBlock<'_>, allocation: &Allocation) -> Option<u64> {
+fn finish(pending: PendingBlock<'_>, allocation: &Allocation, stack: Frames<'_>) -> Option<u64> {
     let session = session()?;
     let resolve = |code, frames: &mut FrameSink<'_>| session.runtime.resolve(code, frames);
-    let (block, stack) = (allocation.block(Source::Minor), allocation.stack());
+    let block = allocation.block(Source::Minor);
     session.recorder.finish(pending, block, stack, resolve)
 }
 
@@ -185,10 +197,22 @@ fn alloc(allocation: &Allocation, source: Source) -> Value {
     } else {
         source
     };
-    let (block, stack) = (allocation.block(source), allocation.stack());
+    let block = allocation.block(source);
     let resolve = |code, frames: &mut FrameSink<'_>| session.runtime.resolve(code, frames);
     let recorder = session.recorder;
-    let id = contained(None, || recorder.alloc(number, block, stack, resolve));
+    let is_same_lane = domain.lane().is_some_and(|lane| {
+        let current = recorder.lane(number);
+        current.is_some_and(|current| std::ptr::eq(lane, current))
+    });
+    let id = contained(None, || {
+        stacks::with_stack(domain, allocation.stack(), |mut stack| {
+            if !is_same_lane {
+                // Its encoder did not get the stack before.
+                stack.shared = 0;
+            }
+            recorder.alloc(number, block, stack, resolve)
+        })
+    });
     if let Some(lane) = recorder.lane(number) {
         domain.set_lane(lane);
     }
@@ -287,6 +311,8 @@ pub(crate) struct Domain {
     some: UnsafeCell<[Value; 2]>,
     /// The lane that its events are written to.
     lane: AtomicPtr<Lane>,
+    /// The stacks of its blocks, if they are found by us.
+    stacks: AtomicPtr<Stacks>,
 }
 
 // SAFETY: the `some` of each is used by that domain only.
@@ -297,6 +323,7 @@ impl Domain {
         Self {
             some: UnsafeCell::new([0; 2]),
             lane: AtomicPtr::new(std::ptr::null_mut()),
+            stacks: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
@@ -309,6 +336,23 @@ impl Domain {
     fn set_lane(&self, lane: &'static Lane) {
         let lane = std::ptr::from_ref(lane).cast_mut();
         self.lane.store(lane, Ordering::Release);
+    }
+
+    /// The stacks of its blocks, for the thread that runs it.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "one thread at a time runs a domain, and calls neither this nor the runtime while it \
+                  has the reference"
+    )]
+    pub(crate) fn stacks(&self) -> &mut Stacks {
+        let mut stacks = self.stacks.load(Ordering::Relaxed);
+        if stacks.is_null() {
+            let number = DOMAINS.iter().position(|domain| std::ptr::eq(domain, self));
+            stacks = Box::into_raw(Box::new(Stacks::new(number.unwrap_or(0))));
+            self.stacks.store(stacks, Ordering::Relaxed);
+        }
+        // SAFETY: it is never freed, and only this thread has it.
+        unsafe { &mut *stacks }
     }
 
     /// Makes `some` a block. A domain that has a lane was prepared.

@@ -56,6 +56,11 @@ static PREVIOUS: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 static STARTED: AtomicU32 = AtomicU32::new(0);
 static FAILED: AtomicBool = AtomicBool::new(false);
 
+/// Returns true if the program has started domains.
+pub(crate) fn has_started_any() -> bool {
+    STARTED.load(Ordering::Relaxed) > 0
+}
+
 /// Asks the runtime to tell of new domains.
 ///
 /// # Safety
@@ -127,21 +132,53 @@ extern "C" fn started() {
     }
 }
 
+/// Returns true if the state of domains has the layout of OCaml 5.3.
+///
+/// # Safety
+///
+/// This thread runs a domain.
+pub(crate) unsafe fn has_known_state() -> bool {
+    let functions = FUNCTIONS.get_or_init(functions).as_ref();
+    // SAFETY: as the caller's.
+    functions.is_some_and(|functions| unsafe { known_state(functions) }.is_some())
+}
+
+/// The state of this domain, if it has the layout of OCaml 5.3.
+///
+/// # Safety
+///
+/// This thread runs a domain.
+unsafe fn known_state(functions: &Functions) -> Option<State> {
+    // A symbol of a thread's own: what is found is that of this one.
+    let variable = symbol(c"caml_state")?;
+    // SAFETY: it is a variable that holds the address of the domain's state.
+    let state: State = unsafe { *std::ptr::with_exposed_provenance::<State>(variable) };
+    if state.is_null() {
+        return None;
+    }
+    // SAFETY: the state has more words than this, each an aligned slot that nobody else writes to.
+    let (slot, unique_id) = unsafe {
+        (
+            *state.add(ID).cast::<i32>(),
+            *state.add(UNIQUE_ID).cast::<i32>(),
+        )
+    };
+    let number = |value: Value| i32::try_from(value >> 1).ok();
+    let is_known = number((functions.domain_index)(UNIT)) == Some(slot)
+        && number((functions.domain_id)(UNIT)) == Some(unique_id);
+    is_known.then_some(state)
+}
+
 /// Gives this domain a sampler with a seed of its own; false if that cannot be done.
 ///
 /// # Safety
 ///
 /// This thread is a domain that has run no OCaml code yet, and nobody has a pointer to its sampler.
 unsafe fn reseed(functions: &Functions) -> bool {
-    // A symbol of a thread's own: what is found is that of this one.
-    let Some(variable) = symbol(c"caml_state") else {
+    // SAFETY: as the caller's.
+    let Some(state) = (unsafe { known_state(functions) }) else {
         return false;
     };
-    // SAFETY: it is a variable that holds the address of the domain's state.
-    let state: State = unsafe { *std::ptr::with_exposed_provenance::<State>(variable) };
-    if state.is_null() {
-        return false;
-    }
     // SAFETY: the state has more words than this, each an aligned slot that nobody else writes to.
     let (id, unique_id, memprof) = unsafe {
         (
@@ -150,14 +187,8 @@ unsafe fn reseed(functions: &Functions) -> bool {
             state.add(MEMPROF),
         )
     };
-    let number = |value: Value| i32::try_from(value >> 1).ok();
     // SAFETY: as above.
     let slot = unsafe { *id };
-    if number((functions.domain_index)(UNIT)) != Some(slot)
-        || number((functions.domain_id)(UNIT)) != Some(unique_id)
-    {
-        return false;
-    }
     // SAFETY: as above.
     let old = unsafe { *memprof };
     if old == 0 || !old.is_multiple_of(8) {

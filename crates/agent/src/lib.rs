@@ -13,6 +13,8 @@
 //!    continues with the original function.
 //! 4. `tracker`: the closures, in memory outside of OCaml's heap, whose code calls our functions.
 //! 5. `callbacks`: these functions, which pass the events to the recorder (`heapline_recorder`).
+//! 6. `stacks`, `walker`, `frame_table`: call stacks, found at the cost of what has changed, in place
+//!    of the sampler's.
 //!
 //! It must never harm the program: any error silently ends the recording. So it uses its own memory
 //! (`memory`), catches panics, and writes nothing but the trace, and a message if the recording cannot
@@ -20,12 +22,16 @@
 
 mod arch;
 mod callbacks;
+mod check;
 mod domains;
+mod frame_table;
 mod memory;
 mod patch;
 mod preload;
 mod runtime;
+mod stacks;
 mod tracker;
+mod walker;
 
 #[global_allocator]
 static MEMORY: memory::Memory = memory::Memory::new();

@@ -50,6 +50,25 @@ impl Patch {
         }
         Some(function)
     }
+
+    /// Calls `f` while the function is restored; `None` if it is not replaced.
+    ///
+    /// # Safety
+    ///
+    /// As for [`set`](Self::set).
+    pub(crate) unsafe fn with_original<R>(&self, f: impl FnOnce(usize) -> R) -> Option<R> {
+        let patched = self.patched.lock().unwrap_or_else(PoisonError::into_inner);
+        let (function, original) = (*patched)?;
+        let code = std::ptr::with_exposed_provenance::<Jump>(function);
+        // SAFETY: as the caller's. That the pages could be made writable was seen before.
+        unsafe {
+            let jump = code.read_unaligned();
+            overwrite(function, original).ok()?;
+            let result = f(function);
+            overwrite(function, jump).ok()?;
+            Some(result)
+        }
+    }
 }
 
 /// # Safety

@@ -8,15 +8,17 @@ use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
 use heapline_recorder::gaps::Unit;
-use heapline_recorder::settings::Settings;
+use heapline_recorder::settings::{Settings, StackMode};
 use heapline_recorder::tail::Note;
 use heapline_recorder::{Options, Recorder};
 
 use crate::arch;
 use crate::callbacks::{self, Session};
+use crate::check;
 use crate::domains;
 use crate::patch::Patch;
 use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value};
+use crate::stacks;
 use crate::tracker;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -50,6 +52,9 @@ extern "C" fn destructor() {
     contained(|| {
         if let Some(session) = callbacks::session() {
             session.recorder.stop();
+            if let Some(result) = check::result() {
+                say(&result);
+            }
         }
     });
 }
@@ -149,8 +154,15 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
         return;
     };
     callbacks::begin(Session { runtime, recorder });
+    if settings.stacks == StackMode::Check {
+        check::start();
+    }
+    let wants_own = settings.stacks != StackMode::Sampler;
+    // SAFETY: no OCaml code runs yet.
+    let finds_stacks = wants_own && unsafe { stacks::replace(runtime.kind) };
+    let depth = stacks::depth(finds_stacks);
     // SAFETY: this happens once.
-    let [rate, depth, tracker] = unsafe { tracker::arguments(runtime.kind, settings.rate) };
+    let [rate, tracker] = unsafe { tracker::arguments(runtime.kind, settings.rate) };
     // SAFETY: as above.
     unsafe { runtime.start_sampler(rate, depth, tracker) };
     // SAFETY: the handler is made for it.

@@ -52,13 +52,12 @@ pub(crate) struct Closure {
     pub(crate) switching: unsafe extern "C" fn(Value) -> Value,
 }
 
-/// The arguments with which a sampler is started so that it calls us: rate, depth of stacks,
-/// tracker.
+/// The arguments with which a sampler is started so that it calls us: rate and tracker.
 ///
 /// # Safety
 ///
 /// No sampler has them yet.
-pub(crate) unsafe fn arguments(kind: Kind, rate: f64) -> [Value; 3] {
+pub(crate) unsafe fn arguments(kind: Kind, rate: f64) -> [Value; 2] {
     let codes = [
         arch::ALLOC_MINOR,
         arch::ALLOC_MAJOR,
@@ -78,7 +77,5 @@ pub(crate) unsafe fn arguments(kind: Kind, rate: f64) -> [Value; 3] {
         *TRACKER.fields.get() = CLOSURES.each_ref().map(Outside::value);
         (*RATE.fields.get())[0] = usize::from_ne_bytes(rate.to_ne_bytes());
     }
-    // The greatest integer that OCaml has: stacks as deep as they are.
-    let depth = usize::MAX >> 1;
-    [RATE.value(), depth, TRACKER.value()]
+    [RATE.value(), TRACKER.value()]
 }

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use heapline_trace::tail::layout::LaneWord;
-use heapline_trace::{Block, Detached, Encoder, PacketMemory, PacketSink, Pending, TaggedCode};
+use heapline_trace::{Block, Detached, Encoder, Frames, PacketMemory, PacketSink, Pending};
 
 use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
@@ -61,11 +61,11 @@ impl Lane {
         reason = "hot path: keeps the arguments in registers"
     )]
     #[inline(always)]
-    pub fn try_alloc(
+    pub fn try_alloc<'s>(
         &self,
         now: Reading,
         block: Block,
-        stack: &[TaggedCode],
+        stack: impl Into<Frames<'s>>,
     ) -> Result<u64, Option<PendingBlock<'_>>> {
         let Some(mut domain) = self.take() else {
             return Err(None);

@@ -33,6 +33,6 @@ pub mod tail;
 
 pub use clock::Reading;
 pub use file::check_size_limit;
-pub use heapline_trace::{Block, Frame, FrameSink, Source, TaggedCode};
+pub use heapline_trace::{Block, Frame, FrameSink, Frames, OMITTED_FRAMES, Source, TaggedCode};
 pub use lane::{Lane, PendingBlock};
 pub use recorder::{Options, Recorder, contained};

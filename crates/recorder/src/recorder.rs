@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word};
 use heapline_trace::{
-    Block, EarlyEnd, Encoder, FrameSink, MAX_WRITTEN_PACKET, PacketMemory, PacketSink, TaggedCode,
+    Block, EarlyEnd, Encoder, FrameSink, Frames, MAX_WRITTEN_PACKET, PacketMemory, PacketSink,
     TraceInfo, write_info,
 };
 
@@ -153,11 +153,11 @@ impl Recorder {
     ///
     /// Like the others that take events, only by a mistake in the recorder, or by `resolve`. That
     /// ends the recording. Whoever is called by foreign code has to [catch](contained) it.
-    pub fn alloc(
+    pub fn alloc<'s>(
         &self,
         domain: usize,
         block: Block,
-        stack: &[TaggedCode],
+        stack: impl Into<Frames<'s>>,
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> Option<u64> {
         if !self.open.load(Ordering::Relaxed) {
@@ -174,11 +174,11 @@ impl Recorder {
 
     /// Takes note of a block that the [fast path](Lane::try_alloc) of one of this recorder's lanes
     /// did not complete. Otherwise like [`alloc`](Self::alloc).
-    pub fn finish(
+    pub fn finish<'s>(
         &self,
         pending: PendingBlock<'_>,
         block: Block,
-        stack: &[TaggedCode],
+        stack: impl Into<Frames<'s>>,
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> Option<u64> {
         let PendingBlock {

@@ -9,18 +9,19 @@
 //! | `HEAPLINE_MAX_SIZE` | bytes that a trace may have |
 //! | `HEAPLINE_FOLLOW` | `fork`, `exec` or both: processes that are recorded too |
 //! | `HEAPLINE_MEMPROF` | `ours` or `theirs`: who has the sampler if the program wants it |
+//! | `HEAPLINE_STACKS` | `sampler`: stacks are those of OCaml's sampler; `check`: ours are compared with them |
 //!
 //! Without `heapline record`, memtrace's variables do: `MEMTRACE` is the file to write,
 //! `MEMTRACE_RATE` the rate.
 
 use std::env::var_os;
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const VARIABLES: [&CStr; 7] = [
+const VARIABLES: [&CStr; 8] = [
     c"HEAPLINE_PREFIX",
     c"HEAPLINE_TRACE",
     c"HEAPLINE_RATE",
@@ -28,6 +29,7 @@ const VARIABLES: [&CStr; 7] = [
     c"HEAPLINE_MAX_SIZE",
     c"HEAPLINE_FOLLOW",
     c"HEAPLINE_MEMPROF",
+    c"HEAPLINE_STACKS",
 ];
 
 /// The default rate of memtrace.
@@ -48,6 +50,29 @@ pub struct Settings {
     follow_exec: bool,
     /// True if a program that starts its own sampler gets it.
     pub give_way: bool,
+    /// Who finds the stacks of OCaml programs.
+    pub stacks: StackMode,
+}
+
+/// Who finds the stacks of OCaml programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackMode {
+    /// Heapline.
+    Own,
+    /// OCaml's sampler, which is slow where stacks are deep.
+    Sampler,
+    /// Both, and they are compared: for tests.
+    Check,
+}
+
+impl StackMode {
+    fn read() -> Self {
+        match var_os("HEAPLINE_STACKS").as_deref().and_then(OsStr::to_str) {
+            Some("sampler") => Self::Sampler,
+            Some("check") => Self::Check,
+            _ => Self::Own,
+        }
+    }
 }
 
 /// The output file.
@@ -89,6 +114,7 @@ impl Settings {
                 follow_fork: follow.split(',').any(|word| word == "fork"),
                 follow_exec: follow.split(',').any(|word| word == "exec"),
                 give_way: text("HEAPLINE_MEMPROF").is_some_and(|whose| whose == "theirs"),
+                stacks: StackMode::read(),
             }));
         }
         let file = match var_os("MEMTRACE") {
@@ -103,6 +129,7 @@ impl Settings {
             follow_fork: false,
             follow_exec: false,
             give_way: false,
+            stacks: StackMode::read(),
         }))
     }
 
@@ -231,6 +258,7 @@ mod tests {
             follow_fork: false,
             follow_exec: false,
             give_way: false,
+            stacks: StackMode::Own,
         };
         let pid = std::process::id();
         let names: Vec<PathBuf> = (0..3).map(|_| settings.claim().unwrap().path).collect();

@@ -1,6 +1,6 @@
 //! x86-64: jumps, the code of closures, and hooks.
 
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 
 use crate::callbacks;
 use crate::callbacks::{OneOfMany, TheOne};
@@ -20,6 +20,17 @@ pub(crate) fn jump_to(target: usize) -> Jump {
     code[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
     code[6..].copy_from_slice(&target.to_le_bytes());
     code
+}
+
+/// The thread pointer, by which a thread finds its own variables.
+#[inline]
+pub(crate) fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: a thread's pointer is at the place that it points to.
+    unsafe {
+        asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly));
+    }
+    pointer
 }
 
 /// Code for closures of one argument, which call a function with that.

@@ -79,6 +79,11 @@ fn check(program: &Path, (name, arguments, files): Case) {
         });
         assert_eq!(left_now, left, "{name} at {rate}");
     }
+    run(&mut |program| {
+        let recording = program.with_checked_stacks().record(&["--rate", "1e-3"]);
+        assert_eq!(recording.ended, plain, "{name}: {}", recording.said);
+        assert!(recording.equal_stacks() > 0, "{name}");
+    });
 }
 
 fn in_path(name: &str) -> PathBuf {

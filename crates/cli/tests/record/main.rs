@@ -17,6 +17,7 @@ mod output;
 mod processes;
 mod refusals;
 mod run;
+mod stacks;
 mod toolchain;
 mod trace;
 #[path = "../common/unshare.rs"]

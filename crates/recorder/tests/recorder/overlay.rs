@@ -81,7 +81,7 @@ fn a_snapshot_stays_as_it_is() {
     let snapshot = Snapshot::open(&trace).unwrap();
     let bytes = |snapshot: &Snapshot| {
         let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut snapshot.reader(), &mut bytes).unwrap();
+        io::Read::read_to_end(&mut snapshot.reader(), &mut bytes).unwrap();
         bytes
     };
     let first = bytes(&snapshot);

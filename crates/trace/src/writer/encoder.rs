@@ -8,7 +8,7 @@ use super::current::Current;
 use super::names::{FrameSink, Names};
 use super::packet::{PacketBuffer, PacketMemory, PacketSink};
 use super::pending::{Detached, Pending};
-use super::stack::{LastStack, TaggedCode, compare};
+use super::stack::{Frames, LastStack, TaggedCode, compare};
 use super::{Block, zeros};
 use crate::event::Source;
 use crate::format::{
@@ -128,19 +128,26 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
 
     /// Encodes an allocation.
     ///
-    /// `stack` has the innermost function first. `resolve` is asked for the frames of codes that
+    /// `stack` has the innermost function first ([`Frames`]). `resolve` is asked for the frames of codes that
     /// this domain has not named yet.
     #[inline]
-    pub fn alloc(
+    pub fn alloc<'s>(
         &mut self,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[TaggedCode],
-        resolve: impl FnMut(u64, &mut FrameSink<'_>),
+        stack: impl Into<Frames<'s>>,
+        mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
-        self.alloc_sharing(time, id, block, stack, 0, resolve, sink)
+        if self.is_half_done() {
+            return Err(io::Error::other("the allocation before was not finished"));
+        }
+        let stack = stack.into();
+        if id == self.next_id() && self.try_short(time, block, stack) {
+            return Ok(());
+        }
+        self.finish_alloc(time, id, block, stack, &mut resolve, sink)
     }
 
     /// Fast path for small minor blocks whose frames are all cached: encodes the allocation with the
@@ -151,21 +158,38 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         reason = "hot path: keeps the arguments in registers"
     )]
     #[inline(always)]
-    pub fn try_alloc(
+    pub fn try_alloc<'s>(
         &mut self,
         time: u64,
         end: u64,
         block: Block,
-        stack: &[TaggedCode],
+        stack: impl Into<Frames<'s>>,
     ) -> Result<(), Pending<'_, M>> {
-        if let Some(length) = short_length(block)
-            && self.next_id() < end
-            && let last_stack = &mut self.last_stack
-            && self.current.try_alloc(time, length, stack, last_stack, 0)
-        {
+        if self.next_id() < end && self.try_short(time, block, stack.into()) {
             return Ok(());
         }
         Err(Pending { encoder: self })
+    }
+
+    /// Encodes the next allocation, if it is small and sure to fit into the packet.
+    #[expect(
+        clippy::inline_always,
+        reason = "hot path: keeps the arguments in registers"
+    )]
+    #[inline(always)]
+    fn try_short(&mut self, time: u64, block: Block, stack: Frames<'_>) -> bool {
+        // A stack that had to be shortened is not what it was.
+        let known = stack.shared.min(self.intact);
+        let last_stack = &mut self.last_stack;
+        let is_done = short_length(block).is_some_and(|length| {
+            let codes = stack.codes;
+            self.current
+                .try_alloc(time, length, codes, last_stack, known)
+        });
+        if is_done {
+            self.intact = usize::MAX;
+        }
+        is_done
     }
 
     /// Resumes an allocation that was [detached](Pending::detach) from this encoder. Nothing else may
@@ -193,54 +217,21 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
         self.current.events.time_end()
     }
 
-    /// Like [`alloc`](Self::alloc), for a stack that is known to share its `shared` outermost
-    /// frames with the last one, so that they need not be compared.
-    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
-    #[inline]
-    pub(super) fn alloc_sharing(
-        &mut self,
-        time: u64,
-        id: u64,
-        block: Block,
-        stack: &[TaggedCode],
-        shared: usize,
-        mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
-        sink: &mut impl PacketSink,
-    ) -> io::Result<()> {
-        // A stack that had to be shortened is not what it was.
-        let known = shared.min(self.intact);
-        self.intact = usize::MAX;
-        if self.is_half_done() {
-            return Err(io::Error::other("the allocation before was not finished"));
-        }
-        if id == self.next_id()
-            && let Some(length) = short_length(block)
-            && let last_stack = &mut self.last_stack
-            && self
-                .current
-                .try_alloc(time, length, stack, last_stack, known)
-        {
-            return Ok(());
-        }
-        self.finish_alloc(time, id, block, stack, known, &mut resolve, sink)
-    }
-
     /// Completes an allocation that is not encoded fast.
-    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
     #[inline]
     pub(super) fn finish_alloc(
         &mut self,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[TaggedCode],
-        known: usize,
+        stack: Frames<'_>,
         resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         match std::mem::take(&mut self.current.unnamed) {
-            0 => self.alloc_any(time, id, block, stack, known, resolve, sink),
+            0 => self.alloc_any(time, id, block, stack, resolve, sink),
             end => {
+                self.intact = usize::MAX;
                 self.name(resolve, sink)?;
                 self.current.seal_alloc(end);
                 Ok(())
@@ -249,19 +240,19 @@ impl<M: BorrowMut<PacketMemory>> Encoder<M> {
     }
 
     /// Encodes an allocation whatever it is, into whatever packet.
-    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
     #[cold]
     fn alloc_any(
         &mut self,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[TaggedCode],
-        known: usize,
+        stack: Frames<'_>,
         resolve: &mut impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         self.check_usable()?;
+        let known = stack.shared.min(self.intact);
+        let stack = stack.codes;
         let time = time.max(self.last_time());
         if id != self.next_id() {
             self.start_packet_at(id, sink)?;

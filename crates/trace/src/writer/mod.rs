@@ -22,7 +22,7 @@ use packet::PacketBuffer;
 pub use packet::{PacketMemory, PacketSink, whole_packet};
 pub use pending::{Detached, Pending};
 use stack::Stack;
-pub use stack::TaggedCode;
+pub use stack::{Frames, TaggedCode};
 
 /// A sampled block that is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,20 +139,19 @@ impl<S: PacketSink> Writer<S> {
         for &code in stack {
             tagged.push(TaggedCode::new(code));
         }
-        let result = self.alloc_sharing(domain, time, id, block, tagged.frames(), 0, resolve);
+        let frames = tagged.frames().into();
+        let result = self.alloc_frames(domain, time, id, block, frames, resolve);
         self.stack = tagged;
         result
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one more than the public one")]
-    fn alloc_sharing(
+    fn alloc_frames(
         &mut self,
         domain: u16,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[TaggedCode],
-        shared: usize,
+        stack: Frames<'_>,
         mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> io::Result<()> {
         let time = self.start_time.saturating_add(time);
@@ -166,7 +165,7 @@ impl<S: PacketSink> Writer<S> {
                 }
             }
         };
-        let result = encoder.alloc_sharing(time, id, block, stack, shared, resolve_alike, sink);
+        let result = encoder.alloc(time, id, block, stack, resolve_alike, sink);
         self.nameless = nameless;
         result
     }
@@ -232,16 +231,11 @@ impl<S: PacketSink> Writer<S> {
             source: alloc.source,
         };
         let mut followed = self.followed.remove(&alloc.domain).unwrap_or_default();
-        let (frames, unchanged) = (followed.stack.frames(), followed.unchanged);
-        let result = self.alloc_sharing(
-            alloc.domain,
-            alloc.time,
-            id,
-            block,
-            frames,
-            unchanged,
-            resolve,
-        );
+        let frames = Frames {
+            codes: followed.stack.frames(),
+            shared: followed.unchanged,
+        };
+        let result = self.alloc_frames(alloc.domain, alloc.time, id, block, frames, resolve);
         followed.unchanged = followed.stack.len();
         self.followed.insert(alloc.domain, followed);
         result

@@ -7,7 +7,7 @@ use super::Block;
 use super::encoder::Encoder;
 use super::names::FrameSink;
 use super::packet::{PacketMemory, PacketSink};
-use super::stack::TaggedCode;
+use super::stack::Frames;
 
 /// An allocation that [`Encoder::try_alloc`] did not complete, and the encoder, which takes nothing
 /// else before.
@@ -29,17 +29,17 @@ impl<M: BorrowMut<PacketMemory>> Pending<'_, M> {
     /// The arguments are given again because keeping them would take the fast path registers. They
     /// are not used if the allocation is [half done](Encoder::is_half_done).
     #[inline]
-    pub fn finish(
+    pub fn finish<'s>(
         self,
         time: u64,
         id: u64,
         block: Block,
-        stack: &[TaggedCode],
+        stack: impl Into<Frames<'s>>,
         mut resolve: impl FnMut(u64, &mut FrameSink<'_>),
         sink: &mut impl PacketSink,
     ) -> io::Result<()> {
         self.encoder
-            .finish_alloc(time, id, block, stack, 0, &mut resolve, sink)
+            .finish_alloc(time, id, block, stack.into(), &mut resolve, sink)
     }
 
     /// Lets go of the encoder. [`Encoder::attach`] resumes.

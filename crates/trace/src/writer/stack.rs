@@ -28,6 +28,25 @@ impl TaggedCode {
     }
 }
 
+/// A stack to be written: the innermost frame first.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames<'a> {
+    /// All frames.
+    pub codes: &'a [TaggedCode],
+    /// How many of the outermost are known to be those of the stack that the encoder wrote last, so
+    /// that they need not be compared; 0 if that is not known.
+    pub shared: usize,
+}
+
+impl<'a, T: AsRef<[TaggedCode]> + ?Sized> From<&'a T> for Frames<'a> {
+    fn from(codes: &'a T) -> Self {
+        Self {
+            codes: codes.as_ref(),
+            shared: 0,
+        }
+    }
+}
+
 /// A stack that changes at its inner end. Innermost frame first, as samplers have it.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
