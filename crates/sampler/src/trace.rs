@@ -163,8 +163,9 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
 /// file to write, `MEMTRACE_RATE` the samples per word (1e-5 if it is not set). `heapline record` sets
 /// what is needed.
 ///
-/// Call it at the beginning of `main`: then programs that this one runs do not find the variables,
-/// and do not write to the same file.
+/// Call it at the beginning of `main`: the variables are removed, so that programs that this one runs do
+/// not write to the same file. If there are other threads already, as inside of `#[tokio::main]`, the
+/// variables are still there, but empty, which counts as not set.
 ///
 /// If there is something wrong, it says so on the standard error, and the program runs on.
 ///
@@ -192,6 +193,9 @@ fn trace(settings: &Settings) {
     if threads.is_ok_and(|threads| threads.count() == 1) {
         // SAFETY: there is no other thread.
         unsafe { settings.hide(c"") };
+    } else {
+        // SAFETY: programs that have threads must not change the environment.
+        unsafe { settings.blank() };
     }
     let place = settings.place().display();
     let claimed = match settings.claim() {

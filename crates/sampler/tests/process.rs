@@ -298,6 +298,43 @@ fn a_trace_is_complete_when_the_program_exits_in_the_middle() {
     );
 }
 
+/// As in a function with `#[tokio::main]`, there are other threads when recording starts.
+#[test]
+fn child_processes_are_not_recorded_to_the_same_file() {
+    let name = "child_processes_are_not_recorded_to_the_same_file";
+    if is_part(name) {
+        let recorded = || env::var("HEAPLINE_PREFIX").or_else(|_| env::var("MEMTRACE"));
+        assert!(recorded().is_ok_and(|path| !path.is_empty()));
+        thread::scope(|scope| {
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || ended.recv());
+            heapline::trace_if_requested();
+            drop(end);
+        });
+        let mut child = Command::new("sh");
+        child.args([
+            "-c",
+            "printf %s \"$MEMTRACE$HEAPLINE_PREFIX$HEAPLINE_TRACE\"",
+        ]);
+        assert_eq!(child.output().unwrap().stdout, b"");
+        assert!(recorded().is_ok_and(|path| path.is_empty()));
+        // Empty is not set: this does not complain that the program is recorded already.
+        return heapline::trace_if_requested();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.ctf");
+    let path = trace.to_str().unwrap();
+    for more in [
+        &[("MEMTRACE", path)][..],
+        &[("HEAPLINE_PREFIX", path), ("HEAPLINE_TRACE", path)],
+    ] {
+        let output = run(name, more);
+        check(&output);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        std::fs::remove_file(&trace).expect("the program itself is recorded");
+    }
+}
+
 #[test]
 fn coroutines_are_sampled_on_stacks_of_their_own() {
     static SEEN: AtomicU64 = AtomicU64::new(0);
