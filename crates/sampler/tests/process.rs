@@ -335,6 +335,52 @@ fn child_processes_are_not_recorded_to_the_same_file() {
     }
 }
 
+/// The first sample that it is in must not wait for the next look at the mappings: a location is
+/// named once.
+#[test]
+fn a_library_that_is_loaded_right_after_the_start_has_names() {
+    extern "C" fn allocate() {
+        KEPT.with_borrow_mut(|kept| *kept = vec![1_u8; 4321]);
+    }
+    thread_local! {
+        static KEPT: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    const LIBRARY: &str = "HEAPLINE_TEST_LIBRARY";
+    let name = "a_library_that_is_loaded_right_after_the_start_has_names";
+    if !is_part(name) {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("library.c");
+        let library = folder.path().join("library.so");
+        let code = "int call_back(void (*f)(void)) { f(); return 1; }";
+        std::fs::write(&source, code).unwrap();
+        // Rust needs a C compiler too, for linking.
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .output()
+            .unwrap();
+        check(&compiled);
+        return check(&run(name, &[(LIBRARY, library.to_str().unwrap())]));
+    }
+    let path = std::ffi::CString::new(env::var(LIBRARY).unwrap()).unwrap();
+    let profiler = Profiler::watch(Options::rate(1.0)).unwrap();
+    // SAFETY: the library has the function, and does nothing when it is loaded.
+    unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(library, c"call_back".as_ptr());
+        assert!(!function.is_null());
+        let function: extern "C" fn(extern "C" fn()) -> i32 = std::mem::transmute(function);
+        assert_eq!(function(allocate), 1);
+    }
+    let live = profiler.live();
+    let site = live.iter().find(|site| site.bytes >= 4321.0);
+    let frames = site.unwrap().stack.frames();
+    assert!(
+        frames.iter().any(|frame| frame.function == "call_back"),
+        "{frames:?}"
+    );
+}
+
 #[test]
 fn coroutines_are_sampled_on_stacks_of_their_own() {
     static SEEN: AtomicU64 = AtomicU64::new(0);

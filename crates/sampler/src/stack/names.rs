@@ -46,7 +46,11 @@ pub(crate) fn resolve(address: u64) -> Arc<[Frame]> {
     if let Some(frames) = names.frames.get(&address) {
         return frames.clone();
     }
-    let frames: Arc<[Frame]> = names.look_up(address).into();
+    let Some(frames) = names.look_up(address) else {
+        // Not kept: its library may become known.
+        return [Frame::new(format!("{address:#x}"), String::new(), 0, 0)].into();
+    };
+    let frames: Arc<[Frame]> = frames.into();
     names.frames.insert(address, frames.clone());
     frames
 }
@@ -58,10 +62,9 @@ pub(crate) fn is_beginning(frame: &Frame) -> bool {
 }
 
 impl Names {
-    fn look_up(&mut self, address: u64) -> Vec<Frame> {
-        let Some((path, place)) = modules().and_then(|modules| modules.locate(address)) else {
-            return vec![Frame::new(format!("{address:#x}"), String::new(), 0, 0)];
-        };
+    /// The frames at an address; `None` if it is in no module that is known.
+    fn look_up(&mut self, address: u64) -> Option<Vec<Frame>> {
+        let (path, place) = modules()?.locate(address)?;
         // The call is before the place to return to.
         let place = place.wrapping_sub(1);
         let file = self
@@ -82,7 +85,7 @@ impl Names {
             };
             frames.push(Frame::new(name, String::new(), 0, 0));
         }
-        frames
+        Some(frames)
     }
 }
 
