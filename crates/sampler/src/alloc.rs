@@ -124,17 +124,13 @@ impl<A: GlobalAlloc> Alloc<A> {
             // SAFETY: as the caller's.
             Decision::Ordinary => unsafe { self.inner_alloc(layout, zeroed) },
             Decision::Own => {
-                let block = slab::own(layout);
+                let block = slab::own(layout, zeroed);
                 if block.is_null() {
                     // Better in the profiled heap than not at all.
                     // SAFETY: as the caller's.
                     return unsafe { self.inner_alloc(layout, zeroed) };
                 }
                 self.set_limit();
-                if zeroed {
-                    // SAFETY: it is as large.
-                    unsafe { block.write_bytes(0, layout.size()) };
-                }
                 block
             }
             Decision::Sampled(hits) => {
@@ -163,7 +159,7 @@ impl<A: GlobalAlloc> Alloc<A> {
             // SAFETY: as the caller's.
             return unsafe { self.inner_alloc(layout, zeroed) };
         }
-        let block = slab::place(layout, known);
+        let block = slab::place(layout, known, zeroed);
         if block.is_null() {
             // There is no room for more: what cannot be recognised is not followed.
             session::freed(known);
@@ -171,10 +167,6 @@ impl<A: GlobalAlloc> Alloc<A> {
             return unsafe { self.inner_alloc(layout, zeroed) };
         }
         self.set_limit();
-        if zeroed {
-            // SAFETY: it is as large.
-            unsafe { block.write_bytes(0, layout.size()) };
-        }
         block
     }
 
@@ -311,7 +303,14 @@ fn own_realloc(block: *mut u8, layout: Layout, new_layout: Layout) -> *mut u8 {
         return block;
     }
     // SAFETY: the new one is larger than the old one.
-    let new = unsafe { copied(block, layout, slab::own(new_layout), new_layout.size()) };
+    let new = unsafe {
+        copied(
+            block,
+            layout,
+            slab::own(new_layout, false),
+            new_layout.size(),
+        )
+    };
     if !new.is_null() {
         slab::give_back_own(block);
     }
