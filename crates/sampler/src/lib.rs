@@ -37,12 +37,14 @@
 //! # Names
 //!
 //! Functions and lines come from the program's debug information, which release builds do not have by
-//! default. `debug = "line-tables-only"` is enough, and does not make the program slower:
+//! default. `debug = 1` does not make the program slower:
 //!
 //! ```toml
 //! [profile.release]
-//! debug = "line-tables-only"
+//! debug = 1
 //! ```
+//!
+//! With `debug = "line-tables-only"`, the names of inlined functions are without their paths.
 //!
 //! # Limits
 //!
