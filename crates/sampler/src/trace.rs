@@ -11,7 +11,7 @@ use heapline_recorder::gaps::Unit;
 use heapline_recorder::settings::Settings;
 use heapline_recorder::{Block, Frame, FrameSink, Recorder, Source, TaggedCode};
 
-use crate::local::Inside;
+use crate::local::{Inside, with_thread};
 use crate::lock::Lock;
 use crate::session::{self, Consumer, Sample, Session};
 use crate::thread::Thread;
@@ -167,7 +167,8 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
 /// not write to the same file. If there are other threads already, as inside of `#[tokio::main]`, the
 /// variables are still there, but empty, which counts as not set.
 ///
-/// If there is something wrong, it says so on the standard error, and the program runs on.
+/// If there is something wrong, or no debug information, it says so on the standard error, and the program
+/// runs on.
 ///
 /// ```
 /// #[global_allocator]
@@ -216,12 +217,35 @@ fn trace(settings: &Settings) {
         },
     );
     match started {
-        Ok(trace) => trace.until_exit(),
+        Ok(trace) => {
+            trace.until_exit();
+            if !has_debug_info() {
+                say(
+                    "the program has no debug information, so reports will show no lines; \
+                     add `debug = 1` to [profile.release] in Cargo.toml",
+                );
+            }
+        }
         Err(StartError::System(error)) => {
             say(&format!("not recorded: cannot write {place}: {error}"));
         }
         Err(error) => say(&format!("not recorded: {error}")),
     }
+}
+
+/// Returns true if the lines of the program's functions are known, judged by the function that calls
+/// the sampler.
+fn has_debug_info() -> bool {
+    let _inside = Inside::enter();
+    let known = with_thread(|thread| {
+        let mut stack = std::mem::take(&mut thread.stack);
+        thread.unwinding.capture(&mut stack);
+        let caller = thread.program_part(&stack).first().copied();
+        thread.stack = stack;
+        let has_file = |frame: &stack::Frame| !frame.file.is_empty();
+        caller.is_none_or(|caller| stack::resolve(caller).iter().any(has_file))
+    });
+    known.unwrap_or(true)
 }
 
 fn start(options: Options, recording: &heapline_recorder::Options) -> Result<Trace, StartError> {
