@@ -39,6 +39,22 @@ fn the_stack_begins_where_the_program_asked_for_memory() {
     drop(block);
 }
 
+/// The standard library allocates in functions that the C library's unwinder calls.
+#[test]
+fn the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it() {
+    let _alone = alone();
+    let profiler = Profiler::watch(Options::rate(1.0)).unwrap();
+    let backtrace = black_box(std::backtrace::Backtrace::force_capture());
+    let sites = profiler.live();
+    assert!(!sites.is_empty());
+    for site in sites {
+        let owner = &site.stack.frames()[0];
+        let test = "the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it";
+        assert!(owner.function.contains(test), "{owner:?}");
+    }
+    drop(backtrace);
+}
+
 /// Tests are built with line tables only, where inlined functions have no paths.
 #[test]
 fn functions_of_the_same_name_are_told_apart() {

@@ -175,7 +175,14 @@ fn is_library_code(function: &str, path: &str) -> bool {
     starts_with_crate(function, &["heapline", "__rustc"])
         || function.starts_with("__rust_")
         || function.starts_with("__rg_")
+        || calls_back_for_std(function)
         || path.is_empty() && is_library_name(function)
+}
+
+/// Returns true for the C functions that the standard library captures backtraces with. They call
+/// it back, and it allocates there.
+fn calls_back_for_std(function: &str) -> bool {
+    function.starts_with("_Unwind_") || function.ends_with("dl_iterate_phdr")
 }
 
 /// Returns true if a function belongs to the standard library, judged by its name only.
@@ -256,6 +263,7 @@ mod tests {
             "<heapline::alloc::Alloc as X>::alloc",
             "/x"
         ));
+        assert!(is_library_code("_Unwind_Backtrace", ""));
         assert!(!is_library_code("leak::fill", "/home/me/leak/src/main.rs"));
         assert!(!is_library_code("stdx::fill", ""));
         assert!(is_library_code(
