@@ -31,8 +31,11 @@ const VARIABLES: [&CStr; 7] = [
     c"HEAPLINE_MEMPROF",
 ];
 
-/// The default rate of memtrace.
-const MEMTRACE_RATE: f64 = 1e-5;
+/// The default rate without `heapline record`, as memtrace has it: one sample for 781 KiB.
+pub const MEMTRACE_RATE: f64 = 1e-5;
+
+/// The default rate of `heapline record`: one sample for 78 KiB.
+const RECORD_RATE: f64 = 1e-4;
 
 /// The settings of a recording.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ impl Settings {
                     first: var_os("HEAPLINE_TRACE").map(Into::into),
                     prefix,
                 },
-                rate: rate("HEAPLINE_RATE")?.unwrap_or(1e-4),
+                rate: rate("HEAPLINE_RATE")?.unwrap_or(RECORD_RATE),
                 context: text("HEAPLINE_CONTEXT"),
                 max_size: text("HEAPLINE_MAX_SIZE").and_then(|size| size.parse().ok()),
                 follow_fork: follow.split(',').any(|word| word == "fork"),

@@ -50,6 +50,8 @@
 //!
 //! - x86-64 Linux.
 //! - Memory that C code gets from `malloc`, and mapped memory, is not recorded.
+//! - A `cdylib` that the program loads, such as a plugin, has its own copy of Rust's allocator. What it
+//!   allocates is not recorded, unless it has this one too, and starts its own session.
 //! - Forked children are not sampled, unless they execute another program.
 //! - With `panic = "abort"`, a panic in a closure of a [`Tracker`] ends the program.
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Once};
 
 use heapline_recorder::gaps::Unit;
-use heapline_recorder::settings::Settings;
+use heapline_recorder::settings::{MEMTRACE_RATE, Settings};
 use heapline_recorder::{Block, Frame, FrameSink, Recorder, Source, TaggedCode};
 
 use crate::local::{Inside, with_thread};
@@ -16,9 +16,6 @@ use crate::lock::Lock;
 use crate::session::{self, Consumer, Sample, Session};
 use crate::thread::Thread;
 use crate::{Options, StartError, stack};
-
-/// The default rate of memtrace: one sample per 781 KiB.
-const USUAL_RATE: f64 = 1e-5;
 
 /// The last domain that a trace can have. Threads that have no number of their own share it.
 const LAST_DOMAIN: usize = 4095;
@@ -123,7 +120,8 @@ impl Drop for Trace {
     }
 }
 
-/// Writes a trace of the program to a file, with one sample for 781 KiB on average.
+/// Writes a trace of the program to a file, at rate 1e-5: one sample for 781 KiB on average. (The default
+/// of `heapline record` is 1e-4.)
 ///
 /// Nothing is lost when the program is killed: what was not written yet is in a file beside the
 /// trace, which all commands of `heapline` read together with it.
@@ -139,7 +137,7 @@ impl Drop for Trace {
 /// }
 /// ```
 pub fn trace_to(path: impl AsRef<Path>) -> Result<Trace, StartError> {
-    trace_with(path, Options::rate(USUAL_RATE))
+    trace_with(path, Options::rate(MEMTRACE_RATE))
 }
 
 /// Writes a trace of the program to a file, with other options than [`trace_to`].
@@ -161,7 +159,7 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
 
 /// Writes a trace of the program, until it exits, if the environment asks for one: `MEMTRACE` is the
 /// file to write, `MEMTRACE_RATE` the samples per word (1e-5 if it is not set). `heapline record` sets
-/// what is needed.
+/// what is needed, and its default rate is 1e-4.
 ///
 /// Call it at the beginning of `main`: the variables are removed, so that programs that this one runs do
 /// not write to the same file. If there are other threads already, as inside of `#[tokio::main]`, the
