@@ -95,8 +95,27 @@ pub(super) fn modules() -> Option<&'static Modules> {
 
 impl Modules {
     /// Returns true if an address is in a known module.
-    pub(super) fn knows(&self, address: u64) -> bool {
-        self.find(address).is_some() || self.nameless.iter().any(|range| range.contains(&address))
+    fn knows(&self, address: u64) -> bool {
+        self.range_of(address).is_some()
+    }
+
+    /// The first of these addresses that is in no known module.
+    pub(super) fn first_unknown(&self, stack: &[u64]) -> Option<u64> {
+        // Callers are mostly in the same module.
+        let mut module = 0..0;
+        stack.iter().copied().find(|address| {
+            if !module.contains(address) {
+                module = self.range_of(*address).unwrap_or(0..0);
+            }
+            !module.contains(address)
+        })
+    }
+
+    /// The addresses of the module that an address is in.
+    fn range_of(&self, address: u64) -> Option<Range<u64>> {
+        let named = self.find(address).map(|loaded| &loaded.addresses);
+        let nameless = || self.nameless.iter().find(|range| range.contains(&address));
+        named.or_else(nameless).cloned()
     }
 
     /// The file that an address is in, and the address there.
