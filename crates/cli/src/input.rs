@@ -29,8 +29,17 @@ pub(crate) struct Input {
 impl Input {
     /// Opens the trace.
     pub(crate) fn open(&self, options: Options) -> anyhow::Result<Reader<ByteSource>> {
+        self.decode(self.bytes()?, options)
+    }
+
+    /// Decodes the bytes of the trace.
+    pub(crate) fn decode(
+        &self,
+        bytes: Watched<Box<dyn Read + Send>>,
+        options: Options,
+    ) -> anyhow::Result<Reader<ByteSource>> {
         let options = options.strict(self.strict);
-        Reader::from_source(self.bytes()?, options).map_err(|error| self.error(error))
+        Reader::from_source(bytes, options).map_err(|error| self.error(error))
     }
 
     /// Loads the profile in any input format.
@@ -39,11 +48,20 @@ impl Input {
         options: heapline_formats::Options,
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
+        self.load_from(self.bytes()?, options, store)
+    }
+
+    /// Loads the profile from the bytes of the trace.
+    pub(crate) fn load_from(
+        &self,
+        bytes: Watched<Box<dyn Read + Send>>,
+        options: heapline_formats::Options,
+        store: StoreOptions,
+    ) -> anyhow::Result<Profile> {
         let options = heapline_formats::Options {
             strict: self.strict,
             ..options
         };
-        let bytes = self.bytes()?;
         heapline_formats::Reader::new(bytes, options)
             .and_then(|mut reader| Profile::load(&mut reader, store))
             .with_context(|| self.name())
@@ -64,9 +82,7 @@ impl Input {
             anyhow::bail!("{name} is a directory; give a trace file, usually named *.ctf");
         }
         if metadata.is_file() {
-            let snapshot = self.snapshot()?;
-            let size = Some(snapshot.size());
-            return Ok(Watched::new(Box::new(snapshot.reader()), size));
+            return Ok(watch(&self.snapshot()?));
         }
         let file = File::open(&self.trace).with_context(cannot_open)?;
         Ok(Watched::new(Box::new(file), None))
@@ -133,6 +149,11 @@ impl Input {
         };
         warn(&format!("{name} {is} {first}{more}"));
     }
+}
+
+/// The bytes of a snapshot, with a progress bar.
+pub(crate) fn watch(snapshot: &Snapshot) -> Watched<Box<dyn Read + Send>> {
+    Watched::new(Box::new(snapshot.reader()), Some(snapshot.size()))
 }
 
 /// Warns if the last packet was omitted for compatibility with other programs.

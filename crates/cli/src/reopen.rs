@@ -1,4 +1,4 @@
-//! Traces for the viewer and the report file.
+//! Traces that are read several times, even from a pipe.
 
 use std::fs::File;
 use std::io;
@@ -22,15 +22,19 @@ pub(crate) fn traces(
     Ok((trace(input)?, against.as_ref().map(trace).transpose()?))
 }
 
+/// Opens a trace so that it can be read several times: a pipe is copied to a temporary file.
+pub(crate) fn snapshot(input: &Input) -> anyhow::Result<Snapshot> {
+    match input.file_size() {
+        Some(_) => input.snapshot(),
+        None => Snapshot::of_file(copy(input)?).context("cannot read a temporary file"),
+    }
+}
+
 fn trace(input: &Input) -> anyhow::Result<Trace> {
-    let size = input.file_size();
-    let snapshot = match size {
-        Some(_) => input.snapshot()?,
-        None => Snapshot::of_file(copy(input)?).context("cannot read a temporary file")?,
-    };
+    let snapshot = snapshot(input)?;
     Ok(Trace {
         path: input.trace.display().to_string(),
-        size,
+        size: input.file_size(),
         strict: input.strict,
         open: Box::new(move || Ok(Box::new(snapshot.reader()))),
     })

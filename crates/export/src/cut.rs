@@ -1,12 +1,14 @@
 //! Writes smaller traces: a time window, fewer samples, no names.
 //!
-//! A block that is kept is kept with its whole life: its promotion and its collection follow it,
-//! whenever they are.
+//! A block that is kept is kept with its whole life: its promotion and its collection are kept too,
+//! wherever they are. When threads exchange blocks, they may be in the file before the allocation, so
+//! a trace is read twice: [`Cut::scan`] finds such blocks, [`Cut::apply`] writes the result.
 
 use std::hash::Hasher;
 use std::io::{self, Read};
 use std::ops::Range;
 
+use hashbrown::{HashMap, HashSet};
 use heapline_model::BlockIndex;
 use heapline_trace::{
     Alloc, Event, Frame, FrameSink, Locations, PacketSink, Reader, TraceInfo, Writer,
@@ -94,17 +96,54 @@ pub enum CutError {
     NoSubsample,
 }
 
+/// The kept blocks that are promoted or collected in the file before they are allocated, as threads
+/// that exchange blocks write them.
+#[derive(Clone, Debug, Default)]
+pub struct EarlyBlocks {
+    /// New ids by the ids of the original.
+    ids: HashMap<u64, u64>,
+}
+
 impl Cut {
-    /// Reads the rest of a trace and writes what is to be kept of it. The trace must have been
-    /// opened with stacks, unless names are stripped.
+    /// First pass: reads the rest of a trace, for which stacks are not needed.
+    pub fn scan<R: Read>(&self, reader: &mut Reader<R>) -> Result<EarlyBlocks, CutError> {
+        let mut selection = Selection::new(self)?;
+        let mut seen = BlockIndex::new();
+        let mut waiting = HashSet::new();
+        let mut kept = 0;
+        let mut early = EarlyBlocks::default();
+        reader.for_each(|event, _| match event {
+            Event::Alloc(alloc) => {
+                seen.push(alloc.id);
+                let waited = !waiting.is_empty() && waiting.remove(&alloc.id);
+                if selection.samples(&alloc) > 0 {
+                    if waited {
+                        early.ids.insert(alloc.id, kept);
+                    }
+                    kept += 1;
+                }
+            }
+            Event::Promote(mark) | Event::Collect(mark) => {
+                if seen.find(mark.id).is_none() {
+                    waiting.insert(mark.id);
+                }
+            }
+        })?;
+        Ok(early)
+    }
+
+    /// Second pass: reads the rest of the same trace and writes what is to be kept of it. The trace
+    /// must have been opened with stacks, unless names are stripped.
     pub fn apply<R: Read>(
         &self,
+        early: &EarlyBlocks,
         reader: &mut Reader<R>,
         sink: impl PacketSink,
     ) -> Result<Kept, CutError> {
         let mut cutter = Cutter {
             cut: self,
-            thinner: self.subsample.map(Thinner::new).transpose()?,
+            early,
+            selection: Selection::new(self)?,
             writer: Writer::new(sink, &self.info(reader.info())).map_err(CutError::Write)?,
             index: BlockIndex::new(),
             kept: Kept::default(),
@@ -153,7 +192,8 @@ impl Cut {
 
 struct Cutter<'a, S> {
     cut: &'a Cut,
-    thinner: Option<Thinner>,
+    early: &'a EarlyBlocks,
+    selection: Selection<'a>,
     writer: Writer<S>,
     /// The blocks that are kept. New ids are their numbers.
     index: BlockIndex,
@@ -169,26 +209,30 @@ impl<S: PacketSink> Cutter<'_, S> {
         self.kept.duration = self.kept.duration.max(event.time());
         let result = match event {
             Event::Alloc(alloc) => self.alloc(alloc, locations),
-            Event::Promote(mark) => match self.index.find(mark.id) {
-                Some(number) => self.writer.promote(mark.domain, mark.time, number as u64),
+            Event::Promote(mark) => match self.new_id(mark.id) {
+                Some(id) => self.writer.promote(mark.domain, mark.time, id),
                 None => Ok(()),
             },
-            Event::Collect(mark) => match self.index.find(mark.id) {
-                Some(number) => self.writer.collect(mark.domain, mark.time, number as u64),
+            Event::Collect(mark) => match self.new_id(mark.id) {
+                Some(id) => self.writer.collect(mark.domain, mark.time, id),
                 None => Ok(()),
             },
         };
         self.error = result.err();
     }
 
+    /// The new id of a block, if it is kept.
+    fn new_id(&mut self, id: u64) -> Option<u64> {
+        match self.index.find(id) {
+            Some(number) => Some(number as u64),
+            None => self.early.ids.get(&id).copied(),
+        }
+    }
+
     fn alloc(&mut self, alloc: &Alloc<'_>, locations: &Locations) -> io::Result<()> {
         self.kept.allocations_before += 1;
         self.kept.samples_before = self.kept.samples_before.saturating_add(alloc.samples);
-        let samples = match &mut self.thinner {
-            _ if !self.cut.time.contains(&alloc.time) => 0,
-            Some(thinner) => thinner.thin(alloc.samples),
-            None => alloc.samples,
-        };
+        let samples = self.selection.samples(alloc);
         if !matches!(self.cut.names, Names::Strip) {
             // Return addresses tell functions apart in a program that somebody has.
             let keep_codes = matches!(self.cut.names, Names::Keep);
@@ -228,6 +272,30 @@ impl<S: PacketSink> Cutter<'_, S> {
                         }
                     })
             }
+        }
+    }
+}
+
+/// Decides which blocks are kept; the same ones in each pass.
+struct Selection<'a> {
+    time: &'a Range<u64>,
+    thinner: Option<Thinner>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(cut: &'a Cut) -> Result<Self, CutError> {
+        Ok(Self {
+            time: &cut.time,
+            thinner: cut.subsample.map(Thinner::new).transpose()?,
+        })
+    }
+
+    /// The samples to keep of the next allocation; the block is dropped if there are none.
+    fn samples(&mut self, alloc: &Alloc<'_>) -> u64 {
+        match &mut self.thinner {
+            _ if !self.time.contains(&alloc.time) => 0,
+            Some(thinner) => thinner.thin(alloc.samples),
+            None => alloc.samples,
         }
     }
 }

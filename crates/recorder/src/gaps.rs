@@ -7,6 +7,10 @@
 /// Numbers that are drawn at once.
 const BATCH: usize = 64;
 
+/// Hits are counted one by one if their number has a variance below this. Then the approximation of
+/// [`Gaps::many_hits`] is off by less than 0.0001 in its distribution function.
+const MANY: f64 = 1024.0;
+
 /// A distance that no program gets to the end of.
 pub const NEVER: usize = usize::MAX / 2;
 
@@ -55,6 +59,8 @@ impl Unit {
 pub struct Gaps {
     random: Random,
     rate: f64,
+    /// Units from which on [`many_hits`](Self::many_hits) is used.
+    many_units: usize,
     batch: [usize; BATCH],
     /// Numbers of the batch that are left.
     left: usize,
@@ -67,6 +73,7 @@ impl Gaps {
         Self {
             random: Random::new(seed),
             rate,
+            many_units: many_units(rate),
             batch: [0; BATCH],
             left: 0,
         }
@@ -76,6 +83,7 @@ impl Gaps {
     /// which is right: there is no memory of how far the last hit is.
     pub fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
+        self.many_units = many_units(rate);
         self.left = 0;
     }
 
@@ -124,6 +132,10 @@ impl Gaps {
         if self.rate >= 1.0 {
             return (units, 0);
         }
+        if units >= self.many_units && gap < units {
+            // The distance to the next hit has no memory: it does not depend on what was hit.
+            return (1 + self.many_hits(units - gap - 1), self.next());
+        }
         let mut hits = 0;
         while gap < units {
             hits += 1;
@@ -131,6 +143,38 @@ impl Gaps {
         }
         (hits, (gap - units).min(NEVER))
     }
+
+    /// The number of hits among so many units that it would take too long to find each: programs ask
+    /// for any size. Its distribution is binomial, and approximated by a normal one with the same mean
+    /// and variance, corrected for the skewness (Cornish and Fisher).
+    #[cold]
+    fn many_hits(&mut self, units: usize) -> usize {
+        let mean = units as f64 * self.rate;
+        let deviation = (mean * (1.0 - self.rate)).sqrt();
+        let normal = self.random.normal();
+        let skewness = 1.0 - 2.0 * self.rate;
+        let hits = mean + deviation * normal + skewness * (normal * normal - 1.0) / 6.0;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "casts saturate"
+        )]
+        let hits = hits.round() as usize;
+        hits.min(units)
+    }
+}
+
+/// The number of units among which the number of hits has a variance of [`MANY`].
+fn many_units(rate: f64) -> usize {
+    // For rates close to 1 the variance stays small, but the hits are many.
+    let variance = rate * (1.0 - rate).max(0.01);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is not negative, and casts saturate"
+    )]
+    let units = (MANY / variance) as usize;
+    units
 }
 
 /// xoshiro256++.
@@ -158,6 +202,12 @@ impl Random {
     /// Above 0 and not above 1.
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// With the standard normal distribution, after Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.unit().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
@@ -261,6 +311,62 @@ mod tests {
                 "{units} units: {sampled} blocks"
             );
         }
+    }
+
+    /// The hits of a block of any size are drawn at once. A loop over them would not end.
+    #[test]
+    fn the_largest_blocks_take_no_time() {
+        for rate in [0.999, 0.5, 1e-3, 1e-6] {
+            let mut gaps = Gaps::new(rate, 11);
+            for units in [1 << 40, 1 << 62, isize::MAX.unsigned_abs()] {
+                let (hits, gap) = gaps.hits(3, units);
+                let share = hits as f64 / units as f64 / rate;
+                assert!((share - 1.0).abs() < 0.01, "{rate}: {share}");
+                assert!(gap < NEVER);
+            }
+        }
+    }
+
+    /// Hits that are drawn at once are distributed as those that are found one by one.
+    #[test]
+    #[cfg_attr(miri, ignore = "too slow")]
+    fn many_hits_are_distributed_as_those_found_one_by_one() {
+        const RUNS: usize = 10_000;
+        for rate in [0.8, 0.3, 1e-3] {
+            let draw = |many_units: Option<usize>, seed| {
+                let mut gaps = Gaps::new(rate, seed);
+                let units = gaps.many_units;
+                gaps.many_units = many_units.unwrap_or(units);
+                let (mut gap, mut drawn) = (0, Vec::with_capacity(RUNS));
+                for _ in 0..RUNS {
+                    let (hits, rest) = gaps.hits(gap, units);
+                    drawn.push((hits, rest));
+                    gap = rest % units;
+                }
+                let mut gaps: Vec<usize> = drawn.iter().map(|(_, rest)| *rest).collect();
+                let mut hits: Vec<usize> = drawn.iter().map(|(hits, _)| *hits).collect();
+                gaps.sort_unstable();
+                hits.sort_unstable();
+                (hits, gaps)
+            };
+            let (hits, gaps) = draw(None, 1);
+            let (slow_hits, slow_gaps) = draw(Some(usize::MAX), 2);
+            // Kolmogorov and Smirnov: larger with a probability of one in 3,000.
+            let most = 2.0 * (2.0 / RUNS as f64).sqrt();
+            for (what, a, b) in [("hits", hits, slow_hits), ("gap", gaps, slow_gaps)] {
+                let distance = distance(&a, &b);
+                assert!(distance < most, "{rate}: {what} differ by {distance}");
+            }
+        }
+    }
+
+    /// The largest difference between the distribution functions of two sorted samples.
+    fn distance(a: &[usize], b: &[usize]) -> f64 {
+        let below = |sample: &[usize], value| sample.partition_point(|x| *x <= value) as f64;
+        let differences = a.iter().chain(b).map(|&value| {
+            (below(a, value) / a.len() as f64 - below(b, value) / b.len() as f64).abs()
+        });
+        differences.fold(0.0, f64::max)
     }
 
     #[test]

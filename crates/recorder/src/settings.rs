@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 const VARIABLES: [&CStr; 8] = [
     c"HEAPLINE_PREFIX",
@@ -32,8 +33,11 @@ const VARIABLES: [&CStr; 8] = [
     c"HEAPLINE_STACKS",
 ];
 
-/// The default rate of memtrace.
-const MEMTRACE_RATE: f64 = 1e-5;
+/// The default rate without `heapline record`, as memtrace has it: one sample for 781 KiB.
+pub const MEMTRACE_RATE: f64 = 1e-5;
+
+/// The default rate of `heapline record`: one sample for 78 KiB.
+const RECORD_RATE: f64 = 1e-4;
 
 /// The settings of a recording.
 #[derive(Debug)]
@@ -99,7 +103,7 @@ pub struct Claimed {
 impl Settings {
     /// Reads the environment; `None` if nothing is wanted.
     pub fn read() -> Result<Option<Self>, String> {
-        if let Some(prefix) = var_os("HEAPLINE_PREFIX") {
+        if let Some(prefix) = var_os("HEAPLINE_PREFIX").filter(|prefix| !prefix.is_empty()) {
             let text =
                 |name| var_os(name).map(|text: OsString| text.to_string_lossy().into_owned());
             let follow = text("HEAPLINE_FOLLOW").unwrap_or_default();
@@ -108,7 +112,7 @@ impl Settings {
                     first: var_os("HEAPLINE_TRACE").map(Into::into),
                     prefix,
                 },
-                rate: rate("HEAPLINE_RATE")?.unwrap_or(1e-4),
+                rate: rate("HEAPLINE_RATE")?.unwrap_or(RECORD_RATE),
                 context: text("HEAPLINE_CONTEXT"),
                 max_size: text("HEAPLINE_MAX_SIZE").and_then(|size| size.parse().ok()),
                 follow_fork: follow.split(',').any(|word| word == "fork"),
@@ -133,8 +137,8 @@ impl Settings {
         }))
     }
 
-    /// Makes the environment what it would be without us, so that the program and those that it
-    /// runs do not see it. Not if those shall be recorded too.
+    /// Removes the variables from the environment, so that programs that this one runs are not
+    /// recorded. Not if those shall be recorded too.
     ///
     /// # Safety
     ///
@@ -143,8 +147,7 @@ impl Settings {
         if self.follow_exec {
             return;
         }
-        let memtrace = matches!(self.target, Target::File(_)).then_some(c"MEMTRACE");
-        for name in VARIABLES.into_iter().chain(memtrace) {
+        for name in self.variables() {
             // SAFETY: the caller promises that nobody looks at it.
             unsafe { libc::unsetenv(name.as_ptr()) };
         }
@@ -160,6 +163,33 @@ impl Settings {
                 unsafe { libc::unsetenv(c"LD_PRELOAD".as_ptr()) };
             }
         }
+    }
+
+    /// Like [`hide`](Self::hide), for programs with several threads: the variables are still there, but
+    /// empty, which counts as not set. Removing them would move others while threads read them.
+    ///
+    /// # Safety
+    ///
+    /// No other thread changes the environment meanwhile.
+    pub unsafe fn blank(&self) {
+        if self.follow_exec {
+            return;
+        }
+        for name in self.variables() {
+            // SAFETY: the caller promises that the environment does not change.
+            let value = unsafe { libc::getenv(name.as_ptr()) };
+            if !value.is_null() {
+                // SAFETY: the C library never frees a variable's value, and the kernel and `setenv`
+                // put it into memory that can be written to. A reader sees the old value or none.
+                unsafe { AtomicU8::from_ptr(value.cast()) }.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The variables that were used.
+    fn variables(&self) -> impl Iterator<Item = &'static CStr> {
+        let memtrace = matches!(self.target, Target::File(_)).then_some(c"MEMTRACE");
+        VARIABLES.into_iter().chain(memtrace)
     }
 
     /// Finds a file for the trace of this process. Several processes may do so at once.

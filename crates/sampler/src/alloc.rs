@@ -124,57 +124,49 @@ impl<A: GlobalAlloc> Alloc<A> {
             // SAFETY: as the caller's.
             Decision::Ordinary => unsafe { self.inner_alloc(layout, zeroed) },
             Decision::Own => {
-                let block = slab::own(layout);
+                let block = slab::own(layout, zeroed);
                 if block.is_null() {
                     // Better in the profiled heap than not at all.
                     // SAFETY: as the caller's.
                     return unsafe { self.inner_alloc(layout, zeroed) };
                 }
                 self.set_limit();
-                if zeroed {
-                    // SAFETY: it is as large.
-                    unsafe { block.write_bytes(0, layout.size()) };
-                }
                 block
             }
             Decision::Sampled(hits) => {
                 let _inside = Inside::enter();
-                let known = session::born(layout.size(), hits, null_mut());
                 // SAFETY: as the caller's.
-                unsafe { self.put(layout, known, zeroed) }
+                unsafe { self.put(layout, hits, null_mut(), zeroed) }
             }
         }
     }
 
-    /// Makes a block that is known, if `known` is not null, and an ordinary one otherwise. The
-    /// sampler must be at work.
-    unsafe fn put(&self, layout: Layout, known: *mut Known, zeroed: bool) -> *mut u8 {
+    /// Makes a block that is sampled. `before` is what is known about the one that it replaces, and
+    /// stays valid if there is no memory for a large block. The sampler must be at work.
+    unsafe fn put(&self, layout: Layout, hits: usize, before: *mut Known, zeroed: bool) -> *mut u8 {
+        if layout.size() >= LARGE {
+            // SAFETY: as the caller's.
+            let block = unsafe { self.inner_alloc(layout, zeroed) };
+            // A request that fails is no allocation, and may be for any size.
+            if !block.is_null() {
+                let known = session::born(layout.size(), hits, before);
+                large::insert(block, known);
+            }
+            return block;
+        }
+        let known = session::born(layout.size(), hits, before);
         if known.is_null() {
             // SAFETY: as the caller's.
             return unsafe { self.inner_alloc(layout, zeroed) };
         }
-        if layout.size() < LARGE {
-            let block = slab::place(layout, known);
-            if block.is_null() {
-                // There is no room for more: what cannot be recognised is not followed.
-                session::freed(known);
-                // SAFETY: as the caller's.
-                return unsafe { self.inner_alloc(layout, zeroed) };
-            }
-            self.set_limit();
-            if zeroed {
-                // SAFETY: it is as large.
-                unsafe { block.write_bytes(0, layout.size()) };
-            }
-            return block;
-        }
-        // SAFETY: as the caller's.
-        let block = unsafe { self.inner_alloc(layout, zeroed) };
+        let block = slab::place(layout, known, zeroed);
         if block.is_null() {
+            // There is no room for more: what cannot be recognised is not followed.
             session::freed(known);
-        } else {
-            large::insert(block, known);
+            // SAFETY: as the caller's.
+            return unsafe { self.inner_alloc(layout, zeroed) };
         }
+        self.set_limit();
         block
     }
 
@@ -249,7 +241,7 @@ impl<A: GlobalAlloc> Alloc<A> {
             };
             match (new.is_null(), is_placed) {
                 (false, true) => slab::give_back_place(block),
-                (true, false) if !known.is_null() => {
+                (true, false) => {
                     let _inside = Inside::enter();
                     large::insert(block, known);
                 }
@@ -261,24 +253,26 @@ impl<A: GlobalAlloc> Alloc<A> {
             return new;
         };
         let _inside = Inside::enter();
-        let known = session::born(new_size, hits, known);
         if !is_placed && new_size >= LARGE {
             // It stays where the other allocator has it.
             // SAFETY: as the caller's.
             let new = unsafe { self.inner.realloc(block, layout, new_size) };
             if new.is_null() {
-                session::freed(known);
-            } else if !known.is_null() {
-                large::insert(new, known);
+                large::insert(block, known);
+            } else {
+                large::insert(new, session::born(new_size, hits, known));
             }
             return new;
         }
         // SAFETY: as the caller's.
-        let new = unsafe { copied(block, layout, self.put(new_layout, known, false), new_size) };
+        let new = unsafe {
+            let new = self.put(new_layout, hits, known, false);
+            copied(block, layout, new, new_size)
+        };
         if is_placed {
-            if new.is_null() {
+            if new.is_null() && new_size < LARGE {
                 slab::set_known::<Known>(block, null_mut());
-            } else {
+            } else if !new.is_null() {
                 slab::give_back_place(block);
             }
         } else if !new.is_null() {
@@ -309,7 +303,14 @@ fn own_realloc(block: *mut u8, layout: Layout, new_layout: Layout) -> *mut u8 {
         return block;
     }
     // SAFETY: the new one is larger than the old one.
-    let new = unsafe { copied(block, layout, slab::own(new_layout), new_layout.size()) };
+    let new = unsafe {
+        copied(
+            block,
+            layout,
+            slab::own(new_layout, false),
+            new_layout.size(),
+        )
+    };
     if !new.is_null() {
         slab::give_back_own(block);
     }

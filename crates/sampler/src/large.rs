@@ -60,8 +60,12 @@ fn shard(address: usize) -> &'static Shard {
     &TABLE[spread(address) / 97 % SHARDS]
 }
 
-/// Takes note of a block. The sampler must be at work, so that the table is memory of its own.
+/// Takes note of a block, unless `known` is null. The sampler must be at work, so that the table is
+/// memory of its own.
 pub(crate) fn insert<T>(block: *mut u8, known: *mut T) {
+    if known.is_null() {
+        return;
+    }
     let shard = shard(block.addr());
     let mut blocks = shard.blocks.lock();
     blocks.insert(block.addr(), known.expose_provenance());

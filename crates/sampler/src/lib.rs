@@ -37,17 +37,21 @@
 //! # Names
 //!
 //! Functions and lines come from the program's debug information, which release builds do not have by
-//! default. `debug = "line-tables-only"` is enough, and does not make the program slower:
+//! default. `debug = 1` does not make the program slower:
 //!
 //! ```toml
 //! [profile.release]
-//! debug = "line-tables-only"
+//! debug = 1
 //! ```
+//!
+//! With `debug = "line-tables-only"`, the names of inlined functions are without their paths.
 //!
 //! # Limits
 //!
 //! - x86-64 Linux.
 //! - Memory that C code gets from `malloc`, and mapped memory, is not recorded.
+//! - A `cdylib` that the program loads, such as a plugin, has its own copy of Rust's allocator. What it
+//!   allocates is not recorded, unless it has this one too, and starts its own session.
 //! - Forked children are not sampled, unless they execute another program.
 //! - With `panic = "abort"`, a panic in a closure of a [`Tracker`] ends the program.
 

@@ -117,14 +117,15 @@ impl Range {
         unsafe { &*self.kinds.load(Ordering::Relaxed).add(chunk) }
     }
 
-    /// Takes 2 to the power of `log` chunks, and makes them usable; zeroed only when they are new.
+    /// Takes 2 to the power of `log` chunks, and makes them usable. They are zeroed, without taking
+    /// memory.
     pub(crate) fn take(&self, log: usize, kind: u8) -> Option<*mut u8> {
         let mut chunks = self.chunks.lock();
         let len = CHUNK << log;
         let first = match *chunks.free.get(log)? {
             Some(first) => {
                 // SAFETY: a freed run begins with the number of the next one.
-                let next = unsafe { self.start(first).cast::<usize>().read() };
+                let next = unsafe { self.start(first).cast::<usize>().replace(0) };
                 chunks.free[log] = next.checked_sub(1);
                 first
             }
@@ -148,8 +149,12 @@ impl Range {
 
     /// Takes back what was taken with this `log`.
     pub(crate) fn give_back(&self, start: *mut u8, log: usize) {
-        // SAFETY: nobody uses it any more. That it is not zeroed if this fails is no harm.
-        unsafe { libc::madvise(start.cast(), CHUNK << log, libc::MADV_DONTNEED) };
+        let len = CHUNK << log;
+        // SAFETY: nobody uses it any more.
+        if unsafe { libc::madvise(start.cast(), len, libc::MADV_DONTNEED) } != 0 {
+            // SAFETY: as above.
+            unsafe { start.write_bytes(0, len) };
+        }
         let mut chunks = self.chunks.lock();
         let next = chunks.free[log].map_or(0, |next| next + 1);
         // SAFETY: it is a run of ours that nobody uses.

@@ -51,14 +51,18 @@ impl Slab {
     }
 
     /// Takes a place. `header` is what the beginning of a chunk is needed for.
-    fn take(&mut self, class: usize, kind: u8, header: usize) -> *mut u8 {
+    fn take(&mut self, class: usize, kind: u8, header: usize, zeroed: bool) -> *mut u8 {
+        let size = SMALLEST << class;
         if !self.free.is_null() {
             let place = self.free;
             // SAFETY: a free place begins with the next one.
             self.free = unsafe { place.cast::<*mut u8>().read() };
+            if zeroed {
+                // SAFETY: it is as large, and nobody's.
+                unsafe { place.write_bytes(0, size) };
+            }
             return place;
         }
-        let size = SMALLEST << class;
         if self.left == 0 {
             let Some(chunk) = range().take(0, kind) else {
                 return null_mut();
@@ -95,12 +99,12 @@ fn header(class: usize) -> usize {
 }
 
 /// A place for a sampled block, with what is known about it; null if there is none.
-pub(crate) fn place<T>(layout: Layout, known: *mut T) -> *mut u8 {
+pub(crate) fn place<T>(layout: Layout, known: *mut T, zeroed: bool) -> *mut u8 {
     let Some(class) = class_of(layout) else {
         return null_mut();
     };
     let kind = SAMPLED + class_byte(class);
-    let place = lock(&PLACES, class).take(class, kind, header(class));
+    let place = lock(&PLACES, class).take(class, kind, header(class), zeroed);
     if !place.is_null() {
         let (_, chunk) = range().chunk_of(place);
         word(chunk, class, place).store(known.cast(), Ordering::Relaxed);
@@ -146,10 +150,11 @@ fn word(chunk: *mut u8, class: usize, place: *mut u8) -> &'static AtomicPtr<u8> 
     unsafe { &*chunk.cast::<AtomicPtr<u8>>().add(index) }
 }
 
-/// Memory of our own; null if there is none.
-pub(crate) fn own(layout: Layout) -> *mut u8 {
+/// Memory of our own; null if there is none. Memory that was never used is not written to if it shall
+/// be zeroed: large tables take memory only where they are used.
+pub(crate) fn own(layout: Layout, zeroed: bool) -> *mut u8 {
     match class_of(layout) {
-        Some(class) => lock(&PIECES, class).take(class, OWN + class_byte(class), 0),
+        Some(class) => lock(&PIECES, class).take(class, OWN + class_byte(class), 0, zeroed),
         None if layout.align() <= CHUNK => {
             let log = layout.size().div_ceil(CHUNK).next_power_of_two();
             let log = log.trailing_zeros() as usize;
@@ -223,9 +228,9 @@ mod tests {
             let is_place = bits & 1 == 0;
             let known = std::ptr::without_provenance_mut::<u8>(round + 1);
             let pointer = if is_place {
-                place(layout, known)
+                place(layout, known, false)
             } else {
-                own(layout)
+                own(layout, false)
             };
             assert!(!pointer.is_null());
             assert!(range().contains(pointer) && capacity(pointer) >= size);
@@ -256,10 +261,36 @@ mod tests {
     fn large_pieces_are_used_again() {
         range().reserve().unwrap();
         let layout = layout(5 << 20, 4096);
-        let first = own(layout);
+        let first = own(layout, false);
         assert_eq!(capacity(first), 8 << 20);
         give_back_own(first);
-        assert_eq!(own(layout), first);
+        assert_eq!(own(layout, false), first);
+    }
+
+    /// Threads have tables of a megabyte each, and use few parts of them.
+    #[test]
+    fn zeroed_memory_is_zero_and_takes_memory_where_it_is_used() {
+        range().reserve().unwrap();
+        for size in [100, 10_000, 400_000, 3 << 20] {
+            let layout = layout(size, 8);
+            for is_used_again in [false, true] {
+                let memory = own(layout, true);
+                let mut resident = vec![0_u8; size / 4096];
+                if size > CHUNK {
+                    let len = resident.len() * 4096;
+                    // SAFETY: there is a byte for each page.
+                    unsafe { libc::mincore(memory.cast(), len, resident.as_mut_ptr()) };
+                    let used = resident.iter().filter(|page| **page & 1 == 1).count();
+                    // A run that was free began with the next one.
+                    assert!(used <= usize::from(is_used_again), "{used} pages");
+                }
+                // SAFETY: it has that many bytes.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(memory, size) };
+                assert!(bytes.iter().all(|byte| *byte == 0), "{size}");
+                bytes.fill(1);
+                give_back_own(memory);
+            }
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //! [`measure_all_threads`] counts all threads, and so needs a process of its own
 //! (a file below `tests` with one test).
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,12 +98,13 @@ pub struct Usage {
     sites: Vec<SiteUsage>,
 }
 
-/// Runs something, and counts what its thread allocates meanwhile. One such run at a time: others
-/// wait.
+/// Runs something, and counts what its thread allocates meanwhile. One such run at a time: those of
+/// other threads wait.
 ///
 /// # Panics
 ///
-/// If the program's allocator is not [`Alloc`](crate::Alloc), or if the program is being sampled.
+/// If the program's allocator is not [`Alloc`](crate::Alloc), if the program is being sampled, or in
+/// a closure that is being measured.
 pub fn measure<R>(f: impl FnOnce() -> R) -> (R, Usage) {
     run(f, false)
 }
@@ -118,8 +120,7 @@ pub fn measure_all_threads<R>(f: impl FnOnce() -> R) -> (R, Usage) {
 }
 
 fn run<R>(f: impl FnOnce() -> R, all_threads: bool) -> (R, Usage) {
-    static ONE: Mutex<()> = Mutex::new(());
-    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = Turn::take();
     let mut made = None;
     let session = session::start(1.0, None, || {
         let counter = Arc::new(Counter {
@@ -140,11 +141,40 @@ fn run<R>(f: impl FnOnce() -> R, all_threads: bool) -> (R, Usage) {
     let stop = Stop(session);
     let result = f();
     drop(stop);
-    drop(one);
+    drop(turn);
     let _inside = Inside::enter();
     counter.ended.store(true, Ordering::Release);
     let usage = counter.lock().usage();
     (result, usage)
+}
+
+/// Held by the thread that measures; others wait.
+struct Turn {
+    _lock: MutexGuard<'static, ()>,
+}
+
+thread_local! {
+    static MEASURING: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Turn {
+    fn take() -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        assert!(
+            !MEASURING.get(),
+            "cannot measure memory inside of a closure that is being measured; \
+             call measure for one part after the other"
+        );
+        let lock = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        MEASURING.set(true);
+        Self { _lock: lock }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        MEASURING.set(false);
+    }
 }
 
 struct Stop(session::Session);

@@ -8,17 +8,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Once};
 
 use heapline_recorder::gaps::Unit;
-use heapline_recorder::settings::Settings;
+use heapline_recorder::settings::{MEMTRACE_RATE, Settings};
 use heapline_recorder::{Block, Frame, FrameSink, Recorder, Source, TaggedCode};
 
-use crate::local::Inside;
+use crate::local::{Inside, with_thread};
 use crate::lock::Lock;
 use crate::session::{self, Consumer, Sample, Session};
 use crate::thread::Thread;
 use crate::{Options, StartError, stack};
-
-/// The default rate of memtrace: one sample per 781 KiB.
-const USUAL_RATE: f64 = 1e-5;
 
 /// The last domain that a trace can have. Threads that have no number of their own share it.
 const LAST_DOMAIN: usize = 4095;
@@ -123,7 +120,8 @@ impl Drop for Trace {
     }
 }
 
-/// Writes a trace of the program to a file, with one sample for 781 KiB on average.
+/// Writes a trace of the program to a file, at rate 1e-5: one sample for 781 KiB on average. (The default
+/// of `heapline record` is 1e-4.)
 ///
 /// Nothing is lost when the program is killed: what was not written yet is in a file beside the
 /// trace, which all commands of `heapline` read together with it.
@@ -139,7 +137,7 @@ impl Drop for Trace {
 /// }
 /// ```
 pub fn trace_to(path: impl AsRef<Path>) -> Result<Trace, StartError> {
-    trace_with(path, Options::rate(USUAL_RATE))
+    trace_with(path, Options::rate(MEMTRACE_RATE))
 }
 
 /// Writes a trace of the program to a file, with other options than [`trace_to`].
@@ -161,12 +159,14 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
 
 /// Writes a trace of the program, until it exits, if the environment asks for one: `MEMTRACE` is the
 /// file to write, `MEMTRACE_RATE` the samples per word (1e-5 if it is not set). `heapline record` sets
-/// what is needed.
+/// what is needed, and its default rate is 1e-4.
 ///
-/// Call it at the beginning of `main`: then programs that this one runs do not find the variables,
-/// and do not write to the same file.
+/// Call it at the beginning of `main`: the variables are removed, so that programs that this one runs do
+/// not write to the same file. If there are other threads already, as inside of `#[tokio::main]`, the
+/// variables are still there, but empty, which counts as not set.
 ///
-/// If there is something wrong, it says so on the standard error, and the program runs on.
+/// If there is something wrong, or no debug information, it says so on the standard error, and the program
+/// runs on.
 ///
 /// ```
 /// #[global_allocator]
@@ -192,6 +192,9 @@ fn trace(settings: &Settings) {
     if threads.is_ok_and(|threads| threads.count() == 1) {
         // SAFETY: there is no other thread.
         unsafe { settings.hide(c"") };
+    } else {
+        // SAFETY: programs that have threads must not change the environment.
+        unsafe { settings.blank() };
     }
     let place = settings.place().display();
     let claimed = match settings.claim() {
@@ -212,12 +215,35 @@ fn trace(settings: &Settings) {
         },
     );
     match started {
-        Ok(trace) => trace.until_exit(),
+        Ok(trace) => {
+            trace.until_exit();
+            if !has_debug_info() {
+                say(
+                    "the program has no debug information, so reports will show no lines; \
+                     add `debug = 1` to [profile.release] in Cargo.toml",
+                );
+            }
+        }
         Err(StartError::System(error)) => {
             say(&format!("not recorded: cannot write {place}: {error}"));
         }
         Err(error) => say(&format!("not recorded: {error}")),
     }
+}
+
+/// Returns true if the lines of the program's functions are known, judged by the function that calls
+/// the sampler.
+fn has_debug_info() -> bool {
+    let _inside = Inside::enter();
+    let known = with_thread(|thread| {
+        let mut stack = std::mem::take(&mut thread.stack);
+        thread.unwinding.capture(&mut stack);
+        let caller = thread.program_part(&stack).first().copied();
+        thread.stack = stack;
+        let has_file = |frame: &stack::Frame| !frame.file.is_empty();
+        caller.is_none_or(|caller| stack::resolve(caller).iter().any(has_file))
+    });
+    known.unwrap_or(true)
 }
 
 fn start(options: Options, recording: &heapline_recorder::Options) -> Result<Trace, StartError> {

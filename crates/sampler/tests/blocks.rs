@@ -142,6 +142,37 @@ fn blocks_keep_their_content_when_they_get_another_size() {
     }
 }
 
+/// A length from the network, say. There is no memory for it, and no time for a loop over its hits.
+#[test]
+fn requests_of_any_size_fail_at_once_and_are_no_allocations() {
+    let _alone = alone();
+    for rate in [1.0, 0.9, 0.01, 1e-5] {
+        let (profiler, log) = logged(Options::rate(rate));
+        let mut small = vec![1_u8; 100];
+        let mut large = vec![1_u8; 1 << 20];
+        let sizes = [1 << 50, 1 << 58, isize::MAX.unsigned_abs() - 7];
+        for size in sizes {
+            // SAFETY: the sizes are not 0; the blocks are of the layouts that they are given with.
+            unsafe {
+                assert!(alloc(layout(size, 8)).is_null());
+                assert!(alloc_zeroed(layout(size, 8)).is_null());
+                assert!(realloc(small.as_mut_ptr(), layout(100, 1), size).is_null());
+                assert!(realloc(large.as_mut_ptr(), layout(1 << 20, 1), size).is_null());
+            }
+        }
+        assert_eq!(log.of(&sizes), []);
+        assert!(small.iter().chain(&large).all(|byte| *byte == 1));
+        drop((small, large));
+        if rate >= 1.0 {
+            for size in [100, 1 << 20] {
+                let life = [(Event::Alloc, size), (Event::Free, size)];
+                assert_eq!(log.of(&[size]), life, "is still known after the failure");
+            }
+        }
+        drop(profiler);
+    }
+}
+
 #[test]
 fn what_is_known_of_a_block_goes_with_it_when_it_gets_another_size() {
     let _alone = alone();

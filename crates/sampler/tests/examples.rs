@@ -61,6 +61,30 @@ fn the_leak_leaks_and_the_cache_and_the_burst_do_not() {
     );
 }
 
+#[test]
+fn a_program_without_debug_information_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let stripped = folder.path().join("burst");
+    for what in ["--strip-debug", "--strip-all"] {
+        let strip = Command::new("strip")
+            .args([what, "-o"])
+            .args([&stripped, &example("burst")])
+            .status();
+        assert!(strip.unwrap().success());
+        let output = Command::new(&stripped)
+            .env("MEMTRACE", folder.path().join("t.ctf"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && said.contains("`debug = 1`"),
+            "{what}: {said}"
+        );
+        let output = Command::new(&stripped).output().unwrap();
+        assert!(output.stderr.is_empty(), "is not recorded");
+    }
+}
+
 /// Asks the server for a page.
 fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();

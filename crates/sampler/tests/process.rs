@@ -298,6 +298,89 @@ fn a_trace_is_complete_when_the_program_exits_in_the_middle() {
     );
 }
 
+/// As in a function with `#[tokio::main]`, there are other threads when recording starts.
+#[test]
+fn child_processes_are_not_recorded_to_the_same_file() {
+    let name = "child_processes_are_not_recorded_to_the_same_file";
+    if is_part(name) {
+        let recorded = || env::var("HEAPLINE_PREFIX").or_else(|_| env::var("MEMTRACE"));
+        assert!(recorded().is_ok_and(|path| !path.is_empty()));
+        thread::scope(|scope| {
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || ended.recv());
+            heapline::trace_if_requested();
+            drop(end);
+        });
+        let mut child = Command::new("sh");
+        child.args([
+            "-c",
+            "printf %s \"$MEMTRACE$HEAPLINE_PREFIX$HEAPLINE_TRACE\"",
+        ]);
+        assert_eq!(child.output().unwrap().stdout, b"");
+        assert!(recorded().is_ok_and(|path| path.is_empty()));
+        // Empty is not set: this does not complain that the program is recorded already.
+        return heapline::trace_if_requested();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.ctf");
+    let path = trace.to_str().unwrap();
+    for more in [
+        &[("MEMTRACE", path)][..],
+        &[("HEAPLINE_PREFIX", path), ("HEAPLINE_TRACE", path)],
+    ] {
+        let output = run(name, more);
+        check(&output);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        std::fs::remove_file(&trace).expect("the program itself is recorded");
+    }
+}
+
+/// The first sample that it is in must not wait for the next look at the mappings: a location is
+/// named once.
+#[test]
+fn a_library_that_is_loaded_right_after_the_start_has_names() {
+    extern "C" fn allocate() {
+        KEPT.with_borrow_mut(|kept| *kept = vec![1_u8; 4321]);
+    }
+    thread_local! {
+        static KEPT: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    const LIBRARY: &str = "HEAPLINE_TEST_LIBRARY";
+    let name = "a_library_that_is_loaded_right_after_the_start_has_names";
+    if !is_part(name) {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("library.c");
+        let library = folder.path().join("library.so");
+        let code = "int call_back(void (*f)(void)) { f(); return 1; }";
+        std::fs::write(&source, code).unwrap();
+        // Rust needs a C compiler too, for linking.
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .output()
+            .unwrap();
+        check(&compiled);
+        return check(&run(name, &[(LIBRARY, library.to_str().unwrap())]));
+    }
+    let path = std::ffi::CString::new(env::var(LIBRARY).unwrap()).unwrap();
+    let profiler = Profiler::watch(Options::rate(1.0)).unwrap();
+    // SAFETY: the library has the function, and does nothing when it is loaded.
+    unsafe {
+        let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+        let function = libc::dlsym(library, c"call_back".as_ptr());
+        assert!(!function.is_null());
+        let function: extern "C" fn(extern "C" fn()) -> i32 = std::mem::transmute(function);
+        assert_eq!(function(allocate), 1);
+    }
+    let live = profiler.live();
+    let site = live.iter().find(|site| site.bytes >= 4321.0);
+    let frames = site.unwrap().stack.frames();
+    assert!(
+        frames.iter().any(|frame| frame.function == "call_back"),
+        "{frames:?}"
+    );
+}
+
 #[test]
 fn coroutines_are_sampled_on_stacks_of_their_own() {
     static SEEN: AtomicU64 = AtomicU64::new(0);

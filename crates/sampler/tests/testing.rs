@@ -42,7 +42,29 @@ fn a_block_that_grows_is_counted_at_each_size_but_is_one_at_the_peak() {
 
 fn message(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
     let error = catch_unwind(check).unwrap_err();
-    error.downcast_ref::<String>().unwrap().clone()
+    let fixed = error.downcast_ref::<&str>().map(|said| (*said).to_owned());
+    fixed.unwrap_or_else(|| error.downcast_ref::<String>().unwrap().clone())
+}
+
+#[test]
+fn a_measurement_inside_of_another_is_refused_and_not_waited_for() {
+    for all_threads in [false, true] {
+        let said = message(move || {
+            measure(|| {
+                if all_threads {
+                    measure_all_threads(|| ())
+                } else {
+                    measure(|| ())
+                }
+            });
+        });
+        assert!(
+            said.contains("inside of a closure that is being measured"),
+            "{said}"
+        );
+        // The next one is not affected.
+        measure(|| drop(three_blocks())).1.assert_total(1150);
+    }
 }
 
 #[test]

@@ -39,6 +39,57 @@ fn the_stack_begins_where_the_program_asked_for_memory() {
     drop(block);
 }
 
+/// The standard library allocates in functions that the C library's unwinder calls.
+#[test]
+fn the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it() {
+    let _alone = alone();
+    let profiler = Profiler::watch(Options::rate(1.0)).unwrap();
+    let backtrace = black_box(std::backtrace::Backtrace::force_capture());
+    let sites = profiler.live();
+    assert!(!sites.is_empty());
+    for site in sites {
+        let owner = &site.stack.frames()[0];
+        let test = "the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it";
+        assert!(owner.function.contains(test), "{owner:?}");
+    }
+    drop(backtrace);
+}
+
+/// Tests are built with line tables only, where inlined functions have no paths.
+#[test]
+fn functions_of_the_same_name_are_told_apart() {
+    struct First(Vec<u8>);
+    struct Second(Vec<u8>);
+    impl First {
+        #[expect(clippy::inline_always, reason = "it must be inlined at any level")]
+        #[inline(always)]
+        fn new(size: usize) -> Self {
+            Self(black_box(vec![1; size]))
+        }
+    }
+    impl Second {
+        #[expect(clippy::inline_always, reason = "it must be inlined at any level")]
+        #[inline(always)]
+        fn new(size: usize) -> Self {
+            Self(black_box(vec![1; size]))
+        }
+    }
+    let _alone = alone();
+    let profiler = Profiler::watch(Options::rate(1.0)).unwrap();
+    let blocks = (First::new(2345), Second::new(3456));
+    let sites = profiler.live();
+    let name = |size: f64| {
+        let site = sites.iter().find(|site| (site.bytes - size).abs() < 0.1);
+        site.unwrap().stack.frames()[0].function.clone()
+    };
+    let names = [name(2345.0), name(3456.0)];
+    assert_ne!(names[0], names[1]);
+    for name in &names {
+        assert!(name.contains("tests/tracker.rs::new:"), "{names:?}");
+    }
+    assert_eq!(blocks.0.0.len() + blocks.1.0.len(), 5801);
+}
+
 #[test]
 fn what_is_alive_is_told_by_stack_the_most_first() {
     let _alone = alone();

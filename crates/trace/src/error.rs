@@ -1,5 +1,8 @@
 //! Errors that prevent reading a trace.
 
+use std::fmt;
+use std::io;
+
 use crate::damage::Flaw;
 use crate::format::VERSION;
 
@@ -7,50 +10,91 @@ use crate::format::VERSION;
 ///
 /// Damage inside a trace is no error unless [strictness](crate::Options::strict) is asked for:
 /// see [`Damage`](crate::Damage).
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// There is nothing to read.
-    #[error("the trace is empty: the program was not traced, or ended before anything was written")]
     Empty,
 
     /// The data is something else.
-    #[error("not a memtrace trace: found {found}, expected the bytes c1 1f fc c1")]
     NotATrace {
         /// A description of the file.
         found: String,
     },
 
     /// A version of the format that is newer than this program.
-    #[error(
-        "unsupported format version {found}: versions 1 to {VERSION} are supported; try a newer heapline"
-    )]
     UnsupportedVersion {
         /// The version in the first packet.
         found: u16,
     },
 
     /// The first packet, without which nothing can be understood, is damaged.
-    #[error("cannot read the first packet, which has the sampling rate: {reason}")]
     BadTraceInfo {
         /// A description of the error.
         reason: &'static str,
     },
 
     /// The compressed data cannot be decompressed.
-    #[error("the compressed data is damaged, truncated or unsupported: {reason}")]
     BrokenCompression {
         /// The decompressor's message.
         reason: String,
     },
 
     /// Strict reading found a flaw.
-    #[error("damaged trace: {0} (without strict checking, the rest can be read)")]
     Damaged(Flaw),
 
     /// Reading the file failed.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Io(io::Error),
+}
+
+// Written by hand, because this crate is part of the programs that are recorded: a derive macro would
+// be most of what they have to compile for it.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str(
+                "the trace is empty: the program was not traced, or ended before anything was written",
+            ),
+            Self::NotATrace { found } => write!(
+                f,
+                "not a memtrace trace: found {found}, expected the bytes c1 1f fc c1"
+            ),
+            Self::UnsupportedVersion { found } => write!(
+                f,
+                "unsupported format version {found}: versions 1 to {VERSION} are supported; \
+                 try a newer heapline"
+            ),
+            Self::BadTraceInfo { reason } => write!(
+                f,
+                "cannot read the first packet, which has the sampling rate: {reason}"
+            ),
+            Self::BrokenCompression { reason } => write!(
+                f,
+                "the compressed data is damaged, truncated or unsupported: {reason}"
+            ),
+            Self::Damaged(flaw) => write!(
+                f,
+                "damaged trace: {flaw} (without strict checking, the rest can be read)"
+            ),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // It is shown as this error, not as its cause.
+            Self::Io(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 /// Guesses from its first bytes what a file is that is not a trace.

@@ -155,17 +155,15 @@ impl Snapshot {
 }
 
 /// The reason why a tail is not used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum TailProblem {
     /// It belongs to another recording under the same name.
-    #[error("{} belongs to another recording; remove it", path.display())]
     OtherRecording {
         /// The tail.
         path: PathBuf,
     },
     /// It cannot be read, or is something else.
-    #[error("cannot read {}: {error}", path.display())]
     Unreadable {
         /// The tail.
         path: PathBuf,
@@ -173,6 +171,22 @@ pub enum TailProblem {
         error: io::Error,
     },
 }
+
+impl fmt::Display for TailProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherRecording { path } => {
+                let path = path.display();
+                write!(f, "{path} belongs to another recording; remove it")
+            }
+            Self::Unreadable { path, error } => {
+                write!(f, "cannot read {}: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for TailProblem {}
 
 /// Reads a [`Snapshot`] from its start.
 pub struct SnapshotReader(Bytes);

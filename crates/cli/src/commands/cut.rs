@@ -10,11 +10,12 @@ use heapline_profile::query::TimePoint;
 use heapline_profile::{Estimator, Profile, StoreOptions};
 use heapline_text::sanitize;
 use heapline_text::units::{count, percent, seconds};
-use heapline_trace::Options;
+use heapline_trace::{Options, Snapshot};
 
 use crate::error::warn;
-use crate::input::Input;
+use crate::input::{Input, watch};
 use crate::output::{Force, Output, refuse_compressed, refuse_terminal};
+use crate::reopen;
 
 /// Write a smaller trace: a time window, fewer samples, no names
 ///
@@ -89,8 +90,10 @@ impl Args {
                 self.more.len() + 1
             );
         }
-        let mut reader = self.input.open(Options::new().stacks(!self.strip_names))?;
-        let time = self.window(reader.info().start_time)?;
+        let snapshot = reopen::snapshot(&self.input)?;
+        let open = |options| self.input.decode(watch(&snapshot), options);
+        let mut reader = open(Options::new().stacks(!self.strip_names))?;
+        let time = self.window(reader.info().start_time, &snapshot)?;
         if time.is_empty() {
             anyhow::bail!("--from must be before --to");
         }
@@ -116,15 +119,19 @@ impl Args {
         }
         let mut output = Output::create(&self.output, self.force.force)?;
         let name = output.name();
+        let explain = |error| match error {
+            CutError::Read(error) => self.input.error(error),
+            CutError::Write(error) => {
+                anyhow::Error::new(error).context(format!("cannot write {name}"))
+            }
+            CutError::NoSubsample => error.into(),
+        };
+        let early = cut
+            .scan(&mut open(Options::new().stacks(false))?)
+            .map_err(explain)?;
         let kept = cut
-            .apply(&mut reader, &mut output)
-            .map_err(|error| match error {
-                CutError::Read(error) => self.input.error(error),
-                CutError::Write(error) => {
-                    anyhow::Error::new(error).context(format!("cannot write {name}"))
-                }
-                CutError::NoSubsample => error.into(),
-            })?;
+            .apply(&early, &mut reader, &mut output)
+            .map_err(explain)?;
         output.finish()?;
         self.input.warn_of(&memtrace_damage(reader.damage()));
         report(&name, &cut, &kept);
@@ -134,9 +141,9 @@ impl Args {
 
 impl Args {
     /// The time to keep, in microseconds since the start of the trace.
-    fn window(&self, start_time: u64) -> anyhow::Result<Range<u64>> {
+    fn window(&self, start_time: u64, snapshot: &Snapshot) -> anyhow::Result<Range<u64>> {
         let mut run = None;
-        let mut micros = |option: &str, time: &TimePoint| -> anyhow::Result<u64> {
+        let mut micros = |time: &TimePoint| -> anyhow::Result<u64> {
             if let Some(micros) = time.micros_since(start_time) {
                 return Ok(micros);
             }
@@ -145,7 +152,7 @@ impl Args {
             }
             let profile = match run.take() {
                 Some(profile) => profile,
-                None => self.first_pass(option)?,
+                None => self.load(snapshot)?,
             };
             let micros = time.micros(&profile, Estimator::default());
             run = Some(profile);
@@ -153,30 +160,24 @@ impl Args {
             Ok(micros.saturating_add(u64::from(*time == TimePoint::Peak)))
         };
         let from = match &self.from {
-            Some(time) => micros("--from", time)?,
+            Some(time) => micros(time)?,
             None => 0,
         };
         let to = match &self.to {
-            Some(time) => micros("--to", time)?,
+            Some(time) => micros(time)?,
             None => u64::MAX,
         };
         Ok(from..to)
     }
 
-    /// Reads the trace to find the peak and the end; without stacks, to save memory.
-    fn first_pass(&self, option: &str) -> anyhow::Result<Profile> {
-        if self.input.file_size().is_none() {
-            anyhow::bail!(
-                "{option}: the peak and percentages need two passes, but {} cannot be read twice; \
-                 save it to a file, or give a time such as 10s",
-                self.input.name()
-            );
-        }
+    /// Loads the trace to find the peak and the end; without stacks, to save memory.
+    fn load(&self, snapshot: &Snapshot) -> anyhow::Result<Profile> {
         let options = heapline_formats::Options {
             stacks: false,
             ..heapline_formats::Options::default()
         };
-        self.input.load(options, StoreOptions::default())
+        self.input
+            .load_from(watch(snapshot), options, StoreOptions::default())
     }
 }
 

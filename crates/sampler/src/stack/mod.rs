@@ -3,6 +3,7 @@
 mod maps;
 mod modules;
 mod names;
+mod rules;
 mod walk;
 
 pub(crate) use names::{is_beginning, resolve};
@@ -13,6 +14,7 @@ pub use names::Frame;
 /// Finds out what the program consists of. The sampler must be at work.
 pub(crate) fn prepare() {
     modules::refresh();
+    rules::prepare();
     walk::look_for_frame_pointers();
 }
 
@@ -20,10 +22,12 @@ pub(crate) fn prepare() {
 pub(crate) fn hold() {
     names::hold();
     modules::hold();
+    rules::hold();
 }
 
 /// After a fork.
 pub(crate) fn release() {
+    rules::release();
     modules::release();
     names::release();
 }

@@ -1,6 +1,6 @@
 //! The program and its libraries: where they are, and how their functions are unwound.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
@@ -15,8 +15,15 @@ use crate::lock::Lock;
 /// The unwinder.
 pub(super) type Rules = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
 
-/// Libraries are looked for at most this often, in nanoseconds.
+/// Nanoseconds for which one more refresh is allowed.
 const PAUSE: u64 = 100_000_000;
+
+/// Refreshes that are allowed at once, for programs that load libraries one after the other. Each
+/// takes about half a millisecond.
+const BURST: u64 = 50;
+
+/// Pages of addresses without a module that are remembered.
+const UNKNOWN: usize = 64;
 
 /// The modules of the program at some time.
 pub(super) struct Modules {
@@ -48,8 +55,36 @@ struct UnwindInfo {
 
 /// The latest. Never freed: nobody knows when the last thread has left it.
 static MODULES: AtomicPtr<Modules> = AtomicPtr::new(null_mut());
-/// The time of the last refresh; locked, so that one thread refreshes at a time.
-static REFRESHED: Lock<u64> = Lock::new(0);
+/// Locked, so that one thread refreshes at a time.
+static REFRESH: Lock<Refresh> = Lock::new(Refresh {
+    paid_until: 0,
+    unknown: [None; UNKNOWN],
+});
+
+/// Limits how often modules are looked for: at once for a new library, whose locations are named once,
+/// but not for each sample with an address that belongs to none.
+struct Refresh {
+    /// The time that refreshes so far have used up; it may be `BURST` pauses behind the clock.
+    paid_until: u64,
+    /// Pages of addresses that no module had, and when that was found.
+    unknown: [Option<(u64, u64)>; UNKNOWN],
+}
+
+impl Refresh {
+    /// Takes note of a refresh for an address. Returns false if it is too early for one.
+    fn start(&mut self, address: u64, now: u64) -> bool {
+        let page = address >> 12;
+        let index = usize::try_from(page).unwrap_or(0) % UNKNOWN;
+        let is_recent = |(unknown, at)| unknown == page && now.wrapping_sub(at) < PAUSE;
+        let from = self.paid_until.max(now.saturating_sub(BURST * PAUSE));
+        if self.unknown[index].is_some_and(is_recent) || from + PAUSE > now {
+            return false;
+        }
+        self.paid_until = from + PAUSE;
+        self.unknown[index] = Some((page, now));
+        true
+    }
+}
 
 /// The modules, as they are known.
 #[inline]
@@ -60,14 +95,39 @@ pub(super) fn modules() -> Option<&'static Modules> {
 
 impl Modules {
     /// Returns true if an address is in a known module.
-    pub(super) fn knows(&self, address: u64) -> bool {
-        self.find(address).is_some() || self.nameless.iter().any(|range| range.contains(&address))
+    fn knows(&self, address: u64) -> bool {
+        self.range_of(address).is_some()
+    }
+
+    /// The first of these addresses that is in no known module.
+    pub(super) fn first_unknown(&self, stack: &[u64]) -> Option<u64> {
+        // Callers are mostly in the same module.
+        let mut module = 0..0;
+        stack.iter().copied().find(|address| {
+            if !module.contains(address) {
+                module = self.range_of(*address).unwrap_or(0..0);
+            }
+            !module.contains(address)
+        })
+    }
+
+    /// The addresses of the module that an address is in.
+    fn range_of(&self, address: u64) -> Option<Range<u64>> {
+        let named = self.find(address).map(|loaded| &loaded.addresses);
+        let nameless = || self.nameless.iter().find(|range| range.contains(&address));
+        named.or_else(nameless).cloned()
     }
 
     /// The file that an address is in, and the address there.
     pub(super) fn locate(&self, address: u64) -> Option<(&Path, u64)> {
         let loaded = self.find(address)?;
         Some((&loaded.path, address.wrapping_sub(loaded.bias)))
+    }
+
+    /// Returns true if these are the modules.
+    fn has(&self, list: &[Loaded], nameless: &[Range<u64>]) -> bool {
+        let mapped = |loaded: &Loaded| (loaded.addresses.clone(), loaded.path.clone());
+        self.nameless == nameless && self.list.iter().map(mapped).eq(list.iter().map(mapped))
     }
 
     fn find(&self, address: u64) -> Option<&Loaded> {
@@ -79,25 +139,19 @@ impl Modules {
     }
 }
 
-/// Looks for modules anew because of an address that none has; whether there may be others now.
+/// Looks for modules anew because of an address that none has; whether there are others now.
 pub(super) fn refresh_for(address: u64) -> bool {
-    let mut refreshed = REFRESHED.lock();
+    let mut refresh = REFRESH.lock();
     // Somebody else may have done so meanwhile.
     if modules().is_some_and(|modules| modules.knows(address)) {
         return true;
     }
-    let now = now();
-    if now.wrapping_sub(*refreshed) < PAUSE {
-        return false;
-    }
-    *refreshed = now;
-    read()
+    refresh.start(address, now()) && read()
 }
 
 /// Looks for modules.
 pub(super) fn refresh() {
-    let mut refreshed = REFRESHED.lock();
-    *refreshed = now();
+    let _refresh = REFRESH.lock();
     read();
 }
 
@@ -113,6 +167,7 @@ fn now() -> u64 {
         .wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
+/// Reads the mappings; whether there are other modules than before.
 fn read() -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/self/maps") else {
         return false;
@@ -121,7 +176,7 @@ fn read() -> bool {
     let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let mut list = Vec::new();
     let mut nameless = Vec::new();
-    let mut by_path: HashMap<&str, Vec<Mapping<'_>>> = HashMap::new();
+    let mut by_path: BTreeMap<&str, Vec<Mapping<'_>>> = BTreeMap::new();
     for mapping in text.lines().filter_map(maps::parse) {
         if !mapping.path.is_empty() {
             by_path.entry(mapping.path).or_default().push(mapping);
@@ -129,7 +184,7 @@ fn read() -> bool {
             nameless.push(mapping.addresses);
         }
     }
-    for (path, mappings) in &by_path {
+    for (path, mappings) in by_path {
         if !mappings.iter().any(|mapping| mapping.is_executable) {
             continue;
         }
@@ -152,6 +207,9 @@ fn read() -> bool {
         }
     }
     list.sort_by_key(|loaded| loaded.addresses.start);
+    if before.is_some_and(|before| before.has(&list, &nameless)) {
+        return false;
+    }
     let mut rules = Rules::new();
     for loaded in &list {
         rules.add_module(loaded.rules());
@@ -271,10 +329,44 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 
 /// Before a fork.
 pub(super) fn hold() {
-    REFRESHED.hold();
+    REFRESH.hold();
 }
 
 /// After a fork.
 pub(super) fn release() {
-    REFRESHED.release();
+    REFRESH.release();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 1_000 * PAUSE;
+
+    fn refresh() -> Refresh {
+        Refresh {
+            paid_until: 0,
+            unknown: [None; UNKNOWN],
+        }
+    }
+
+    #[test]
+    fn libraries_that_are_loaded_one_after_the_other_are_found_at_once() {
+        let mut refresh = refresh();
+        for n in 0..BURST {
+            assert!(refresh.start(n << 20, START));
+        }
+        assert!(!refresh.start(1 << 40, START));
+        assert!(!refresh.start(1 << 40, START + PAUSE - 1));
+        assert!(refresh.start(1 << 40, START + PAUSE));
+    }
+
+    #[test]
+    fn an_address_without_a_module_is_not_looked_for_with_each_sample() {
+        let mut refresh = refresh();
+        assert!(refresh.start(0x1234, START));
+        assert!(!refresh.start(0x1238, START + PAUSE - 1));
+        assert!(refresh.start(0x7777_0000, START + PAUSE - 1));
+        assert!(refresh.start(0x1234, START + PAUSE));
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use addr2line::Loader;
+use addr2line::gimli::DW_LANG_Rust;
 
 use super::modules::modules;
 use crate::lock::Lock;
@@ -13,7 +14,9 @@ use crate::lock::Lock;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Frame {
-    /// The function, as Rust spells it; empty if nothing is known.
+    /// The function, as Rust spells it; empty if nothing is known. If the debug information has no paths
+    /// of functions, as with `debug = "line-tables-only"`, inlined functions have their file and line
+    /// instead: `src/cache.rs::new:17`.
     pub function: String,
     /// The file; empty if it is not known.
     pub file: String,
@@ -46,7 +49,11 @@ pub(crate) fn resolve(address: u64) -> Arc<[Frame]> {
     if let Some(frames) = names.frames.get(&address) {
         return frames.clone();
     }
-    let frames: Arc<[Frame]> = names.look_up(address).into();
+    let Some(frames) = names.look_up(address) else {
+        // Not kept: its library may become known.
+        return [Frame::new(format!("{address:#x}"), String::new(), 0, 0)].into();
+    };
+    let frames: Arc<[Frame]> = frames.into();
     names.frames.insert(address, frames.clone());
     frames
 }
@@ -58,10 +65,9 @@ pub(crate) fn is_beginning(frame: &Frame) -> bool {
 }
 
 impl Names {
-    fn look_up(&mut self, address: u64) -> Vec<Frame> {
-        let Some((path, place)) = modules().and_then(|modules| modules.locate(address)) else {
-            return vec![Frame::new(format!("{address:#x}"), String::new(), 0, 0)];
-        };
+    /// The frames at an address; `None` if it is in no module that is known.
+    fn look_up(&mut self, address: u64) -> Option<Vec<Frame>> {
+        let (path, place) = modules()?.locate(address)?;
         // The call is before the place to return to.
         let place = place.wrapping_sub(1);
         let file = self
@@ -82,7 +88,7 @@ impl Names {
             };
             frames.push(Frame::new(name, String::new(), 0, 0));
         }
-        frames
+        Some(frames)
     }
 }
 
@@ -92,12 +98,12 @@ fn lines(file: &Loader, place: u64) -> Vec<Frame> {
     let Ok(mut frames) = file.find_frames(place) else {
         return found;
     };
+    let mut is_rust = Vec::new();
     while let Ok(Some(frame)) = frames.next() {
         let location = frame.location.as_ref();
-        let function = frame
-            .function
-            .as_ref()
-            .and_then(|name| name.raw_name().ok());
+        let function = frame.function.as_ref();
+        is_rust.push(function.is_some_and(|name| name.language == Some(DW_LANG_Rust)));
+        let function = function.and_then(|name| name.raw_name().ok());
         let function = function.map(|name| demangled(&name)).unwrap_or_default();
         let path = location.and_then(|location| location.file).unwrap_or("");
         found.push(Frame::new(
@@ -107,15 +113,28 @@ fn lines(file: &Loader, place: u64) -> Vec<Frame> {
             location.and_then(|location| location.column).unwrap_or(0),
         ));
     }
-    // Where there are only lines, names are without their modules; but that of the function which
+    // Where there are only line tables, names are without their modules; but that of the function which
     // all is inlined into is also a symbol.
     if let Some(frame) = found.last_mut()
-        && !frame.function.contains("::")
+        && !is_qualified(&frame.function)
         && let Some(symbol) = file.find_symbol(place)
     {
         frame.function = demangled(symbol);
     }
+    for (frame, is_rust) in found.iter_mut().zip(is_rust) {
+        if is_rust && !is_qualified(&frame.function) {
+            frame.qualify();
+        }
+    }
     found
+}
+
+/// Returns true if a name has a path, or needs none.
+fn is_qualified(function: &str) -> bool {
+    // Generic arguments have paths of their own.
+    let path = function.split('<').next().unwrap_or(function);
+    // `<T as Trait>::f` has no such part, and a function without a name has nothing to tell apart.
+    path.is_empty() || path.contains("::")
 }
 
 /// Demangles a Rust name, without the hash.
@@ -133,6 +152,15 @@ impl Frame {
             column,
         }
     }
+
+    /// Makes the name of a function without its path unique: reports know functions by their names, and
+    /// there are many that are called `new` or `{closure#0}`. The file is in place of the module. The line
+    /// is not that of the function, but nothing else tells functions of a file apart.
+    fn qualify(&mut self) {
+        if !self.file.is_empty() {
+            self.function = format!("{}::{}:{}", self.file, self.function, self.line);
+        }
+    }
 }
 
 /// Returns true if code belongs to the standard library or to the sampler.
@@ -147,7 +175,14 @@ fn is_library_code(function: &str, path: &str) -> bool {
     starts_with_crate(function, &["heapline", "__rustc"])
         || function.starts_with("__rust_")
         || function.starts_with("__rg_")
+        || calls_back_for_std(function)
         || path.is_empty() && is_library_name(function)
+}
+
+/// Returns true for the C functions that the standard library captures backtraces with. They call
+/// it back, and it allocates there.
+fn calls_back_for_std(function: &str) -> bool {
+    function.starts_with("_Unwind_") || function.ends_with("dl_iterate_phdr")
 }
 
 /// Returns true if a function belongs to the standard library, judged by its name only.
@@ -228,6 +263,7 @@ mod tests {
             "<heapline::alloc::Alloc as X>::alloc",
             "/x"
         ));
+        assert!(is_library_code("_Unwind_Backtrace", ""));
         assert!(!is_library_code("leak::fill", "/home/me/leak/src/main.rs"));
         assert!(!is_library_code("stdx::fill", ""));
         assert!(is_library_code(
@@ -242,6 +278,22 @@ mod tests {
             "<leak::Question as core::clone::Clone>::clone",
             ""
         ));
+    }
+
+    #[test]
+    fn names_without_a_path_are_recognised() {
+        for name in [
+            "leak::fill",
+            "<a::T as b::U>::f",
+            "<T as U>::f",
+            "a::f<T>",
+            "",
+        ] {
+            assert!(is_qualified(name), "{name}");
+        }
+        for name in ["new", "{closure#0}", "push<alloc::vec::Vec<u8>>"] {
+            assert!(!is_qualified(name), "{name}");
+        }
     }
 
     #[test]

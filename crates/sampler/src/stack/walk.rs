@@ -1,13 +1,14 @@
-//! Walking up the stack, without asking anybody for a lock or for memory.
+//! Walking up the stack, without asking anybody else for a lock or for memory.
 
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
-use framehop::{MustNotAllocateDuringUnwind, Unwinder};
+use framehop::x86_64::UnwindRegsX86_64;
+use framehop::{FrameAddress, Unwinder};
 
 use super::maps::read_memory;
 use super::modules::{self, modules};
+use super::rules::with_cache;
 
 /// Frames of a stack that are kept.
 const DEEPEST: usize = 1000;
@@ -21,7 +22,6 @@ static FRAME_POINTERS: AtomicBool = AtomicBool::new(false);
 
 /// The state that a thread needs to unwind its stack.
 pub(crate) struct Unwinding {
-    cache: Box<CacheX86_64<MustNotAllocateDuringUnwind>>,
     /// The lowest and highest address of the thread's stack.
     bounds: (u64, u64),
     copy: Vec<u64>,
@@ -58,7 +58,6 @@ impl Registers {
 impl Unwinding {
     pub(crate) fn new() -> Self {
         Self {
-            cache: Box::new(CacheX86_64::new_in()),
             bounds: (0, 0),
             copy: Vec::new(),
         }
@@ -78,8 +77,8 @@ impl Unwinding {
         let Some(modules) = modules() else {
             return;
         };
-        let unknown = stack.iter().find(|address| !modules.knows(**address));
-        if unknown.is_some_and(|address| modules::refresh_for(*address)) {
+        let unknown = modules.first_unknown(stack);
+        if unknown.is_some_and(modules::refresh_for) {
             self.walk(registers, stack);
         }
     }
@@ -107,33 +106,34 @@ impl Unwinding {
                 copy.get(index).copied().ok_or(())
             }
         };
-        self.by_rules(registers, read, stack);
+        by_rules(registers, read, stack);
         self.copy = copy;
     }
+}
 
-    /// With the tables that programs have for exceptions and panics.
-    fn by_rules(
-        &mut self,
-        registers: Registers,
-        mut read: impl FnMut(u64) -> Result<u64, ()>,
-        stack: &mut Vec<u64>,
-    ) {
-        let Some(modules) = modules() else {
-            return;
+/// With the tables that programs have for exceptions and panics.
+fn by_rules(
+    registers: Registers,
+    mut read: impl FnMut(u64) -> Result<u64, ()>,
+    stack: &mut Vec<u64>,
+) {
+    let Some(modules) = modules() else {
+        return;
+    };
+    let Registers { pc, sp, bp } = registers;
+    let mut registers = UnwindRegsX86_64::new(pc, sp, bp);
+    let mut frame = FrameAddress::from_instruction_pointer(pc);
+    while stack.len() < DEEPEST {
+        let caller = with_cache(frame.address(), |cache| {
+            let rules = &modules.rules;
+            rules.unwind_frame(frame, &mut registers, cache, &mut read)
+        });
+        let caller = caller.and_then(Result::ok).flatten();
+        let Some(next) = caller.and_then(FrameAddress::from_return_address) else {
+            break;
         };
-        let Registers { pc, sp, bp } = registers;
-        let registers = UnwindRegsX86_64::new(pc, sp, bp);
-        let mut frames = modules
-            .rules
-            .iter_frames(pc, registers, &mut self.cache, &mut read);
-        // The first one is here.
-        let _ = frames.next();
-        while let Ok(Some(frame)) = frames.next() {
-            stack.push(frame.address());
-            if stack.len() == DEEPEST {
-                break;
-            }
-        }
+        frame = next;
+        stack.push(frame.address());
     }
 }
 
@@ -218,21 +218,18 @@ pub(super) fn look_for_frame_pointers() {
     if !(lowest..highest).contains(&registers.sp) {
         return;
     }
-    let (mut by_rules, mut by_pointers) = (Vec::new(), Vec::new());
+    let (mut right, mut by_pointers) = (Vec::new(), Vec::new());
     let read = |address| {
         // SAFETY: all that is above a thread's stack pointer is its stack.
         read_own(address, registers.sp, highest, |place| unsafe {
             place.read()
         })
     };
-    unwinding.by_rules(registers, read, &mut by_rules);
+    by_rules(registers, read, &mut right);
     by_frame_pointers(registers, highest, &mut by_pointers);
     // The C library, where both end, has none.
-    let same = by_rules
-        .iter()
-        .zip(&by_pointers)
-        .take_while(|(a, b)| a == b);
-    let are_kept = same.count() + 3 >= by_rules.len() && by_rules.len() > 4;
+    let same = right.iter().zip(&by_pointers).take_while(|(a, b)| a == b);
+    let are_kept = same.count() + 3 >= right.len() && right.len() > 4;
     FRAME_POINTERS.store(are_kept, Ordering::Relaxed);
 }
 
@@ -281,7 +278,7 @@ mod tests {
     #[test]
     fn this_stack_is_walked_to_the_function_that_it_began_with() {
         crate::range::range().reserve().unwrap();
-        modules::refresh();
+        super::super::prepare();
         let mut unwinding = Unwinding::new();
         unwinding.begin_thread();
         let mut stack = Vec::new();
