@@ -1,6 +1,7 @@
 type id = int
 
-external engine_start : string -> float -> string option -> string -> unit = "heapline_ml_start"
+external engine_start : string -> float -> string option -> string -> int -> unit
+  = "heapline_ml_start"
 external engine_stop : unit -> unit = "heapline_ml_stop"
 external clear_variable : string -> unit = "heapline_ml_clear_variable"
 
@@ -44,12 +45,21 @@ type tracer = Memprof.profile
 let current : tracer option ref = ref None
 let currently_tracing () = Option.is_some !current
 
-let start_tracing ~context ~sampling_rate ~filename =
+let start ~stack_depth ~context ~sampling_rate ~filename =
   if currently_tracing () then failwith "Heapline: a recording goes on already";
   if not (sampling_rate > 0. && sampling_rate <= 1.) then
     invalid_arg "Heapline: the sampling rate must be more than 0 and at most 1";
-  engine_start filename sampling_rate context (Sys.runtime_parameters ());
-  match Memprof.start ~sampling_rate tracker with
+  Option.iter
+    (fun depth -> if depth < 1 then invalid_arg "Heapline: the depth of stacks must be at least 1")
+    stack_depth;
+  engine_start filename sampling_rate context
+    (Sys.runtime_parameters ())
+    (Option.value stack_depth ~default:0);
+  (* One more frame tells the engine that there are more. *)
+  let callstack_size =
+    match stack_depth with Some depth when depth < max_int -> depth + 1 | _ -> max_int
+  in
+  match Memprof.start ~sampling_rate ~callstack_size tracker with
   | tracer ->
       current := Some tracer;
       tracer
@@ -57,6 +67,12 @@ let start_tracing ~context ~sampling_rate ~filename =
       engine_stop ();
       Sys.remove filename;
       raise error
+
+let start_tracing ~context ~sampling_rate ~filename =
+  start ~stack_depth:None ~context ~sampling_rate ~filename
+
+let start_tracing_to_depth stack_depth ~context ~sampling_rate ~filename =
+  start ~stack_depth:(Some stack_depth) ~context ~sampling_rate ~filename
 
 let stop_tracing tracer =
   match !current with
@@ -78,7 +94,7 @@ let requested_rate () =
       | Some rate -> Some rate
       | None -> invalid_arg ("Heapline: MEMTRACE_RATE is " ^ text ^ ", which is no number"))
 
-let trace_if_requested ?(if_started = `Ignore) ?context ?sampling_rate () =
+let trace_if_requested ?(if_started = `Ignore) ?context ?sampling_rate ?stack_depth () =
   match Sys.getenv_opt "MEMTRACE" with
   | None | Some "" -> ()
   | Some _ when currently_tracing () && if_started = `Ignore -> ()
@@ -89,7 +105,7 @@ let trace_if_requested ?(if_started = `Ignore) ?context ?sampling_rate () =
         | None, None -> default_sampling_rate
       in
       clear_variable "MEMTRACE";
-      ignore (start_tracing ~context ~sampling_rate ~filename : tracer)
+      ignore (start ~stack_depth ~context ~sampling_rate ~filename : tracer)
 
 module External = struct
   type token = id

@@ -20,12 +20,20 @@
       The probability with which each allocated word is sampled, above 0 and at most 1. The
       environment variable [MEMTRACE_RATE] takes precedence; the default is
       {!default_sampling_rate}.
+    @param stack_depth
+      Frames to keep of each call stack, the innermost ones; a frame [<deeper calls>] stands for the
+      others. Limits the cost of deep stacks. The default is to keep all.
     @raise Sys_error if the file cannot be written.
-    @raise Invalid_argument if the rate or [MEMTRACE_RATE] is invalid.
+    @raise Invalid_argument if the rate, [MEMTRACE_RATE] or the depth is invalid.
     @raise Failure
       if [Gc.Memprof] is in use, or if a recording is active and [if_started] is [`Fail]. *)
 val trace_if_requested :
-  ?if_started:[ `Fail | `Ignore ] -> ?context:string -> ?sampling_rate:float -> unit -> unit
+  ?if_started:[ `Fail | `Ignore ] ->
+  ?context:string ->
+  ?sampling_rate:float ->
+  ?stack_depth:int ->
+  unit ->
+  unit
 
 (** A recording. *)
 type tracer
@@ -37,6 +45,11 @@ type tracer
     @raise Invalid_argument if the rate is invalid.
     @raise Failure if a recording is active, or [Gc.Memprof] is in use. *)
 val start_tracing : context:string option -> sampling_rate:float -> filename:string -> tracer
+
+(** Like {!start_tracing}, with at most so many frames of each call stack: see
+    {!trace_if_requested}. *)
+val start_tracing_to_depth :
+  int -> context:string option -> sampling_rate:float -> filename:string -> tracer
 
 (** Ends a recording. Does nothing if it has ended. *)
 val stop_tracing : tracer -> unit

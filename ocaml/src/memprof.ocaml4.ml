@@ -2,7 +2,7 @@
 
 type profile = unit
 
-let start ~sampling_rate tracker : profile =
-  Gc.Memprof.start ~sampling_rate ~callstack_size:max_int tracker
+let start ~sampling_rate ~callstack_size tracker : profile =
+  Gc.Memprof.start ~sampling_rate ~callstack_size tracker
 
 let stop () = Gc.Memprof.stop ()

@@ -3,8 +3,8 @@
 
 type profile = Gc.Memprof.t
 
-let start ~sampling_rate tracker : profile =
-  Gc.Memprof.start ~sampling_rate ~callstack_size:max_int tracker
+let start ~sampling_rate ~callstack_size tracker : profile =
+  Gc.Memprof.start ~sampling_rate ~callstack_size tracker
 
 let stop profile =
   Gc.Memprof.stop ();

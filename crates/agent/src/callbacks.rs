@@ -136,6 +136,7 @@ pub(crate) unsafe extern "C" fn alloc_minor<W: Which>(allocation: Value) -> Valu
         && let Some(lane) = domain.lane()
         && !allocation.is_external()
         && allocation.samples == ONE
+        && !stacks::is_too_deep(allocation.stack())
     {
         let block = Block {
             length: (allocation.size >> 1) as u64,

@@ -160,7 +160,7 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     let wants_own = settings.stacks != StackMode::Sampler;
     // SAFETY: no OCaml code runs yet.
     let finds_stacks = wants_own && unsafe { stacks::replace(runtime.kind) };
-    let depth = stacks::depth(finds_stacks);
+    let depth = stacks::limit(settings.stack_depth, finds_stacks);
     // SAFETY: this happens once.
     let [rate, tracker] = unsafe { tracker::arguments(runtime.kind, settings.rate) };
     // SAFETY: as above.
@@ -189,6 +189,7 @@ fn record(settings: &Settings, params: String, first_id: u64) -> Option<&'static
             context: settings.context.clone(),
             runtime_params: params,
             max_size: settings.max_size,
+            stack_depth: settings.stack_depth,
             first_id,
         })
     });

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use heapline_recorder::{Frames, TaggedCode};
@@ -34,10 +35,26 @@ static TABLE: OnceLock<FrameTable> = OnceLock::new();
 /// Stacks whose callbacks did not come before the next stack was needed, the oldest first.
 static WAITING: Mutex<VecDeque<(usize, Box<[TaggedCode]>)>> = Mutex::new(VecDeque::new());
 
-/// The depth to ask the sampler for, as OCaml has integers.
-pub(crate) fn depth(is_replaced: bool) -> Value {
-    let depth = if is_replaced { DEPTH } else { isize::MAX / 2 };
+/// Frames of a stack that are kept.
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Limits the frames that are kept of a stack. Returns the depth to ask the sampler for, as OCaml has
+/// integers.
+pub(crate) fn limit(depth: Option<usize>, is_replaced: bool) -> Value {
+    LIMIT.store(depth.unwrap_or(usize::MAX), Ordering::Relaxed);
+    let depth = match depth {
+        _ if is_replaced => DEPTH,
+        // One more tells that there are more.
+        Some(depth) => isize::try_from(depth).map_or(isize::MAX / 2, |depth| depth + 1),
+        None => isize::MAX / 2,
+    };
     depth.cast_unsigned() << 1 | 1
+}
+
+/// Returns true if a stack has more frames than are kept.
+#[inline]
+pub(crate) fn is_too_deep(stack: &[TaggedCode]) -> bool {
+    stack.len() > LIMIT.load(Ordering::Relaxed)
 }
 
 /// Replaces the runtime's function by ours. Returns false if that is not possible, so that the
@@ -216,7 +233,10 @@ impl Stacks {
         }
         // SAFETY: the runtime has called, in this domain.
         let kept = match unsafe { table.innermost() } {
-            Some(at) => self.walker.walk(table, at),
+            Some(at) => match LIMIT.load(Ordering::Relaxed) {
+                usize::MAX => self.walker.walk(table, at),
+                limit => self.walker.walk_inside(table, at, limit),
+            },
             None => {
                 self.walker.clear();
                 0

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use heapline_recorder::TaggedCode;
+use heapline_recorder::{DEEPER_CALLS, TaggedCode};
 
 /// A place in a stack: what is needed to find the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,29 @@ impl Walker {
         self.change(calls, kept, &fresh);
         self.fresh = fresh;
         kept
+    }
+
+    /// Finds the innermost frames of a stack, at most so many. If there are more, one stands for them.
+    /// Returns how many are those of the last one: none, because nothing is known of the others.
+    pub(crate) fn walk_inside(
+        &mut self,
+        calls: &impl Calls,
+        mut at: Position,
+        limit: usize,
+    ) -> usize {
+        self.clear();
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.clear();
+        let frames = std::iter::from_fn(|| calls.next(&mut at));
+        fresh.extend(frames.take(limit.saturating_add(1)));
+        self.change(calls, 0, &fresh);
+        if fresh.len() > limit
+            && let Some(outermost) = self.codes.last_mut()
+        {
+            *outermost = TaggedCode::new(DEEPER_CALLS);
+        }
+        self.fresh = fresh;
+        0
     }
 
     /// The frames of the last stack that are on a stack.

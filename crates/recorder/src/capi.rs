@@ -41,7 +41,7 @@ fn current() -> Option<&'static Recorder> {
 }
 
 /// Starts a trace; 0 if that was possible. Otherwise `message`, of `size` bytes, says why not.
-/// `context` and `params` may be null; a `max_size` of 0 is none.
+/// `context` and `params` may be null; a `max_size` or `stack_depth` of 0 is none.
 ///
 /// # Safety
 ///
@@ -53,6 +53,7 @@ pub unsafe extern "C" fn heapline_start(
     context: *const c_char,
     params: *const c_char,
     max_size: u64,
+    stack_depth: usize,
     message: *mut c_char,
     size: usize,
 ) -> c_int {
@@ -68,6 +69,7 @@ pub unsafe extern "C" fn heapline_start(
         context: text(context).filter(|context| !context.is_empty()),
         runtime_params: text(params).unwrap_or_default(),
         max_size: (max_size > 0).then_some(max_size),
+        stack_depth: (stack_depth > 0).then_some(stack_depth),
         first_id: earlier.map_or(0, Recorder::next_id),
     };
     let error = if earlier.is_some_and(Recorder::is_recording) {

@@ -18,6 +18,7 @@
 //! `cargo rustc -p heapline-recorder --profile agent --features c-api --crate-type staticlib`
 //! makes a library of them.
 
+mod beginning;
 #[cfg(feature = "c-api")]
 pub mod capi;
 mod clock;
@@ -33,6 +34,8 @@ pub mod tail;
 
 pub use clock::Reading;
 pub use file::check_size_limit;
-pub use heapline_trace::{Block, Frame, FrameSink, Frames, OMITTED_FRAMES, Source, TaggedCode};
+pub use heapline_trace::{
+    Block, DEEPER_CALLS, Frame, FrameSink, Frames, OMITTED_FRAMES, Source, TaggedCode,
+};
 pub use lane::{Lane, PendingBlock};
 pub use recorder::{Options, Recorder, contained};

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word};
 use heapline_trace::{
-    Block, EarlyEnd, Encoder, FrameSink, Frames, MAX_WRITTEN_PACKET, PacketMemory, PacketSink,
-    TraceInfo, write_info,
+    Block, DEEPER_CALLS, EarlyEnd, Encoder, FrameSink, Frames, MAX_WRITTEN_PACKET, PacketMemory,
+    TaggedCode,
 };
 
+use crate::beginning;
 use crate::clock::{Clock, Reading};
 use crate::file::{TraceFile, identity};
 use crate::gaps::Unit;
@@ -57,6 +58,9 @@ pub struct Options {
     pub runtime_params: String,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
+    /// Frames that are kept of a stack: the innermost. One more stands for the others
+    /// ([`DEEPER_CALLS`]).
+    pub stack_depth: Option<usize>,
     /// The first id to give out. Ids below are not ours: see [`Recorder::next_id`].
     pub first_id: u64,
 }
@@ -73,6 +77,7 @@ pub struct Recorder {
     open: AtomicBool,
     file: &'static TraceFile,
     max_size: Option<u64>,
+    stack_depth: usize,
     first_id: u64,
     next_id: AtomicU64,
     /// Blocks whose end is still to come, without those of packets that are not written yet.
@@ -118,7 +123,7 @@ impl Recorder {
         let start_time = clock.time(Reading::now());
         let pid = u64::from(std::process::id());
         let file = &*Box::leak(Box::new(TraceFile::create(&options.trace)?));
-        write_info(&info(options, pid, start_time), &mut Beginning(file))?;
+        beginning::write(file, options, pid, start_time)?;
         status.set(Word::Pid as usize, pid);
         status.set(Word::StartTime as usize, start_time);
         status.set(Word::Domains as usize, 1);
@@ -128,6 +133,7 @@ impl Recorder {
             open: AtomicBool::new(true),
             file,
             max_size: options.max_size,
+            stack_depth: options.stack_depth.unwrap_or(usize::MAX),
             first_id: options.first_id,
             next_id: AtomicU64::new(options.first_id),
             outstanding: AtomicI64::new(0),
@@ -162,6 +168,17 @@ impl Recorder {
     ) -> Option<u64> {
         if !self.open.load(Ordering::Relaxed) {
             return None;
+        }
+        let mut stack = stack.into();
+        let cut;
+        if let Some((inner, _)) = stack.codes.split_at_checked(self.stack_depth)
+            && inner.len() < stack.codes.len()
+        {
+            cut = [inner, &[TaggedCode::new(DEEPER_CALLS)]].concat();
+            // A stack that was cut before is complete.
+            if stack.codes != cut {
+                stack = Frames::from(&cut);
+            }
         }
         let kind: Kind = |counters| &mut counters.blocks;
         self.with_lane(domain, kind, |work, time, sink| {
@@ -554,33 +571,4 @@ fn take_patiently(lane: &Lane) -> Option<TakenLane<'_>> {
         std::thread::sleep(Duration::from_micros(100));
     }
     None
-}
-
-/// Writes the packet with which a trace begins.
-struct Beginning<'a>(&'a TraceFile);
-
-impl PacketSink for Beginning<'_> {
-    fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut packet = bytes.to_vec();
-        heapline_trace::tail::sign(&mut packet);
-        self.0.end().write(&packet)
-    }
-}
-
-fn info(options: &Options, pid: u64, start_time: u64) -> TraceInfo {
-    let executable = std::env::current_exe().unwrap_or_default();
-    TraceInfo {
-        sample_rate: options.unit.rate(options.sample_rate),
-        word_size: options.unit.bits(),
-        executable_name: executable.to_string_lossy().into_owned(),
-        host_name: rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned(),
-        ocaml_runtime_params: options.runtime_params.clone(),
-        pid,
-        start_time,
-        initial_domain: 0,
-        context: options.context.clone(),
-    }
 }

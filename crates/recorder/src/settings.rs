@@ -9,6 +9,7 @@
 //! | `HEAPLINE_MAX_SIZE` | bytes that a trace may have |
 //! | `HEAPLINE_FOLLOW` | `fork`, `exec` or both: processes that are recorded too |
 //! | `HEAPLINE_MEMPROF` | `ours` or `theirs`: who has the sampler if the program wants it |
+//! | `HEAPLINE_STACK_DEPTH` | frames of a stack that are kept |
 //! | `HEAPLINE_STACKS` | `sampler`: stacks are those of OCaml's sampler; `check`: ours are compared with them |
 //!
 //! Without `heapline record`, memtrace's variables do: `MEMTRACE` is the file to write,
@@ -22,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-const VARIABLES: [&CStr; 8] = [
+const VARIABLES: [&CStr; 9] = [
     c"HEAPLINE_PREFIX",
     c"HEAPLINE_TRACE",
     c"HEAPLINE_RATE",
@@ -30,6 +31,7 @@ const VARIABLES: [&CStr; 8] = [
     c"HEAPLINE_MAX_SIZE",
     c"HEAPLINE_FOLLOW",
     c"HEAPLINE_MEMPROF",
+    c"HEAPLINE_STACK_DEPTH",
     c"HEAPLINE_STACKS",
 ];
 
@@ -49,6 +51,8 @@ pub struct Settings {
     pub context: Option<String>,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
+    /// Frames of a stack that are kept.
+    pub stack_depth: Option<usize>,
     /// True if forked processes are recorded too.
     pub follow_fork: bool,
     follow_exec: bool,
@@ -115,6 +119,7 @@ impl Settings {
                 rate: rate("HEAPLINE_RATE")?.unwrap_or(RECORD_RATE),
                 context: text("HEAPLINE_CONTEXT"),
                 max_size: text("HEAPLINE_MAX_SIZE").and_then(|size| size.parse().ok()),
+                stack_depth: text("HEAPLINE_STACK_DEPTH").and_then(|depth| depth.parse().ok()),
                 follow_fork: follow.split(',').any(|word| word == "fork"),
                 follow_exec: follow.split(',').any(|word| word == "exec"),
                 give_way: text("HEAPLINE_MEMPROF").is_some_and(|whose| whose == "theirs"),
@@ -130,6 +135,7 @@ impl Settings {
             rate: rate("MEMTRACE_RATE")?.unwrap_or(MEMTRACE_RATE),
             context: None,
             max_size: None,
+            stack_depth: None,
             follow_fork: false,
             follow_exec: false,
             give_way: false,
@@ -285,6 +291,7 @@ mod tests {
             rate: 1e-4,
             context: None,
             max_size: None,
+            stack_depth: None,
             follow_fork: false,
             follow_exec: false,
             give_way: false,

@@ -171,13 +171,26 @@ impl Page {
 ///
 /// Only for whoever knows that the program has ended. Readers do not need it: they [lay the tail over
 /// the trace](heapline_trace::open). `None` if there is no tail of this trace: then it is
-/// complete, or was made by something else. If the trace cannot be written, the tail
+/// complete, or was made by something else. An empty trace, whose recording did not begin, is removed. If
+/// the trace cannot be written, the tail
 /// [stays](Outcome::left).
 pub fn finish(trace: &Path) -> io::Result<Option<Outcome>> {
     match open(&path(trace))? {
         Some(tail) => finish_from(trace, tail),
-        None => Ok(None),
+        None => {
+            remove_empty(trace)?;
+            Ok(None)
+        }
     }
+}
+
+/// Removes a trace whose program ended when it had only been created.
+fn remove_empty(trace: &Path) -> io::Result<()> {
+    let metadata = std::fs::symlink_metadata(trace);
+    if metadata.is_ok_and(|data| data.is_file() && data.len() == 0) {
+        std::fs::remove_file(trace)?;
+    }
+    Ok(())
 }
 
 /// Like [`finish`], unless a process may still write to the trace.
@@ -215,6 +228,8 @@ fn finish_from(trace: &Path, mut tail_file: File) -> io::Result<Option<Outcome>>
             outcome.left = Some(error);
             return Ok(Some(outcome));
         }
+    } else {
+        remove_empty(trace)?;
     }
     std::fs::remove_file(path(trace))?;
     Ok(Some(outcome))

@@ -152,6 +152,7 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
             context: None,
             runtime_params: String::new(),
             max_size: None,
+            stack_depth: None,
             first_id: 0,
         },
     )
@@ -211,6 +212,7 @@ fn trace(settings: &Settings) {
             context: settings.context.clone(),
             runtime_params: String::new(),
             max_size: settings.max_size,
+            stack_depth: settings.stack_depth,
             first_id: 0,
         },
     );

@@ -118,8 +118,8 @@ pub use reader::{ByteSource, Reader, decompressed, open_decompressed};
 pub use snapshot::{Snapshot, SnapshotReader, TailProblem, open};
 pub use visitor::Visitor;
 pub use writer::{
-    Block, Detached, Encoder, FrameSink, Frames, OMITTED_FRAMES, PacketMemory, PacketSink, Pending,
-    TaggedCode, Writer, whole_packet, write_info,
+    Block, DEEPER_CALLS, Detached, Encoder, FrameSink, Frames, OMITTED_FRAMES, PacketMemory,
+    PacketSink, Pending, TaggedCode, Writer, whole_packet, write_info,
 };
 
 #[cfg(doctest)]

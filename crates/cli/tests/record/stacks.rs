@@ -68,3 +68,26 @@ fn stacks_of_domains_and_fibers_are_those_of_the_sampler() {
         }
     }
 }
+
+#[test]
+fn stacks_are_cut_at_a_depth() {
+    for compiler in compilers("stacks_are_cut_at_a_depth") {
+        let program = Program::new(compiler.program("deep"));
+        let whole = program.record(&["--rate", "0.1"]).read();
+        for mode in ["own", "sampler"] {
+            let program = Program::new(compiler.program("deep")).env("HEAPLINE_STACKS", mode);
+            let recording = program.record(&["--rate", "0.1", "--stack-depth", "20"]);
+            let trace = recording.read();
+            // The frames, and the one that stands for the others.
+            assert_eq!(trace.depth, 21, "OCaml {}, {mode}", compiler.version);
+            let words = trace.heap_words();
+            trace.assert_near(words, whole.heap_words(), &compiler.version);
+            let tree = crate::run::heapline()
+                .arg("tree")
+                .arg(&recording.trace)
+                .output();
+            let tree = String::from_utf8(tree.unwrap().stdout).unwrap();
+            assert!(tree.contains("<deeper calls>"), "{tree}");
+        }
+    }
+}

@@ -34,6 +34,7 @@ fn options(trace: &Path) -> Options {
         context: Some("a test".to_owned()),
         runtime_params: "v=0".to_owned(),
         max_size: None,
+        stack_depth: None,
         first_id: 0,
     }
 }

@@ -28,6 +28,9 @@ const KEPT_INNERMOST: usize = 32;
 /// The code that stands for the frames left out of a stack that no packet can hold.
 pub const OMITTED_FRAMES: u64 = 0x3fff_ffff_ffff_fff7;
 
+/// The code that stands for the outer frames of a stack that was recorded up to a given depth.
+pub const DEEPER_CALLS: u64 = OMITTED_FRAMES - 1;
+
 /// Encodes the events of one domain.
 ///
 /// Packets are handed to a [`PacketSink`] whenever one is full, and by [`flush`](Self::flush).

@@ -16,7 +16,7 @@ use crate::event::{Alloc, Event, Source};
 use crate::format::{CacheCheck, PacketHeader, VERSION, code, event_head};
 use crate::info::TraceInfo;
 use crate::location::{LocationId, Locations};
-pub use encoder::{Encoder, OMITTED_FRAMES};
+pub use encoder::{DEEPER_CALLS, Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
 use packet::PacketBuffer;
 pub use packet::{PacketMemory, PacketSink, whole_packet};

@@ -5,7 +5,7 @@ use std::io;
 
 use hashbrown::HashSet;
 
-use super::encoder::OMITTED_FRAMES;
+use super::encoder::{DEEPER_CALLS, OMITTED_FRAMES};
 use super::packet::{PacketBuffer, PacketMemory, PacketSink};
 use crate::format::{CacheCheck, MAX_WRITTEN_PACKET, MTF_LEN, PacketHeader, code, event_head};
 use crate::location::Frame;
@@ -17,14 +17,21 @@ const MAX_LOCATION: usize = MAX_WRITTEN_PACKET / 2;
 /// Names longer than this are cut: nobody reads them, and they must fit into a packet.
 const MAX_NAME: usize = 1000;
 
-/// The frames that [`OMITTED_FRAMES`] is named by.
-const OMITTED: Frame<'static> = Frame {
-    file: b"<heapline>",
-    name: b"<frames omitted>",
-    line: 0,
-    start_char: 0,
-    end_char: 0,
-};
+/// The frame of a code that stands for others.
+fn stand_in(code: u64) -> Option<Frame<'static>> {
+    let name: &[u8] = match code {
+        OMITTED_FRAMES => b"<frames omitted>",
+        DEEPER_CALLS => b"<deeper calls>",
+        _ => return None,
+    };
+    Some(Frame {
+        file: b"<heapline>",
+        name,
+        line: 0,
+        start_char: 0,
+        end_char: 0,
+    })
+}
 
 /// The codes that one domain has named, and the location events to be written.
 #[derive(Debug)]
@@ -87,10 +94,9 @@ impl<M: BorrowMut<PacketMemory>> Names<M> {
             count: 0,
             room: MAX_LOCATION,
         };
-        if code == OMITTED_FRAMES {
-            frames.push(OMITTED);
-        } else {
-            resolve(code, &mut frames);
+        match stand_in(code) {
+            Some(frame) => frames.push(frame),
+            None => resolve(code, &mut frames),
         }
         let count = frames.count;
         self.event[count_at] = count;

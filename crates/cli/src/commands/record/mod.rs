@@ -71,6 +71,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE")]
     max_size: Option<Size>,
 
+    /// Keep at most this many frames of a stack, the innermost ones [default: all]
+    ///
+    /// A frame `<deeper calls>` stands for the others. Limits the cost of stacks with tens of thousands
+    /// of frames.
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    stack_depth: Option<u32>,
+
     /// Record forked processes too, each to its own file (OCaml only)
     #[arg(long)]
     follow_fork: bool,
@@ -208,6 +215,9 @@ impl Args {
         }
         if let Some(context) = &self.context {
             command.env("HEAPLINE_CONTEXT", context);
+        }
+        if let Some(depth) = self.stack_depth {
+            command.env("HEAPLINE_STACK_DEPTH", depth.to_string());
         }
         if let Some(max_size) = max_size {
             command.env("HEAPLINE_MAX_SIZE", max_size.to_string());

@@ -10,7 +10,7 @@ use heapline_formats::{Options, Reader};
 use heapline_model::Source;
 use heapline_profile::reports::SummaryOptions;
 use heapline_profile::{Profile, StoreOptions, reports};
-use heapline_recorder::tail::{self, Ending, Note, Outcome};
+use heapline_recorder::tail::{self, Ending, Note, Outcome, State};
 use heapline_text::units::{bytes, count, estimated_bytes, program_name, seconds};
 use heapline_text::{self as text, Screen};
 
@@ -33,7 +33,8 @@ pub(super) struct Recorded {
 
 impl Recorded {
     pub(super) fn say(&self, quiet: bool, summary: Option<Screen>) -> anyhow::Result<()> {
-        let outcome = finish(&self.trace)?;
+        // A program that was killed before the recording began has none.
+        let outcome = finish(&self.trace)?.filter(|outcome| outcome.state != State::Prepared);
         for other in &self.others {
             let outcome = tail::finish_if_ended(other)
                 .with_context(|| format!("cannot complete {}", other.display()))?;
