@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use heapline_recorder::{Frames, TaggedCode};
 
@@ -28,6 +29,12 @@ const TICKET: usize = 1 << 61;
 
 /// Stacks that wait for their callbacks at most. More are unheard of: then the oldest are dropped.
 const MAX_WAITING: usize = 1 << 16;
+
+/// Stacks after which the time of one is taken for all.
+const MEASURED: u32 = 64;
+
+/// Upper bound of that time: if it took longer, the thread was preempted.
+const LONGEST: Duration = Duration::from_millis(2);
 
 static COLLECT: Patch = Patch::new();
 static TABLE: OnceLock<FrameTable> = OnceLock::new();
@@ -208,6 +215,9 @@ pub(crate) struct Stacks {
     innermost: Option<TaggedCode>,
     /// How many outermost frames are those of the stack that was presented last.
     shared: usize,
+    /// Stacks since the time was taken, and when the current one was asked for if it is taken.
+    unmeasured: u32,
+    began: Option<Instant>,
 }
 
 impl Stacks {
@@ -221,6 +231,8 @@ impl Stacks {
 
     /// Finds the current stack, and returns the ticket for it.
     fn find(&mut self, table: &FrameTable, allocation: isize) -> usize {
+        self.unmeasured += 1;
+        self.began = (self.unmeasured >= MEASURED).then(Instant::now);
         if self.ticket != 0 {
             let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
             if waiting.len() == MAX_WAITING {
@@ -263,6 +275,17 @@ impl Stacks {
         self.ticket
     }
 
+    /// Takes the time from the request for a stack to the callback, for those before it too.
+    #[cold]
+    fn measure(&mut self, began: Instant) {
+        let nanos = began.elapsed().min(LONGEST).as_nanos();
+        let nanos = u64::try_from(nanos).unwrap_or(0) * u64::from(self.unmeasured);
+        self.unmeasured = 0;
+        if let Some(session) = callbacks::session() {
+            session.recorder.add_sampler_time(nanos);
+        }
+    }
+
     /// The stack of a ticket, for the encoder that got those before.
     fn present<R>(
         &mut self,
@@ -271,6 +294,9 @@ impl Stacks {
     ) -> Option<R> {
         if ticket == self.ticket {
             self.ticket = 0;
+            if let Some(began) = self.began.take() {
+                self.measure(began);
+            }
             let shared = std::mem::replace(&mut self.shared, usize::MAX);
             let codes = self.walker.codes();
             let result = encode(Frames { codes, shared });

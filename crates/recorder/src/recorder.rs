@@ -331,6 +331,13 @@ impl Recorder {
         status.set(Word::Notes as usize, notes);
     }
 
+    /// Takes note of time that the sampler has taken, in nanoseconds.
+    pub fn add_sampler_time(&self, nanos: u64) {
+        let status = self.status();
+        let before = status.get(Word::SamplerNanos as usize);
+        status.set(Word::SamplerNanos as usize, before.saturating_add(nanos));
+    }
+
     /// Takes note that the program started a domain.
     pub fn domain_started(&self) {
         let status = self.status();

@@ -64,6 +64,8 @@ pub struct Outcome {
     pub blocks: u64,
     /// Time spent in the recorder, in nanoseconds.
     pub nanos: u64,
+    /// Time spent in the sampler before it called the recorder, in nanoseconds; 0 if it was not measured.
+    pub sampler_nanos: u64,
     /// Stacks that were too deep for a packet.
     pub shortened: u64,
     /// Packets that the program had no time to write.
@@ -271,6 +273,7 @@ fn outcome(tail: &Tail) -> Outcome {
         domains: tail.word(Word::Domains),
         blocks: tail.sum(LaneWord::Blocks),
         nanos: tail.sum(LaneWord::Nanos),
+        sampler_nanos: tail.word(Word::SamplerNanos),
         shortened: tail.sum(LaneWord::Shortened),
         recovered: tail.packets(),
         left: None,

@@ -47,6 +47,9 @@ pub enum Word {
     StartTime,
     /// From version 2 on: 1 if the recorder holds a lock (`flock`) on the tail as long as it lives.
     Locked,
+    /// Time that the sampler took until it called the recorder, in nanoseconds, as far as it was
+    /// measured; 0 if it was not.
+    SamplerNanos,
 }
 
 /// Words of a lane's page. Each has 64 bits, little-endian.

@@ -73,7 +73,11 @@ impl Recorded {
             .with_context(|| format!("cannot read {name}"))?;
         let scope = Filter::default().scope(&profile);
         let report = reports::summary(&scope, &SummaryOptions::default());
-        let nanos = Duration::from_nanos(outcome.nanos).as_secs_f64();
+        let cost = Duration::from_nanos(outcome.nanos + outcome.sampler_nanos).as_secs_f64();
+        let spent = match outcome.sampler_nanos {
+            0 => "in the recorder",
+            _ => "on recording",
+        };
         let took = self.took.as_secs_f64();
         let external = reports::info(&profile).bytes.external;
         let external = if external.value > 0.0 {
@@ -83,14 +87,14 @@ impl Recorded {
         };
         note(&format!(
             "{name}: {} blocks sampled, one per {}; {} allocated{external}, {} live at peak; \
-             {} of {} in the recorder ({:.1} %)",
+             {} of {} {spent} ({:.1} %)",
             count(profile.len() as u64),
             bytes(self.rate.bytes_per_sample()),
             estimated_bytes(report.allocated.bytes),
             estimated_bytes(report.live_at_peak.bytes),
-            seconds(nanos),
+            seconds(cost),
             seconds(took),
-            100.0 * nanos / took.max(f64::MIN_POSITIVE),
+            100.0 * cost / took.max(f64::MIN_POSITIVE),
         ));
         if let Some(screen) = summary {
             let suggest =
