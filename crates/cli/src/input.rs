@@ -98,6 +98,12 @@ impl Input {
                 "cannot recover the last events of {name}: {problem}"
             ));
         }
+        #[cfg(recording)]
+        if let Ok(Some(pid)) = heapline_recorder::tail::owner(&self.trace) {
+            crate::error::note(&format!(
+                "process {pid} is still recording to {name}; numbers are those of now"
+            ));
+        }
         Ok(snapshot)
     }
 

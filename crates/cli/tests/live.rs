@@ -238,6 +238,19 @@ fn the_viewer_shows_all() {
 }
 
 #[test]
+fn reports_say_that_the_program_still_runs() {
+    let (_folder, trace) = place();
+    let recorder = record(&trace);
+    let says_so = || {
+        run(&["summary", text(&trace)])
+            .map(|output| String::from_utf8_lossy(&output.stderr).contains("is still recording to"))
+    };
+    assert_eq!(says_so(), [true; 2]);
+    recorder.stop();
+    assert_eq!(says_so(), [false; 2]);
+}
+
+#[test]
 fn a_tail_of_another_recording_is_ignored_with_a_warning() {
     let (_folder, trace) = place();
     record(&trace).stop();

@@ -111,17 +111,18 @@ impl Settings {
             let text =
                 |name| var_os(name).map(|text: OsString| text.to_string_lossy().into_owned());
             let follow = text("HEAPLINE_FOLLOW").unwrap_or_default();
+            let follow_exec = follow.split(',').any(|word| word == "exec");
             return Ok(Some(Self {
                 target: Target::New {
                     first: var_os("HEAPLINE_TRACE").map(Into::into),
                     prefix,
                 },
                 rate: rate("HEAPLINE_RATE")?.unwrap_or(RECORD_RATE),
-                context: text("HEAPLINE_CONTEXT"),
+                context: text("HEAPLINE_CONTEXT").or_else(|| follow_exec.then(command_line)),
                 max_size: text("HEAPLINE_MAX_SIZE").and_then(|size| size.parse().ok()),
                 stack_depth: text("HEAPLINE_STACK_DEPTH").and_then(|depth| depth.parse().ok()),
                 follow_fork: follow.split(',').any(|word| word == "fork"),
-                follow_exec: follow.split(',').any(|word| word == "exec"),
+                follow_exec,
                 give_way: text("HEAPLINE_MEMPROF").is_some_and(|whose| whose == "theirs"),
                 stacks: StackMode::read(),
             }));
@@ -241,6 +242,19 @@ impl Settings {
             Target::New { first, prefix } => first.as_deref().unwrap_or(Path::new(prefix)),
         }
     }
+}
+
+/// The command line of this process, by which the traces of a build are told apart.
+fn command_line() -> String {
+    let mut words = std::env::args_os();
+    // Its folder is in the trace anyway.
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().unwrap_or_default();
+    let words = [program.to_owned()].into_iter().chain(words);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    words.join(" ")
 }
 
 /// The list of libraries without one of them.

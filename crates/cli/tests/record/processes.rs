@@ -80,6 +80,11 @@ fn started_programs_get_traces_of_their_own_when_asked() {
         let paths = traces(recording.folder.path());
         // The first, its child, and the one that it becomes; not the shell.
         assert_eq!(paths.len(), 3, "{paths:?}");
+        let listed = recording.said.lines().filter(|line| {
+            line.contains("also recorded: ")
+                && (line.contains(": exec.exe child (") || line.contains(": exec.exe last ("))
+        });
+        assert_eq!(listed.count(), 2, "{}", recording.said);
         let truth = Program::new(compiler.program("exec"))
             .args(&["child"])
             .words();

@@ -78,8 +78,7 @@ fn bytecode_is_refused() {
     for (name, flags, word) in [
         ("plain", &[][..], "bytecode"),
         ("custom", &["-custom"], "bytecode"),
-        // Looks like a program in C.
-        ("complete", &["-output-complete-exe"], "OCaml"),
+        ("complete", &["-output-complete-exe"], "bytecode"),
     ] {
         let program = folder.path().join(name);
         let compiled = Command::new("ocamlc")
@@ -92,6 +91,9 @@ fn bytecode_is_refused() {
         assert!(compiled.status.success(), "{compiled:?}");
         assert_refused(&program, &[word]);
     }
+    let interpreter = Command::new("which").arg("ocamlrun").output().unwrap();
+    let interpreter = String::from_utf8(interpreter.stdout).unwrap();
+    assert_refused(Path::new(interpreter.trim()), &["bytecode"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `heapline record`.
 
 mod library;
+mod others;
 mod program;
 mod rate;
 mod run;

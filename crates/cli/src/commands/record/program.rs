@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
@@ -66,10 +66,7 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
     let len = file.read(&mut start)?;
     let start = &start[..len];
     if is_bytecode(&mut file, start)? {
-        bail!(
-            "{shown} is OCaml bytecode, which is not supported; \
-             build it with ocamlopt (dune: the .exe target)"
-        );
+        return Err(bytecode(path));
     }
     if let Some(line) = start.strip_prefix(b"#!") {
         if follows_exec {
@@ -84,6 +81,14 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
         );
     }
     check_elf(path, file, follows_exec)
+}
+
+fn bytecode(path: &Path) -> anyhow::Error {
+    anyhow!(
+        "{} is OCaml bytecode, or runs it, which is not supported; build the program with ocamlopt \
+         (dune: the .exe target)",
+        path.display()
+    )
 }
 
 fn is_bytecode(file: &mut File, start: &[u8]) -> anyhow::Result<bool> {
@@ -130,6 +135,9 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
             .any(|symbol| symbol.is_definition() && symbol.name() == Ok(name))
     };
     if !exports("caml_start_program") {
+        if exports("caml_interprete") {
+            return Err(bytecode(path));
+        }
         let hides = elf
             .symbols()
             .any(|symbol| symbol.name() == Ok("caml_start_program"));

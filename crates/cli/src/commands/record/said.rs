@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::Context;
 use heapline_engine::{Filter, shell_path};
 use heapline_formats::{Options, Reader};
-use heapline_model::Source;
 use heapline_profile::reports::SummaryOptions;
 use heapline_profile::{Profile, StoreOptions, reports};
 use heapline_recorder::tail::{self, Ending, Note, Outcome, State};
-use heapline_text::units::{bytes, count, estimated_bytes, program_name, seconds};
+use heapline_text::units::{bytes, count, estimated_bytes, seconds};
 use heapline_text::{self as text, Screen};
 
+use super::others;
 use super::program::Kind;
 use super::rate::Rate;
 use crate::error::{note, warn};
@@ -35,11 +35,7 @@ impl Recorded {
     pub(super) fn say(&self, quiet: bool, summary: Option<Screen>) -> anyhow::Result<()> {
         // A program that was killed before the recording began has none.
         let outcome = finish(&self.trace)?.filter(|outcome| outcome.state != State::Prepared);
-        for other in &self.others {
-            let outcome = tail::finish_if_ended(other)
-                .with_context(|| format!("cannot complete {}", other.display()))?;
-            warn_of_tail(other, outcome.as_ref());
-        }
+        let others = others::finish(&self.others)?;
         let Some(outcome) = outcome else {
             if self.others.is_empty() && !self.trace.exists() {
                 warn(match self.kind {
@@ -53,15 +49,17 @@ impl Recorded {
                     }
                 });
             }
-            self.say_others(quiet);
+            if !quiet {
+                others::say(&others);
+            }
             return Ok(());
         };
         warn_of_tail(&self.trace, Some(&outcome));
         self.warn_of(&outcome);
         if !quiet {
             self.describe(&outcome, summary)?;
+            others::say(&others);
         }
-        self.say_others(quiet);
         Ok(())
     }
 
@@ -107,12 +105,6 @@ impl Recorded {
         }
         note(&format!("next: heapline summary {}", shell_path(&name)));
         Ok(())
-    }
-
-    fn say_others(&self, quiet: bool) {
-        for other in self.others.iter().filter(|_| !quiet) {
-            note(&format!("also recorded: {}", describe_other(other)));
-        }
     }
 
     /// Warns if the recording is incomplete.
@@ -166,21 +158,8 @@ impl Recorded {
     }
 }
 
-/// The trace of another process, with its program.
-fn describe_other(trace: &Path) -> String {
-    let name = trace.display();
-    let Ok(reader) = Reader::open(trace, Options::default()) else {
-        return name.to_string();
-    };
-    let program = program_name(&reader.header().program).to_owned();
-    match tail::owner(trace) {
-        Ok(Some(pid)) => format!("{name} ({program}, process {pid}, which still runs)"),
-        _ => format!("{name} ({program})"),
-    }
-}
-
 /// Warns if the tail could not be appended to the trace.
-fn warn_of_tail(trace: &Path, outcome: Option<&Outcome>) {
+pub(super) fn warn_of_tail(trace: &Path, outcome: Option<&Outcome>) {
     if let Some(error) = outcome.and_then(|outcome| outcome.left.as_ref()) {
         warn(&format!(
             "cannot append the last events to {}: {error}; keep {} in the same directory",
