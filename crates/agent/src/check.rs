@@ -9,7 +9,6 @@ use heapline_recorder::TaggedCode;
 use crate::domains;
 use crate::frame_table::FrameTable;
 use crate::patch::Patch;
-use crate::runtime::Kind;
 use crate::stacks;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -35,7 +34,7 @@ pub(crate) fn start() {
     IS_ON.store(true, Ordering::Relaxed);
 }
 
-/// What was found, if stacks were compared.
+/// The counts for the user, if stacks were compared.
 pub(crate) fn result() -> Option<String> {
     let checked = CHECKED.load(Ordering::Relaxed);
     let different = DIFFERENT.load(Ordering::Relaxed);
@@ -66,10 +65,8 @@ pub(crate) unsafe fn compare(
         unsafe { stacks::collect_all(table, start, len, usize::MAX, allocation, 0) }.unwrap_or(0)
     } else {
         // SAFETY: one domain runs, and has called: nobody else is in the function.
-        unsafe {
-            collect.with_original(|function| call(function, table.kind(), start, len, allocation))
-        }
-        .unwrap_or(0)
+        unsafe { collect.with_original(|function| call(function, table, start, len, allocation)) }
+            .unwrap_or(0)
     };
     let slots = if depth == 0 {
         &[]
@@ -88,10 +85,10 @@ pub(crate) unsafe fn compare(
 ///
 /// # Safety
 ///
-/// It is that of the kind, and this thread may call it.
+/// It is the one of this runtime, and this thread may call it.
 unsafe fn call(
     function: usize,
-    kind: Kind,
+    table: &FrameTable,
     buffer: &mut *mut usize,
     len: &mut usize,
     allocation: isize,
@@ -101,14 +98,11 @@ unsafe fn call(
     let all = isize::MAX / 2;
     // SAFETY: that is what the functions take and return.
     unsafe {
-        match kind {
-            Kind::Single => {
-                let allocation = c_int::try_from(allocation).unwrap_or(-1);
-                std::mem::transmute::<usize, Single>(function)(buffer, len, all, allocation)
-            }
-            Kind::Domains { .. } => {
-                std::mem::transmute::<usize, Domains>(function)(all, buffer, len, allocation)
-            }
+        if table.has_domains() {
+            std::mem::transmute::<usize, Domains>(function)(all, buffer, len, allocation)
+        } else {
+            let allocation = c_int::try_from(allocation).unwrap_or(-1);
+            std::mem::transmute::<usize, Single>(function)(buffer, len, all, allocation)
         }
     }
 }

@@ -31,7 +31,6 @@ const HAS_ALLOCATIONS: u16 = 2;
 /// The functions and variables of the runtime.
 #[derive(Debug)]
 pub(crate) struct FrameTable {
-    kind: Kind,
     runtime: Variant,
     alloc: usize,
     resize: usize,
@@ -94,16 +93,15 @@ impl FrameTable {
             },
         };
         Some(Self {
-            kind,
             runtime,
             alloc: symbol(c"caml_stat_alloc_noexc")?,
             resize: symbol(c"caml_stat_resize_noexc")?,
         })
     }
 
-    /// The kind of the runtime.
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
+    /// Returns true for OCaml 5.
+    pub(crate) fn has_domains(&self) -> bool {
+        matches!(self.runtime, Variant::Domains { .. })
     }
 
     /// The position of the innermost frame of this thread's stack; `None` if it runs no OCaml code.

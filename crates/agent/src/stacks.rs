@@ -206,10 +206,10 @@ impl<'a> Slots<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     walker: Walker,
-    /// The ticket of the last stack, or 0 if it was presented.
+    /// The ticket of the last stack.
     ticket: usize,
-    /// The last ticket that was given out.
-    last_ticket: usize,
+    /// True if it was not presented yet.
+    is_due: bool,
     /// The descriptor of the innermost frame, in whose place is the debug information of one
     /// allocation.
     innermost: Option<TaggedCode>,
@@ -224,7 +224,7 @@ impl Stacks {
     /// Those of a domain with a number.
     pub(crate) fn new(domain: usize) -> Self {
         Self {
-            last_ticket: TICKET | domain << 44,
+            ticket: TICKET | domain << 44,
             ..Self::default()
         }
     }
@@ -233,7 +233,7 @@ impl Stacks {
     fn find(&mut self, table: &FrameTable, allocation: isize) -> usize {
         self.unmeasured += 1;
         self.began = (self.unmeasured >= MEASURED).then(Instant::now);
-        if self.ticket != 0 {
+        if self.is_due {
             let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
             if waiting.len() == MAX_WAITING {
                 waiting.pop_front();
@@ -270,8 +270,8 @@ impl Stacks {
         }
         // SAFETY: the runtime has called, in this domain.
         unsafe { check::compare(self.walker.codes(), &COLLECT, table, allocation) };
-        self.last_ticket += 2;
-        self.ticket = self.last_ticket;
+        self.ticket += 2;
+        self.is_due = true;
         self.ticket
     }
 
@@ -293,7 +293,7 @@ impl Stacks {
         encode: impl FnOnce(Frames<'_>) -> Option<R>,
     ) -> Option<R> {
         if ticket == self.ticket {
-            self.ticket = 0;
+            self.is_due = false;
             if let Some(began) = self.began.take() {
                 self.measure(began);
             }

@@ -4,10 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use heapline_export::cut::{Cut, CutError, Kept, Names, Subsample};
 use heapline_testkit::generate::{self, Program};
-use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures, plain};
+use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures, plain, property_config};
 use heapline_trace::{Block, Options, Reader, Source, TraceInfo, Writer};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 fn cut(bytes: &[u8], cut: &Cut) -> (OwnedTrace, TraceInfo, Kept, Vec<u8>) {
     let read = || Reader::new(bytes, Options::new()).unwrap();
@@ -321,21 +320,8 @@ fn by_length(trace: &OwnedTrace, keep: impl Fn(u64) -> bool) -> Vec<OwnedEvent> 
     events
 }
 
-/// The same cases every time; `PROPTEST_RNG_SEED` looks for others.
-fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig {
-        failure_persistence: None,
-        rng_seed: match default.rng_seed {
-            RngSeed::Random => RngSeed::Fixed(1),
-            chosen @ RngSeed::Fixed(_) => chosen,
-        },
-        ..default
-    }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(property_config(256))]
 
     /// Threads that exchange blocks write deaths before births.
     #[test]

@@ -465,9 +465,9 @@ impl Recorder {
         status.set(Word::EndingTime as usize, time);
         drop(status);
         self.file.mark(EarlyEnd {
-            ending,
+            reason: ending,
             errno: errno.and_then(|errno| errno.try_into().ok()).unwrap_or(0),
-            millis: (time / 1000).try_into().unwrap_or(u32::MAX),
+            after_ms: (time / 1000).try_into().unwrap_or(u32::MAX),
         });
     }
 

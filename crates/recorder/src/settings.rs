@@ -58,11 +58,11 @@ pub struct Settings {
     follow_exec: bool,
     /// True if a program that starts its own sampler gets it.
     pub give_way: bool,
-    /// Who finds the stacks of OCaml programs.
+    /// The source of the stacks of OCaml programs.
     pub stacks: StackMode,
 }
 
-/// Who finds the stacks of OCaml programs.
+/// The source of the stacks of OCaml programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackMode {
     /// Heapline.

@@ -15,8 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::file::check_size_limit;
 
-pub use heapline_trace::Ending;
 pub use heapline_trace::tail::path;
+pub use heapline_trace::{EarlyEnd, Ending};
 
 /// The most that the header of a packet takes.
 const HEADER: usize = 68;
@@ -50,10 +50,8 @@ pub struct Outcome {
     pub state: State,
     /// The process that was recorded.
     pub pid: u64,
-    /// The reason why it ended early, and the time in microseconds after the start.
-    pub ending: Option<(Ending, u64)>,
-    /// The error that goes with it.
-    pub errno: i32,
+    /// How it ended before the program, if it did.
+    pub early_end: Option<EarlyEnd>,
     /// Bits of [`Note`].
     notes: u64,
     /// Domains that have events of their own.
@@ -262,12 +260,15 @@ fn state(tail: &Tail) -> State {
 }
 
 fn outcome(tail: &Tail) -> Outcome {
-    let ending = Ending::from_number(tail.word(Word::Ending));
+    let early_end = Ending::from_number(tail.word(Word::Ending)).map(|reason| EarlyEnd {
+        reason,
+        errno: u16::try_from(tail.word(Word::Errno)).unwrap_or(0),
+        after_ms: u32::try_from(tail.word(Word::EndingTime) / 1000).unwrap_or(u32::MAX),
+    });
     Outcome {
         state: state(tail),
         pid: tail.word(Word::Pid),
-        ending: ending.map(|ending| (ending, tail.word(Word::EndingTime))),
-        errno: i32::try_from(tail.word(Word::Errno)).unwrap_or(0),
+        early_end,
         notes: tail.word(Word::Notes),
         lanes: tail.word(Word::Lanes),
         domains: tail.word(Word::Domains),

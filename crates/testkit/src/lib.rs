@@ -14,8 +14,10 @@ pub mod generate;
 pub mod harm;
 mod owned;
 pub mod plain;
+mod properties;
 
 pub use owned::{OwnedEvent, OwnedFrame, OwnedTrace};
+pub use properties::property_config;
 
 /// Says that a test is not run because something is missing on this machine. In `cargo xtask test`,
 /// which sets up all that tests need, that is a failure.

@@ -1,9 +1,8 @@
 //! The damage to a trace: position and losses.
 
 use std::fmt;
-use std::io;
 
-use crate::ending::{EarlyEnd, Ending};
+use crate::ending::EarlyEnd;
 
 /// All damage found while reading a trace.
 ///
@@ -51,14 +50,7 @@ pub enum FlawKind {
         kept_events: u64,
     },
     /// The recording ended before the program: later events are missing.
-    EndedEarly {
-        /// Why.
-        reason: Ending,
-        /// The system's error number that belongs to it, or 0.
-        errno: u16,
-        /// Milliseconds after the start.
-        after_ms: u32,
-    },
+    EndedEarly(EarlyEnd),
     /// Packets of a forked child, whose events do not belong to the trace.
     ForkedChild {
         /// The child.
@@ -150,16 +142,6 @@ pub enum FlawKind {
     },
 }
 
-impl From<EarlyEnd> for FlawKind {
-    fn from(end: EarlyEnd) -> Self {
-        Self::EndedEarly {
-            reason: end.ending,
-            errno: end.errno,
-            after_ms: end.millis,
-        }
-    }
-}
-
 impl Damage {
     const LISTED: usize = 1000;
 
@@ -247,32 +229,7 @@ impl fmt::Display for FlawKind {
                 Count(*lost_bytes, "byte"),
                 Count(*lost_allocations, "allocation")
             ),
-            Self::EndedEarly {
-                reason,
-                errno,
-                after_ms,
-            } => {
-                let after = f64::from(*after_ms) / 1e3;
-                match reason {
-                    Ending::Full => write!(
-                        f,
-                        "the trace reached its maximum size after {after} s; blocks allocated later are missing"
-                    ),
-                    Ending::Unwritable => write!(
-                        f,
-                        "the recording ended after {after} s, because the trace could not be written: {}",
-                        io::Error::from_raw_os_error((*errno).into())
-                    ),
-                    Ending::Bug => write!(
-                        f,
-                        "the recording ended after {after} s, because of a bug in heapline"
-                    ),
-                    Ending::TakenOver => write!(
-                        f,
-                        "the recording ended after {after} s, when the program started its own sampler"
-                    ),
-                }
-            }
+            Self::EndedEarly(end) => end.fmt(f),
             Self::ForkedChild { pid, packets } => {
                 write!(
                     f,

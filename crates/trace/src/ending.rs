@@ -4,6 +4,9 @@
 //! readers ignore: the prediction of a cache check that checks nothing, and the flush duration. It is
 //! written in place, so that a full disk does not prevent it.
 
+use std::fmt;
+use std::io;
+
 use crate::format::{NO_CHECK, PacketHeader, code63};
 
 /// The reason why a recording ended before its program.
@@ -33,13 +36,39 @@ impl Ending {
 
 /// The early end of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EarlyEnd {
     /// The reason.
-    pub ending: Ending,
+    pub reason: Ending,
     /// The system's error number that belongs to it, or 0.
     pub errno: u16,
     /// Milliseconds after the start.
-    pub millis: u32,
+    pub after_ms: u32,
+}
+
+impl fmt::Display for EarlyEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = f64::from(self.after_ms) / 1e3;
+        match self.reason {
+            Ending::Full => write!(
+                f,
+                "the trace reached its maximum size after {after} s; blocks allocated later are missing"
+            ),
+            Ending::Unwritable => write!(
+                f,
+                "the recording ended after {after} s, because the trace could not be written: {}",
+                io::Error::from_raw_os_error(self.errno.into())
+            ),
+            Ending::Bug => write!(
+                f,
+                "the recording ended after {after} s, because of a bug in heapline; please report it"
+            ),
+            Ending::TakenOver => write!(
+                f,
+                "the recording ended after {after} s, when the program started its own sampler"
+            ),
+        }
+    }
 }
 
 /// Bits of the reason; the others have the error number.
@@ -50,11 +79,11 @@ impl EarlyEnd {
     /// [signed](crate::tail::sign), which is of version 3.
     #[must_use]
     pub fn marks(&self) -> [(u64, Vec<u8>); 2] {
-        let reason = self.ending as u16 | self.errno << REASON_BITS;
+        let reason = self.reason as u16 | self.errno << REASON_BITS;
         [
             (
                 PacketHeader::FLUSH_DURATION,
-                self.millis.to_le_bytes().into(),
+                self.after_ms.to_le_bytes().into(),
             ),
             (PacketHeader::CHECK_NEXT, reason.to_le_bytes().into()),
         ]
@@ -66,9 +95,9 @@ impl EarlyEnd {
         let signed = check.bucket == NO_CHECK && check.code == code63(header.time_begin);
         let reason = u64::from(check.next) & ((1 << REASON_BITS) - 1);
         Some(Self {
-            ending: Ending::from_number(reason).filter(|_| signed)?,
+            reason: Ending::from_number(reason).filter(|_| signed)?,
             errno: check.next >> REASON_BITS,
-            millis: header.flush_duration,
+            after_ms: header.flush_duration,
         })
     }
 }
@@ -99,9 +128,9 @@ mod tests {
     #[test]
     fn marks_are_found_again_in_signed_packets_only() {
         let end = EarlyEnd {
-            ending: Ending::Unwritable,
+            reason: Ending::Unwritable,
             errno: 28,
-            millis: 4_000_000_000,
+            after_ms: 4_000_000_000,
         };
         for (code, found) in [(1_700_000_000_000_000, Some(end)), (0, None)] {
             let mut bytes = header(code).encode();

@@ -4,10 +4,9 @@ use std::io::{Read, Write};
 
 use heapline_testkit::generate::Program;
 use heapline_testkit::harm::{harm, packets};
-use heapline_testkit::{OwnedEvent, OwnedTrace};
+use heapline_testkit::{OwnedEvent, OwnedTrace, property_config};
 use heapline_trace::{Damage, Decoder, Error, FlawKind, Options, Reader, Step};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 fn trace() -> Vec<u8> {
     Program {
@@ -40,22 +39,8 @@ fn in_pieces(mut bytes: &[u8], sizes: &[usize]) -> (Vec<OwnedEvent>, Damage) {
     }
 }
 
-/// The same cases every time: CI is no place for surprises. `PROPTEST_RNG_SEED` looks for others.
-fn config(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        rng_seed: match default.rng_seed {
-            RngSeed::Random => RngSeed::Fixed(1),
-            chosen @ RngSeed::Fixed(_) => chosen,
-        },
-        ..default
-    }
-}
-
 proptest! {
-    #![proptest_config(config(200))]
+    #![proptest_config(property_config(200))]
 
     #[test]
     fn pieces_make_no_difference(

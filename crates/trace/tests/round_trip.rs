@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use heapline_testkit::{OwnedEvent, OwnedFrame, OwnedTrace, fixtures, generate, plain};
+use heapline_testkit::{
+    OwnedEvent, OwnedFrame, OwnedTrace, fixtures, generate, plain, property_config,
+};
 use heapline_trace::{
     Block, Encoder, Event, Frame, FrameSink, MAX_WRITTEN_PACKET, OMITTED_FRAMES, Options, Reader,
     Source, TaggedCode, Writer, write_info,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -246,22 +247,8 @@ fn run(steps: &[Step]) -> (Vec<u8>, OwnedTrace) {
     (writer.finish().unwrap(), expected)
 }
 
-/// The same cases every time: CI is no place for surprises. `PROPTEST_RNG_SEED` looks for others.
-fn config(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        rng_seed: match default.rng_seed {
-            RngSeed::Random => RngSeed::Fixed(1),
-            chosen @ RngSeed::Fixed(_) => chosen,
-        },
-        ..default
-    }
-}
-
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(property_config(300))]
 
     #[test]
     fn any_program_survives(steps in prop::collection::vec(step(), 0..120)) {

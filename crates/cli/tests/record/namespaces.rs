@@ -52,20 +52,27 @@ fn read(trace: &Path) {
 
 /// Records a program that `heapline record` did not start.
 pub(crate) fn preload(program: &Path, trace: &Path) -> Child {
+    preloaded(program, trace)
+        .arg(TICKS.to_string())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// A program that records itself, and OCaml programs that it starts, to a trace.
+pub(crate) fn preloaded(program: &Path, trace: &Path) -> Command {
     let agent = heapline()
         .args(["record", "--print-agent"])
         .output()
         .unwrap();
-    Command::new(program)
-        .arg(TICKS.to_string())
+    let mut command = Command::new(program);
+    command
         .env(
             "LD_PRELOAD",
             String::from_utf8(agent.stdout).unwrap().trim(),
         )
         .env("MEMTRACE", trace)
         .env("MEMTRACE_RATE", "1")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+        .stdout(Stdio::piped());
+    command
 }

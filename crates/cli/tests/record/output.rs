@@ -1,12 +1,17 @@
 //! The output of a recording: one process at a time writes it, and where it cannot be written, the
 //! program runs on, and the trace says so.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, ChildStdout};
+use std::process::{Child, ChildStdout, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use heapline_recorder::tail;
 
 use crate::killed::{BLOCK, recorded, send, start};
-use crate::namespaces::preload;
+use crate::namespaces::{preload, preloaded};
 use crate::run::{Program, heapline};
 use crate::toolchain::compilers;
 use crate::trace::Trace;
@@ -55,6 +60,37 @@ fn a_trace_that_is_being_recorded_is_not_overwritten() {
         drop(lines);
         let blocks = Trace::strict(&trace).allocations;
         assert_eq!(blocks.iter().filter(|a| a.words == BLOCK).count(), 50);
+    }
+}
+
+/// A program that was killed, and whose parent does not want to know.
+#[test]
+fn a_zombie_does_not_own_its_trace() {
+    for compiler in compilers("a_zombie_does_not_own_its_trace") {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.ctf");
+        let script = "\"$0\" 50 & echo $! >&2; exec sleep 60";
+        let mut parent = preloaded(Path::new("sh"), &trace)
+            .args(["-c", script])
+            .arg(compiler.program("ticker"))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pid = String::new();
+        let stderr = parent.stderr.take().unwrap();
+        BufReader::new(stderr).read_line(&mut pid).unwrap();
+        let _lines = wait(&mut parent, 50);
+        assert_eq!(tail::owner(&trace).unwrap(), pid.trim().parse().ok());
+        send("-KILL", pid.trim().parse().unwrap());
+        let state = format!("/proc/{}/stat", pid.trim());
+        while !fs::read_to_string(&state).unwrap().contains(") Z ") {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(tail::owner(&trace).unwrap(), None);
+        let blocks = Trace::strict(&trace).allocations;
+        assert_eq!(blocks.iter().filter(|a| a.words == BLOCK).count(), 50);
+        parent.kill().unwrap();
+        parent.wait().unwrap();
     }
 }
 

@@ -203,7 +203,7 @@ impl StackTable {
         self.tree.name(location, frames);
     }
 
-    /// Whether the last stack of every lane is empty, so that there is nothing to share with.
+    /// Returns true if the last stack of every lane is empty, so that there is nothing to share with.
     fn has_no_frames(&self) -> bool {
         self.current.locations.is_empty() && self.lanes.is_empty()
     }

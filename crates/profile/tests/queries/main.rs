@@ -6,9 +6,9 @@ mod model;
 
 use heapline_profile::query::TimePoint;
 use heapline_profile::{Query, Scope, Selection};
+use heapline_testkit::property_config;
 use heapline_trace::Source;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use errors::survives;
 use expr::{Expr, Stay, Time, any_clause, any_expr};
@@ -94,22 +94,8 @@ fn assert_same(model: &Model, expr: &Expr) {
     }
 }
 
-/// The same cases every time: CI is no place for surprises. `PROPTEST_RNG_SEED` looks for others.
-fn config(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        rng_seed: match default.rng_seed {
-            RngSeed::Random => RngSeed::Fixed(1),
-            chosen @ RngSeed::Fixed(_) => chosen,
-        },
-        ..default
-    }
-}
-
 proptest! {
-    #![proptest_config(config(1500))]
+    #![proptest_config(property_config(1500))]
 
     #[test]
     fn each_condition_means_what_it_says(clause in any_clause(), trace in 0..5_usize) {

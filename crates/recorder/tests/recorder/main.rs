@@ -112,7 +112,7 @@ fn read(trace: &Path) -> Content {
             Event::Collect(mark) => content.collected.push(mark.id),
         })
         .unwrap();
-    let ended_early = |flaw: &Flaw| matches!(flaw.kind, FlawKind::EndedEarly { .. });
+    let ended_early = |flaw: &Flaw| matches!(flaw.kind, FlawKind::EndedEarly(_));
     assert!(reader.damage().flaws().iter().all(ended_early));
     // The plain reader checks all that memtrace's does.
     let mut bytes = Vec::new();
@@ -145,7 +145,7 @@ fn what_is_recorded_is_read_back() {
     let outcome = tail::finish(&trace).unwrap().unwrap();
     assert_eq!(outcome.state, State::Ended);
     assert_eq!((outcome.blocks, outcome.recovered), (30_000, 0));
-    assert!(outcome.ending.is_none());
+    assert!(outcome.early_end.is_none());
     assert!(!tail::path(&trace).exists());
     let content = read(&trace);
     assert_eq!(content.blocks.len(), 30_000);
@@ -322,7 +322,7 @@ fn a_limit_keeps_the_ends_of_all_blocks_that_are_recorded() {
     }
     recorder.stop();
     let outcome = tail::finish(&trace).unwrap().unwrap();
-    assert_eq!(outcome.ending.unwrap().0, Ending::Full);
+    assert_eq!(outcome.early_end.unwrap().reason, Ending::Full);
     let len = std::fs::metadata(&trace).unwrap().len();
     assert!(len <= limit, "{len} is more than {limit}");
     assert!(len > limit / 3, "{len} leaves most of {limit} unused");
@@ -440,7 +440,7 @@ fn a_panic_ends_the_recording_not_the_program() {
     assert!(!recorder.is_recording());
     recorder.stop();
     let outcome = tail::finish(&trace).unwrap().unwrap();
-    assert_eq!(outcome.ending.unwrap().0, Ending::Bug);
+    assert_eq!(outcome.early_end.unwrap().reason, Ending::Bug);
     assert_eq!(read(&trace).blocks.len(), 1);
 }
 

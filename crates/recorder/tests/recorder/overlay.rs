@@ -289,7 +289,7 @@ fn what_a_full_disk_does_not_take_is_in_the_tail() {
     let content = read(&trace);
     assert_eq!(content.blocks.len(), recorded);
     let outcome = tail::finish(&trace).unwrap().unwrap();
-    assert_eq!(outcome.ending.unwrap().0, Ending::Unwritable);
+    assert_eq!(outcome.early_end.unwrap().reason, Ending::Unwritable);
     assert!(outcome.left.is_none());
     assert_eq!(read(&trace), content);
 }

@@ -275,7 +275,7 @@ impl Decoder {
                     // there is right.
                     self.damage.record(Flaw {
                         offset: self.input.offset(),
-                        kind: end.into(),
+                        kind: FlawKind::EndedEarly(end),
                     });
                 }
                 0

@@ -1,6 +1,5 @@
 //! The messages at the end of a recording.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use heapline_engine::{Filter, shell_path};
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::SummaryOptions;
 use heapline_profile::{Profile, StoreOptions, reports};
-use heapline_recorder::tail::{self, Ending, Note, Outcome, State};
+use heapline_recorder::tail::{self, Note, Outcome, State};
 use heapline_text::units::{bytes, count, estimated_bytes, seconds};
 use heapline_text::{self as text, Screen};
 
@@ -110,24 +109,8 @@ impl Recorded {
     /// Warns if the recording is incomplete.
     fn warn_of(&self, outcome: &Outcome) {
         let name = self.trace.display();
-        if let Some((ending, micros)) = outcome.ending {
-            let when = seconds(Duration::from_micros(micros).as_secs_f64());
-            warn(&match ending {
-                Ending::Full => format!(
-                    "{name} reached --max-size after {when}; blocks allocated later are not recorded"
-                ),
-                Ending::Unwritable => format!(
-                    "the recording ended after {when}, because {name} could not be written: {}",
-                    io::Error::from_raw_os_error(outcome.errno)
-                ),
-                Ending::Bug => format!(
-                    "the recording ended after {when}, because of a bug in heapline; please \
-                     report it"
-                ),
-                Ending::TakenOver => {
-                    format!("the recording ended after {when}: the program started its own sampler")
-                }
-            });
+        if let Some(end) = outcome.early_end {
+            warn(&format!("{name} is incomplete: {end}"));
         }
         if outcome.has(Note::OwnSampler) {
             warn(
