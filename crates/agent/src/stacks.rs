@@ -213,7 +213,7 @@ pub(crate) struct Stacks {
     /// The descriptor of the innermost frame, in whose place is the debug information of one
     /// allocation.
     innermost: Option<TaggedCode>,
-    /// How many outermost frames are those of the stack that was presented last.
+    /// How many outermost frames at most are those of the stack that was presented last.
     shared: usize,
     /// Stacks since the time was taken, and when the current one was asked for if it is taken.
     unmeasured: u32,
@@ -297,8 +297,8 @@ impl Stacks {
             if let Some(began) = self.began.take() {
                 self.measure(began);
             }
-            let shared = std::mem::replace(&mut self.shared, usize::MAX);
             let codes = self.walker.codes();
+            let shared = std::mem::replace(&mut self.shared, usize::MAX).min(codes.len());
             let result = encode(Frames { codes, shared });
             if result.is_none() {
                 self.shared = 0;

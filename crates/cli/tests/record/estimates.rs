@@ -24,6 +24,8 @@ fn the_estimate_of_all_that_was_allocated_is_right() {
                 let trace = program.record(&["--rate", rate]).read();
                 let what = format!("{name} at {rate} (OCaml {})", compiler.version);
                 trace.assert_near(trace.heap_words(), truth, &what);
+                // All blocks that are read by one call share its stack.
+                assert_eq!(trace.without_stack, 0, "{what}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use heapline_trace::{Event, Options, Reader, Source};
+use heapline_trace::{Event, OMITTED_FRAMES, Options, Reader, Source};
 
 #[derive(Default)]
 pub(crate) struct Trace {
@@ -17,6 +17,8 @@ pub(crate) struct Trace {
     pub(crate) collections: u64,
     /// The longest stack.
     pub(crate) depth: usize,
+    /// Blocks whose stacks are not whole.
+    pub(crate) without_stack: u64,
 }
 
 pub(crate) struct Allocation {
@@ -43,12 +45,17 @@ impl Trace {
             ..Self::default()
         };
         let mut external = BTreeSet::new();
-        let read = reader.for_each(|event, _| match event {
+        let read = reader.for_each(|event, locations| match event {
             Event::Alloc(alloc) => {
                 if alloc.source == Source::External {
                     external.insert(alloc.id);
                 }
-                trace.depth = trace.depth.max(alloc.stack.frames().len());
+                let frames = alloc.stack.frames();
+                trace.depth = trace.depth.max(frames.len());
+                let omitted = frames
+                    .iter()
+                    .any(|frame| locations.code(*frame) == OMITTED_FRAMES);
+                trace.without_stack += u64::from(omitted);
                 trace.allocations.push(Allocation {
                     domain: alloc.domain,
                     words: alloc.length,
