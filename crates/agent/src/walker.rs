@@ -6,8 +6,6 @@
 //! the same one, since a return address determines the size of its frame, and so where the next one is.
 //! That takes a few instructions for a frame, and no lookup.
 
-use std::ops::Range;
-
 use heapline_recorder::{DEEPER_CALLS, TaggedCode};
 
 /// A place in a stack: what is needed to find the next frame.
@@ -50,32 +48,31 @@ pub(crate) struct Walker {
     /// The descriptors of its frames, as codes. Innermost first, at the end of the memory, so that the
     /// inner end can change.
     codes: Vec<TaggedCode>,
-    /// The stack pointers of its frames, in the same order.
-    sps: Vec<usize>,
-    /// The return addresses of its frames, in the same order: what the last word of the frame inside
-    /// of it holds. [`ELSEWHERE`] if the frame is not next to that one.
-    pcs: Vec<usize>,
     /// Where the stack starts in the memory.
     start: usize,
-    /// The stacks that its frames are on, the outermost first.
-    segments: Vec<Segment>,
+    /// Its frames in runs, the outermost first.
+    runs: Vec<Run>,
     /// Frames of the next stack that are not those of the last one, innermost first.
     fresh: Vec<Frame>,
 }
 
-/// Frames on the same stack.
+/// Frames that are next to each other on the same stack: their sizes tell where each of them is.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct Run {
     stack: usize,
     /// The number of frames outside of it.
     outside: usize,
+    /// The stack pointer in its innermost frame.
+    sp: usize,
 }
 
-/// No return address.
-const ELSEWHERE: usize = 0;
-
-/// Frames that are compared at a time.
-const STRIDE: usize = 4;
+/// A frame of the last stack.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    frame: usize,
+    sp: usize,
+    run: usize,
+}
 
 impl Walker {
     /// The last stack, innermost frame first.
@@ -91,43 +88,37 @@ impl Walker {
     /// Forgets the last stack.
     pub(crate) fn clear(&mut self) {
         self.start = self.codes.len();
-        self.segments.clear();
-    }
-
-    fn sps(&self) -> &[usize] {
-        &self.sps[self.start..]
-    }
-
-    fn pcs(&self) -> &[usize] {
-        &self.pcs[self.start..]
+        self.runs.clear();
     }
 
     /// Finds a stack. Returns how many of its outermost frames are those of the last one.
     pub(crate) fn walk(&mut self, calls: &impl Calls, mut at: Position) -> usize {
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
-        let mut candidates = self.candidates(at.stack);
+        let mut next = self.innermost_on(at.stack);
         let kept = loop {
-            if let Some(found) = self.find(calls, at, &mut candidates) {
+            if let Some(found) = self.find(calls, at, &mut next) {
                 let Some(last) = self.compare(calls, found, &mut at) else {
-                    break self.codes().len() - found;
+                    break Some(found);
                 };
-                fresh.extend((found..=last).map(|frame| self.frame(frame)));
-                candidates = self.candidates(at.stack);
-                candidates.start = candidates.start.max(last + 1);
+                let frames = self.places(calls, found);
+                let same = frames.take_while(|place| place.frame <= last.frame);
+                fresh.extend(same.map(|place| self.frame(place)));
+                next = self.outside_of(calls, last);
             }
             let stack = at.stack;
             let Some(frame) = calls.next(&mut at) else {
-                break 0;
+                break None;
             };
             fresh.push(frame);
             if at.stack != stack {
-                candidates = self.candidates(at.stack);
+                next = self.innermost_on(at.stack);
             }
         };
+        let frames = kept.map_or(0, |kept| self.codes().len() - kept.frame);
         self.change(calls, kept, &fresh);
         self.fresh = fresh;
-        kept
+        frames
     }
 
     /// Finds the innermost frames of a stack, at most so many. If there are more, one stands for them.
@@ -138,12 +129,13 @@ impl Walker {
         mut at: Position,
         limit: usize,
     ) -> usize {
-        self.clear();
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
         let frames = std::iter::from_fn(|| calls.next(&mut at));
         fresh.extend(frames.take(limit.saturating_add(1)));
-        self.change(calls, 0, &fresh);
+        self.change(calls, None, &fresh);
+        // Nothing that this finds is kept.
+        self.runs.clear();
         if fresh.len() > limit
             && let Some(outermost) = self.codes.last_mut()
         {
@@ -153,132 +145,140 @@ impl Walker {
         0
     }
 
-    /// The frames of the last stack that are on a stack.
-    fn candidates(&self, stack: usize) -> Range<usize> {
-        let depth = self.codes().len();
-        let mut end_inside = depth;
-        for segment in self.segments.iter().rev() {
-            if segment.stack == stack {
-                return depth - end_inside..depth - segment.outside;
-            }
-            end_inside = segment.outside;
-        }
-        depth..depth
+    /// The innermost frame of the last stack that is on a stack.
+    fn innermost_on(&self, stack: usize) -> Option<Place> {
+        let run = self.runs.iter().rposition(|run| run.stack == stack)?;
+        Some(self.innermost_of(run))
     }
 
-    /// The frame of the last stack that is at a position. Candidates before it are dropped, because the
-    /// walk has passed them.
-    fn find(
-        &self,
-        calls: &impl Calls,
-        at: Position,
-        candidates: &mut Range<usize>,
-    ) -> Option<usize> {
-        let sps = self.sps();
-        while candidates.start < candidates.end && sps[candidates.start] < at.sp {
-            candidates.start += 1;
+    /// The innermost frame of a run.
+    fn innermost_of(&self, run: usize) -> Place {
+        let depth = self.codes().len();
+        let end = self.runs.get(run + 1).map_or(depth, |inner| inner.outside);
+        Place {
+            frame: depth - end,
+            sp: self.runs[run].sp,
+            run,
         }
-        let frame = candidates.start;
-        let is_here = candidates.start < candidates.end
-            && sps[frame] == at.sp
-            && calls.return_address(descriptor(self.codes()[frame])) == at.pc;
-        is_here.then_some(frame)
+    }
+
+    /// The frame of the last stack outside of another.
+    fn outside_of(&self, calls: &impl Calls, place: Place) -> Option<Place> {
+        let frame = place.frame + 1;
+        if frame == self.end(place.run) {
+            return place.run.checked_sub(1).map(|run| self.innermost_of(run));
+        }
+        let sp = place.sp + calls.frame_size(descriptor(self.codes()[place.frame]));
+        Some(Place { frame, sp, ..place })
+    }
+
+    /// The frame after the outermost one of a run.
+    fn end(&self, run: usize) -> usize {
+        self.codes().len() - self.runs[run].outside
+    }
+
+    /// The frames of the last stack from one on, outwards.
+    fn places(&self, calls: &impl Calls, first: Place) -> impl Iterator<Item = Place> {
+        std::iter::successors(Some(first), |&place| self.outside_of(calls, place))
+    }
+
+    fn frame(&self, place: Place) -> Frame {
+        Frame {
+            descriptor: descriptor(self.codes()[place.frame]),
+            sp: place.sp,
+            stack: self.runs[place.run].stack,
+        }
+    }
+
+    /// The frame of the last stack that is at a position. `next` is the first one that can be: the walk
+    /// has passed those before it.
+    fn find(&self, calls: &impl Calls, at: Position, next: &mut Option<Place>) -> Option<Place> {
+        let is_on_stack = |place: &Place| self.runs[place.run].stack == at.stack;
+        while let Some(place) = next.filter(|place| is_on_stack(place) && place.sp < at.sp) {
+            *next = self.outside_of(calls, place);
+        }
+        next.filter(|place| {
+            let return_address = || calls.return_address(descriptor(self.codes()[place.frame]));
+            is_on_stack(place) && place.sp == at.sp && return_address() == at.pc
+        })
     }
 
     /// Compares the frames outside of one that is the same as in the last stack. `None` if all are the
     /// same; otherwise the last one that is, and the position is that of the next frame.
-    fn compare(&self, calls: &impl Calls, found: usize, at: &mut Position) -> Option<usize> {
-        let (codes, sps, pcs) = (self.codes(), self.sps(), self.pcs());
+    fn compare(&self, calls: &impl Calls, found: Place, at: &mut Position) -> Option<Place> {
         let mut last = found;
         loop {
-            last += same(calls, &sps[last + 1..], &pcs[last + 1..]);
-            at.sp = sps[last] + calls.frame_size(descriptor(codes[last]));
+            let end = self.end(last.run);
+            let (frames, sp) = same(calls, &self.codes()[last.frame..end], last.sp);
+            last.frame += frames;
+            last.sp = sp;
+            at.sp = sp + calls.frame_size(descriptor(self.codes()[last.frame]));
             at.pc = calls.saved_return_address(at.sp);
-            let mut after = *at;
-            match pcs.get(last + 1) {
-                Some(&pc) if pc != ELSEWHERE => return Some(last),
-                Some(_) => {
-                    let next = calls.next(&mut after);
-                    if next != Some(self.frame(last + 1)) {
-                        return Some(last);
-                    }
-                    at.stack = after.stack;
-                    last += 1;
-                }
-                None if calls.next(&mut after).is_none() => return None,
-                None => return Some(last),
+            if last.frame + 1 < end {
+                return Some(last);
             }
+            // What is outside of a run has to be looked up.
+            let mut after = *at;
+            let next = calls.next(&mut after);
+            let Some(run) = last.run.checked_sub(1) else {
+                return next.map(|_| last);
+            };
+            let outside = self.innermost_of(run);
+            if next != Some(self.frame(outside)) {
+                return Some(last);
+            }
+            at.stack = after.stack;
+            last = outside;
         }
     }
 
-    fn frame(&self, frame: usize) -> Frame {
-        let outside = self.codes().len() - 1 - frame;
-        let mut segments = self.segments.iter().rev();
-        let segment = segments.find(|segment| segment.outside <= outside);
-        Frame {
-            descriptor: descriptor(self.codes()[frame]),
-            sp: self.sps()[frame],
-            stack: segment.map_or(0, |segment| segment.stack),
+    /// Keeps the frames from one on, and puts others inside of them.
+    fn change(&mut self, calls: &impl Calls, kept: Option<Place>, fresh: &[Frame]) {
+        match kept {
+            Some(kept) => {
+                self.start += kept.frame;
+                self.runs.truncate(kept.run + 1);
+                self.runs[kept.run].sp = kept.sp;
+            }
+            None => self.clear(),
         }
-    }
-
-    /// Keeps so many of the outermost frames, and puts others inside of them.
-    fn change(&mut self, calls: &impl Calls, kept: usize, fresh: &[Frame]) {
-        self.start = self.codes.len() - kept;
-        self.segments.retain(|segment| segment.outside < kept);
         if self.start < fresh.len() {
             let more = (fresh.len() - self.start).max(self.codes.len()).max(64);
             let none = std::iter::repeat_n(TaggedCode::new(0), more);
             self.codes.splice(..0, none);
-            self.sps.splice(..0, std::iter::repeat_n(0, more));
-            self.pcs.splice(..0, std::iter::repeat_n(ELSEWHERE, more));
             self.start += more;
         }
-        for (inside, frame) in fresh.iter().enumerate().rev() {
-            let outside = self.codes.len() - self.start;
-            let is_on = |segment: &Segment| segment.stack == frame.stack;
-            if !self.segments.last().is_some_and(is_on) {
-                self.segments.push(Segment {
+        for frame in fresh.iter().rev() {
+            let end = frame.sp + calls.frame_size(frame.descriptor);
+            match self.runs.last_mut() {
+                Some(run) if run.stack == frame.stack && run.sp == end => run.sp = frame.sp,
+                _ => self.runs.push(Run {
                     stack: frame.stack,
-                    outside,
-                });
+                    outside: self.codes.len() - self.start,
+                    sp: frame.sp,
+                }),
             }
             self.start -= 1;
             let code = u64::try_from(frame.descriptor >> 1).unwrap_or(0);
             self.codes[self.start] = TaggedCode::new(code);
-            self.sps[self.start] = frame.sp;
-            let inner = inside.checked_sub(1).map(|inner| &fresh[inner]);
-            self.set_pc(calls, self.start, inner);
-        }
-        // The innermost frame that is kept has another one inside of it now, which it is next to.
-        self.set_pc(calls, self.codes.len() - kept, fresh.last());
-    }
-
-    /// Sets the return address of a frame, given the one inside of it.
-    fn set_pc(&mut self, calls: &impl Calls, place: usize, inner: Option<&Frame>) {
-        if let (Some(inner), Some(&sp)) = (inner, self.sps.get(place)) {
-            let is_next = inner.sp + calls.frame_size(inner.descriptor) == sp;
-            self.pcs[place] = if is_next {
-                calls.return_address(descriptor(self.codes[place]))
-            } else {
-                ELSEWHERE
-            };
         }
     }
 }
 
-/// The number of frames, from the first of these on, whose return addresses are where they were. This
-/// is where the time goes.
-fn same(calls: &impl Calls, sps: &[usize], pcs: &[usize]) -> usize {
-    let is_same =
-        |(&sp, &pc): (&usize, &usize)| pc != ELSEWHERE && calls.saved_return_address(sp) == pc;
-    let (sp_strides, _) = sps.as_chunks::<STRIDE>();
-    let (pc_strides, _) = pcs.as_chunks::<STRIDE>();
-    let strides = sp_strides.iter().zip(pc_strides);
-    let strides = strides.take_while(|(sps, pcs)| sps.iter().zip(*pcs).all(is_same));
-    let whole = STRIDE * strides.count();
-    let rest = sps[whole..].iter().zip(&pcs[whole..]);
-    whole + rest.take_while(|&frame| is_same(frame)).count()
+/// Counts the frames after the first of these, the stack pointer in which is given, whose return
+/// addresses are where they were. Returns also the stack pointer in the last one. This is where the
+/// time goes.
+fn same(calls: &impl Calls, codes: &[TaggedCode], mut sp: usize) -> (usize, usize) {
+    let mut inner = descriptor(codes[0]);
+    for (count, &code) in codes[1..].iter().enumerate() {
+        let end = sp + calls.frame_size(inner);
+        inner = descriptor(code);
+        if calls.saved_return_address(end) != calls.return_address(inner) {
+            return (count, sp);
+        }
+        sp = end;
+    }
+    (codes.len() - 1, sp)
 }
 
 /// The descriptor that a code is made of.
