@@ -39,6 +39,8 @@ Usage: cargo xtask COMMAND
             measure the speed of reading, writing and dumping, and count instructions
   bench recording
             measure the overhead of recording OCaml programs
+  bench programs
+            measure user time and memory of real programs, plain and recorded
   bench sampler
             measure the overhead of the sampler in Rust programs, and of other profilers
   ocaml     build the OCaml compilers and programs for the recording tests, and print the
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         },
         ["bench"] => bench::run(None),
         ["bench", "recording"] => bench::recording(),
+        ["bench", "programs"] => bench::programs(),
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),

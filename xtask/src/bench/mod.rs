@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: all benchmarks.
 
+mod programs;
 mod recording;
 mod sampling;
 
@@ -12,6 +13,11 @@ const LARGE: &str = "../shared/traces/own/ocamlopt-large/trace.ctf.zst";
 /// Only what recording costs OCaml programs.
 pub(crate) fn recording() -> Outcome {
     recording::measure(&build()?)
+}
+
+/// Only what recording costs real programs.
+pub(crate) fn programs() -> Outcome {
+    programs::measure()
 }
 
 /// Only what the sampler costs Rust programs.
