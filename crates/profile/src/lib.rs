@@ -10,6 +10,7 @@
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
 mod callers;
+mod crates;
 mod estimate;
 mod gc_params;
 mod groups;
@@ -17,6 +18,7 @@ mod histogram;
 mod options;
 mod phases;
 pub mod query;
+mod ranges;
 pub mod reports;
 mod scope;
 mod selection;

@@ -219,7 +219,7 @@ is_default: boolean, };
 export type GcParams = { params: Array<GcParam>, };
 
 /** The attribute that blocks are grouped by. */
-export type GroupBy = "site" | "address" | "function" | "file" | "module" | "domain" | "size" | "age";
+export type GroupBy = "site" | "address" | "function" | "file" | "module" | "crate" | "domain" | "size" | "age";
 
 /** A line of a group. */
 export type GroupLine = {

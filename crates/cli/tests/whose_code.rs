@@ -1,0 +1,132 @@
+//! Reports that tell the program's own code from that of libraries.
+
+use std::path::Path;
+use std::process::Command;
+
+use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
+use serde_json::Value;
+
+/// The name, the file and the line of a function.
+type Function = (&'static str, &'static str, u32);
+
+/// Writes a trace of blocks that stay, each with one of these stacks in turn, outermost caller first.
+fn write(path: &Path, word_size: u8, functions: &[Function], stacks: &[&[u64]]) {
+    let mut writer = writer(word_size);
+    let source = match word_size {
+        8 => Source::External,
+        _ => Source::Minor,
+    };
+    let block = Block {
+        length: 9,
+        samples: 9,
+        source,
+    };
+    for (id, stack) in (0..2000).zip(stacks.iter().cycle()) {
+        let named = |code: u64, frames: &mut FrameSink<'_>| {
+            push(frames, functions[usize::try_from(code).unwrap()]);
+        };
+        writer.alloc(0, id * 1000, id, block, stack, named).unwrap();
+    }
+    std::fs::write(path, writer.finish().unwrap()).unwrap();
+}
+
+fn push(frames: &mut FrameSink<'_>, (name, file, line): Function) {
+    frames.push(Frame {
+        file: file.as_bytes(),
+        name: name.as_bytes(),
+        line,
+        start_char: 2,
+        end_char: 9,
+    });
+}
+
+fn writer(word_size: u8) -> Writer<Vec<u8>> {
+    let info = TraceInfo {
+        sample_rate: 1.0,
+        word_size,
+        executable_name: "program".into(),
+        host_name: "host".into(),
+        ocaml_runtime_params: String::new(),
+        pid: 1,
+        start_time: 0,
+        initial_domain: 0,
+        context: None,
+    };
+    Writer::new(Vec::new(), &info).unwrap()
+}
+
+fn heapline(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_heapline"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("COLUMNS", "200")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["--json"]].concat();
+    serde_json::from_str(&heapline(folder, &arguments)).unwrap()
+}
+
+#[test]
+fn functions_are_grouped_by_crate() {
+    const FUNCTIONS: [Function; 5] = [
+        ("app::main", "src/main.rs", 3),
+        ("app::load::{{closure}}", "src/load.rs", 9),
+        (
+            "<serde_json::value::Value as serde::de::Deserialize>::deserialize",
+            "serde_json-1.0.140/src/value/de.rs",
+            31,
+        ),
+        (
+            "serde_json::from_str<app::Config>",
+            "serde_json-1.0.140/src/de.rs",
+            7,
+        ),
+        ("main", "", 0),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let stacks: [&[u64]; 4] = [&[0], &[0, 1], &[0, 1, 3, 2], &[4]];
+    write(&folder.join("t.ctf"), 8, &FUNCTIONS, &stacks);
+
+    let hotspots = json(folder, &["hotspots", "t.ctf", "--by", "crate"]);
+    let samples = |name: &str| {
+        let mut rows = hotspots["rows"].as_array().unwrap().iter();
+        let row = rows.find(|row| row["label"]["name"] == name).unwrap();
+        (&row["allocated"]["samples"], &row["inclusive"]["samples"])
+    };
+    assert_eq!(samples("app"), (&9000.into(), &13500.into()));
+    assert_eq!(samples("serde_json"), (&4500.into(), &4500.into()));
+    assert_eq!(samples("(no crate)"), (&4500.into(), &4500.into()));
+    assert_eq!(
+        hotspots["rows"].as_array().unwrap().len(),
+        3,
+        "{hotspots:#}"
+    );
+
+    // Queries know the same names.
+    for (query, blocks) in [
+        ("crate = app", 1000),
+        ("inside crate \"app\"", 1500),
+        ("crate = serde_json and inside crate \"app\"", 500),
+        ("not inside crate \"serde_json\"", 1500),
+    ] {
+        let summary = json(folder, &["summary", "t.ctf", "--where", query]);
+        assert_eq!(summary["subject"]["sampled_blocks"], blocks, "{query}");
+    }
+    // Calls within a crate are one node.
+    let tree = json(folder, &["tree", "t.ctf", "--by", "crate"]);
+    let nodes = tree["nodes"].as_array().unwrap().iter();
+    let nodes: Vec<(&Value, &Value)> = nodes
+        .map(|node| (&node["depth"], &node["label"]["name"]))
+        .collect();
+    assert_eq!(nodes.len(), 3, "{tree:#}");
+    assert!(
+        nodes.contains(&(&1.into(), &"serde_json".into())),
+        "{tree:#}"
+    );
+}
