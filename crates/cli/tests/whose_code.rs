@@ -71,6 +71,95 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&heapline(folder, &arguments)).unwrap()
 }
 
+/// The same function of the standard library is called from a line that leaks, twice as much from
+/// another one, and from a third one by way of another function of the library.
+#[test]
+fn leaks_are_attributed_to_the_callers_of_the_standard_library() {
+    const FUNCTIONS: [Function; 6] = [
+        ("Main.entry", "main.ml", 1),
+        ("Cache.add", "cache.ml", 12),
+        ("Log.line", "log.ml", 34),
+        ("Stdlib__Bytes.sub", "bytes.ml", 92),
+        ("Stdlib__Bytes.sub_string", "bytes.ml", 98),
+        ("Log.plain", "log.ml", 56),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let stacks: [&[u64]; 5] = [&[0, 1, 3], &[0, 2, 3], &[0, 2, 3], &[0, 2, 4, 3], &[0, 5]];
+    write(&folder.join("t.ctf"), 64, &FUNCTIONS, &stacks);
+
+    let leaks = json(folder, &["leaks", "t.ctf"]);
+    let mut rows: Vec<(&str, &str, Option<&str>, u64)> = Vec::new();
+    for row in leaks["rows"].as_array().unwrap() {
+        let label = &row["label"];
+        rows.push((
+            label["name"].as_str().unwrap(),
+            label["place"].as_str().unwrap(),
+            label["via"].as_str(),
+            row["retained"]["samples"].as_u64().unwrap(),
+        ));
+    }
+    let samples = |blocks: u64| 9 * blocks;
+    // Old are the blocks of the first 90 % of the run.
+    assert_eq!(
+        rows[0],
+        (
+            "Log.line",
+            "log.ml:34:2-9",
+            Some("Stdlib.Bytes.sub"),
+            samples(1080)
+        )
+    );
+    assert!(rows.contains(&(
+        "Cache.add",
+        "cache.ml:12:2-9",
+        Some("Stdlib.Bytes.sub"),
+        samples(360)
+    )));
+    assert!(rows.contains(&("Log.plain", "log.ml:56:2-9", None, samples(360))));
+    assert_eq!(rows.len(), 3, "{leaks:#}");
+
+    let text = heapline(folder, &["leaks", "t.ctf"]);
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines
+        .iter()
+        .position(|line| line.contains("Log.line (log.ml:34:2-9)"));
+    assert_eq!(
+        lines[first.unwrap() + 1].trim(),
+        "in Stdlib.Bytes.sub",
+        "{text}"
+    );
+    // The suggested command selects the blocks of the first row.
+    assert!(
+        text.contains(r#"--where 'inside "Log.line" and site = "Stdlib.Bytes.sub"'"#),
+        "{text}"
+    );
+
+    // Other groupings are what they are called.
+    let modules = heapline(folder, &["leaks", "t.ctf", "--by", "module"]);
+    assert!(modules.contains("Stdlib.Bytes"), "{modules}");
+    let sites = heapline(folder, &["hotspots", "t.ctf", "--by", "site"]);
+    assert!(
+        sites.contains("Stdlib.Bytes.sub (bytes.ml:92:2-9)"),
+        "{sites}"
+    );
+}
+
+#[test]
+fn a_program_that_is_all_standard_library_has_leaks_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let functions = [
+        ("Stdlib.at_exit", "stdlib.ml", 5),
+        ("Stdlib__List.map", "list.ml", 7),
+    ];
+    write(&folder.join("t.ctf"), 64, &functions, &[&[0, 1]]);
+    let leaks = json(folder, &["leaks", "t.ctf"]);
+    let label = &leaks["rows"][0]["label"];
+    assert_eq!(label["name"], "Stdlib.List.map");
+    assert!(label["via"].is_null(), "{label:#}");
+}
+
 #[test]
 fn functions_are_grouped_by_crate() {
     const FUNCTIONS: [Function; 5] = [

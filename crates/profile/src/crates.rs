@@ -54,6 +54,13 @@ impl Crates {
     pub(crate) fn name(&self, frame: u32) -> &str {
         &self.names[self.number(frame) as usize]
     }
+
+    /// For each frame, true if it belongs to the standard library.
+    pub(crate) fn in_standard_library(&self) -> Vec<bool> {
+        let is_standard: Vec<bool> = self.names.iter().map(|name| is_standard(name)).collect();
+        let frames = self.of_frame.iter();
+        frames.map(|&number| is_standard[number as usize]).collect()
+    }
 }
 
 /// Returns true for the crates of Rust's standard library and the modules of OCaml's.

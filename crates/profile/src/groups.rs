@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use hashbrown::HashMap;
 use serde::Serialize;
 
+use crate::attribution::{Attributed, Attribution};
 use crate::crates::Crates;
 use crate::estimate::Amount;
 use crate::query::Pattern;
@@ -84,7 +85,13 @@ impl GroupBy {
             Self::Domain | Self::Size | Self::Age => return None,
         };
         let name = Pattern::literal(&label.name);
-        Some(format!("{field} = {}", name.text()))
+        Some(match &label.via {
+            Some(via) => {
+                let via = Pattern::literal(via);
+                format!("inside {} and site = {}", name.text(), via.text())
+            }
+            None => format!("{field} = {}", name.text()),
+        })
     }
 }
 
@@ -97,6 +104,8 @@ pub(crate) struct View {
     pub(crate) hidden: Vec<Pattern>,
     /// Tell anonymous functions apart by their lines.
     pub(crate) split_anonymous: bool,
+    /// Attribute blocks that the standard library allocates to the function that calls it.
+    pub(crate) name_callers: bool,
 }
 
 /// The name of a group.
@@ -113,6 +122,11 @@ pub struct Label {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
+    /// The function of the standard library that allocates for this one, in reports that attribute its
+    /// memory to the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub via: Option<String>,
     /// The module, in reports that tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -235,14 +249,27 @@ impl Groups {
             })
             .collect();
         let unknown = table.number(Label::named("(unknown)"));
+        let attribution = Attribution::new(profile, &of_frame, view.name_callers);
         let of_context: Vec<u32> = (0..)
             .take(profile.contexts().len())
-            .map(|context| match view.by {
-                GroupBy::Address if is_visible_site(profile, context, &of_frame) => {
-                    let site = profile.contexts()[context as usize].site;
-                    table.number(address_label(profile, site))
+            .map(|context| {
+                let Some(Attributed { frame, via }) = attribution.of(context) else {
+                    return unknown;
+                };
+                let group = of_frame[frame as usize];
+                if let Some(via) = via {
+                    return table.number(Label {
+                        via: Some(symbols.function(via).name.clone()),
+                        ..table.labels[group as usize].clone()
+                    });
                 }
-                _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
+                let site = profile.contexts()[context as usize].site;
+                match view.by {
+                    GroupBy::Address if frame == profile.site_frame(context) => {
+                        table.number(address_label(profile, site))
+                    }
+                    _ => group,
+                }
             })
             .collect();
         Self {
@@ -514,35 +541,6 @@ impl Table {
         self.numbers.insert(label, number);
         number
     }
-}
-
-/// Returns true if the frame of the allocation itself is known and not hidden.
-fn is_visible_site(profile: &Profile, context: u32, of_frame: &[u32]) -> bool {
-    match profile.site_frame(context) {
-        NONE => false,
-        frame => of_frame[frame as usize] != NONE,
-    }
-}
-
-/// The group of the innermost frame that is not hidden.
-fn innermost_visible(profile: &Profile, context: u32, of_frame: &[u32]) -> Option<u32> {
-    let site = profile.site_frame(context);
-    if site != NONE && of_frame[site as usize] != NONE {
-        return Some(of_frame[site as usize]);
-    }
-    let mut node = profile.contexts()[context as usize].node;
-    // A stack that was cut does not have the allocation itself; what is left is its callers.
-    if site == NONE {
-        return None;
-    }
-    while node != ROOT {
-        let group = of_frame[profile.tree().frame[node as usize] as usize];
-        if group != NONE {
-            return Some(group);
-        }
-        node = profile.tree().parent[node as usize];
-    }
-    None
 }
 
 fn address_label(profile: &Profile, location: u32) -> Label {

@@ -9,6 +9,7 @@
 //! - [`Sampling`] and [`Estimate`]: estimates from samples, with their errors.
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
+mod attribution;
 mod callers;
 mod crates;
 mod estimate;

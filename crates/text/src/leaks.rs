@@ -5,6 +5,7 @@ use heapline_profile::{Estimate, GrowthShape};
 
 use crate::chart::sparkline;
 use crate::page::Page;
+use crate::sanitize::sanitize;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
 use crate::table::{Align, Table};
@@ -84,6 +85,11 @@ fn table(report: &Leaks, context: &Context<'_>) -> Table {
             (sparkline(&live(row)), Style::Plain),
             (label(&row.label), Style::Plain),
         ]);
+        if let Some(via) = &row.label.via {
+            let mut cells = vec![(String::new(), Style::Plain); 5];
+            cells.push((format!("  in {}", sanitize(via)), Style::Faint));
+            table.row(cells);
+        }
     }
     table
 }

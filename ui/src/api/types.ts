@@ -349,6 +349,8 @@ name: string,
 raw_name?: string,
 /** The place in the source, such as `list.ml:92:32-39`, or the file. */
 place?: string,
+/** The function of the standard library that allocates for this one, in reports that attribute its memory to the caller. */
+via?: string,
 /** The module, in reports that tell it. */
 module?: string,
 /** The file, in reports that tell it. */
@@ -369,7 +371,7 @@ shape: GrowthShape,
 /** Live bytes at equal distances of time, the last one at the end. */
 live: Array<number>, };
 
-/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run than at half of it, by more than the error of the difference. */
+/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run than at half of it, by more than the error of the difference. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
 export type Leaks = {
 /** The trace and estimator of the report. */
 subject: Subject,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, View};
 use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
@@ -55,6 +55,9 @@ fn tail(text: &str) -> Result<Share, &'static str> {
 /// Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive
 /// then. A leak is a group with more old memory at the end of the run than at half of it, by more
 /// than the error of the difference.
+///
+/// Sites and functions are those of the program: memory that the standard library allocates belongs
+/// to the function that calls it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Leaks {
@@ -120,7 +123,12 @@ impl Sums {
 #[must_use]
 pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.look.view(options.by));
+    let view = View {
+        // Where it is called from is what there is to fix.
+        name_callers: matches!(options.by, GroupBy::Site | GroupBy::Function),
+        ..options.look.view(options.by)
+    };
+    let groups = Groups::new(profile, &view);
     let end = profile.micros(profile.end());
     let tail = options.tail.0.clamp(0.0, 0.5);
     #[expect(
