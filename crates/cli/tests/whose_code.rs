@@ -71,6 +71,59 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&heapline(folder, &arguments)).unwrap()
 }
 
+/// A program that frees everything when it shuts down.
+#[test]
+fn growth_can_be_shown_up_to_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let path = folder.join("t.ctf");
+    let mut writer = writer(64);
+    let block = Block {
+        length: 9,
+        samples: 9,
+        source: Source::Minor,
+    };
+    let named = |_: u64, frames: &mut FrameSink<'_>| push(frames, ("Cache.add", "cache.ml", 12));
+    for id in 0..1000 {
+        writer.alloc(0, id * 1000, id, block, &[1], named).unwrap();
+    }
+    for id in 0..1000 {
+        writer.collect(0, 1_000_000 + id, id).unwrap();
+    }
+    std::fs::write(&path, writer.finish().unwrap()).unwrap();
+
+    let leaks = json(folder, &["leaks", "t.ctf"]);
+    assert_eq!(leaks["rows"].as_array().unwrap().len(), 0, "{leaks:#}");
+    let leaks = json(folder, &["leaks", "t.ctf", "--at", "500ms"]);
+    let row = &leaks["rows"][0];
+    assert_eq!(leaks["at"], 0.5);
+    assert_eq!(row["shape"], "linear", "{leaks:#}");
+    // 451 blocks are older than 50 ms then, 201 were at 250 ms.
+    assert_eq!(row["retained"]["samples"], 451 * 9, "{leaks:#}");
+    assert_eq!(
+        row["growth"]["value"],
+        f64::from((451 - 201) * 80),
+        "{leaks:#}"
+    );
+    let live = row["live"].as_array().unwrap();
+    assert_eq!(live.last().unwrap(), f64::from(501 * 80), "{leaks:#}");
+    for at in ["99%", "peak"] {
+        let text = heapline(folder, &["leaks", "t.ctf", "--at", at]);
+        assert!(
+            text.contains("linear") && text.contains("held then"),
+            "{text}"
+        );
+    }
+    let text = heapline(folder, &["leaks", "t.ctf", "--at", "500ms"]);
+    assert!(
+        text.contains("live at 500 ms") && text.contains("--live 0.5s"),
+        "{text}"
+    );
+    // A time after the end is the end.
+    let late = json(folder, &["leaks", "t.ctf", "--at", "1h"]);
+    assert_eq!(late, json(folder, &["leaks", "t.ctf"]));
+}
+
 /// The same function of the standard library is called from a line that leaks, twice as much from
 /// another one, and from a third one by way of another function of the library.
 #[test]

@@ -94,6 +94,7 @@ export const REQUESTS = {
     "keep-recursion": { kind: "flag" },
     by: { kind: "value", values: ["site", "address", "function", "file", "module", "crate", "domain", "size", "age"], default: "site" },
     tail: { kind: "value", default: "10%" },
+    at: { kind: "value", default: "end" },
     rows: { kind: "value", default: "10" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },

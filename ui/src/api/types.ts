@@ -368,22 +368,24 @@ growth: Estimate,
 growth_per_second: number,
 /** The shape of its growth. */
 shape: GrowthShape,
-/** Live bytes at equal distances of time, the last one at the end. */
+/** Live bytes at equal distances of time, the last one at the time of the report. */
 live: Array<number>, };
 
-/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run than at half of it, by more than the error of the difference. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
+/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run, or at the time `at`, than at half of it, by more than the error of the difference. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
 export type Leaks = {
 /** The trace and estimator of the report. */
 subject: Subject,
 /** The grouping of the rows. */
 by: GroupBy,
-/** The share of the run that memory must be older than. */
+/** Seconds from the start to the time that the report is about, the end of the run by default. */
+at: number,
+/** The share of the run up to then that memory must be older than. */
 tail: number,
 /** The same in seconds. */
 min_age: number,
-/** Old memory at the end. */
+/** Old memory at that time. */
 retained: Figures,
-/** The growth since half-way through the run. */
+/** The growth since half of the time. */
 growth: Estimate,
 /** Groups that grow, those that grow most first. */
 rows: Array<Leak>,

@@ -23,6 +23,14 @@ pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Se
     }
 }
 
+impl TimePoint {
+    /// The moment after everything that happened by then, and the time in microseconds.
+    pub(crate) fn resolve(&self, profile: &Profile, estimator: Estimator) -> (Moment, u64) {
+        let times = Times { profile, estimator };
+        (times.after(self), times.micros(self))
+    }
+}
+
 /// Turns times into moments of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Times<'a> {
