@@ -338,6 +338,8 @@ promoted_percent: number | null,
 size_classes: Array<SizeClass>,
 /** Words of the largest sampled block, header excluded. */
 largest_words: number,
+/** True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>` stands for the others. */
+has_cut_stacks: boolean,
 /** The damage found in the trace. */
 damage: Damage, };
 

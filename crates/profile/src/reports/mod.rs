@@ -26,7 +26,9 @@ pub use diff::{
 };
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
-pub use info::{Activity, EventCounts, Overview, Samples, SizeClass, TraceInfo, info};
+pub use info::{
+    Activity, EventCounts, Overview, Samples, SizeClass, TraceInfo, has_cut_stacks, info,
+};
 pub use leaks::{Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
