@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::killed::send;
 use crate::run::{Program, heapline};
 use crate::toolchain::compilers;
 use crate::trace::Trace;
@@ -23,6 +24,13 @@ fn forked_children_are_left_alone() {
         assert_eq!(
             traces(recording.folder.path()),
             std::slice::from_ref(&recording.trace)
+        );
+        assert!(
+            recording
+                .said
+                .contains("forked other processes, which were not recorded"),
+            "{}",
+            recording.said
         );
         let trace = recording.read();
         // The parent's 200,000 cells and pairs, and not the children's 150,000.
@@ -54,6 +62,21 @@ fn forked_children_get_traces_of_their_own_when_asked() {
         pids.sort_unstable();
         pids.dedup();
         assert_eq!(pids.len(), 5);
+    }
+}
+
+/// What goes on is the process to look at, not the one between it and the program.
+#[test]
+fn a_daemon_is_listed_as_running() {
+    for compiler in compilers("a_daemon_is_listed_as_running") {
+        let program = Program::new(compiler.program("daemon"));
+        let recording = program.record(&["--rate", "0.1", "--follow-fork"]);
+        let pid = recording.ended.stdout.trim();
+        let mut lines = recording.said.lines();
+        let daemon = lines.find(|line| line.contains(&format!(".{pid}.ctf")));
+        let running = daemon.is_some_and(|line| line.ends_with("(still running)"));
+        send("-KILL", pid.parse().unwrap());
+        assert!(running, "{}", recording.said);
     }
 }
 
