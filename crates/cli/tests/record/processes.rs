@@ -117,6 +117,15 @@ fn started_programs_get_traces_of_their_own_when_asked() {
                 && (line.contains(": exec.exe child (") || line.contains(": exec.exe last ("))
         });
         assert_eq!(listed.count(), 2, "{}", recording.said);
+        let mut lines = recording.said.lines();
+        let command = lines.find_map(|line| line.split_once("all together: heapline "));
+        let (_, arguments) = command.expect(&recording.said);
+        let arguments = shlex::split(arguments).unwrap();
+        let summary = heapline().args(arguments).output().unwrap();
+        assert!(summary.status.success(), "{summary:?}");
+        let summary = String::from_utf8_lossy(&summary.stdout);
+        assert!(summary.starts_with("3 traces\n"), "{summary}");
+        assert!(summary.contains("exec.exe child"), "{summary}");
         let truth = Program::new(compiler.program("exec"))
             .args(&["child"])
             .words();

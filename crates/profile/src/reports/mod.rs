@@ -5,6 +5,7 @@
 
 mod alloc_stats;
 mod check;
+mod combined;
 mod diff;
 mod heatmap;
 mod hotspots;
@@ -20,6 +21,7 @@ mod tree;
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
+pub use combined::{CombinedSummary, Combiner, TraceSummary};
 pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
     compare_files, diff, diff_scaled, diff_traces, diff_windows,

@@ -24,6 +24,8 @@ pub(super) struct Recorded {
     pub(super) trace: PathBuf,
     /// The traces of other processes.
     pub(super) others: Vec<PathBuf>,
+    /// Their names are `PREFIX.PID.ctf`.
+    pub(super) prefix: PathBuf,
     pub(super) kind: Kind,
     pub(super) rate: Rate,
     /// Run time of the program.
@@ -38,7 +40,7 @@ impl Recorded {
         let Some(outcome) = outcome else {
             self.warn_of_nothing();
             if !quiet {
-                others::say(&others);
+                others::say(&others, None, &self.prefix);
             }
             return Ok(());
         };
@@ -46,7 +48,7 @@ impl Recorded {
         self.warn_of(&outcome);
         if !quiet {
             self.describe(&outcome, summary)?;
-            others::say(&others);
+            others::say(&others, Some(&self.trace), &self.prefix);
         }
         Ok(())
     }
