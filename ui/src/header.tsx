@@ -132,6 +132,9 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
         : `${count(events.minor)} minor, ${count(events.major)} major, ${count(events.external)} external allocations; ${count(events.promotions)} promotions; ${count(events.collections)} collections`,
     ],
     ["Samples", count(info.samples.total)],
+    ...(info.has_cut_stacks
+      ? [["Stacks", "cut when they were recorded; <deeper calls> stands for the outer frames"] as [string, string]]
+      : []),
   ];
   return (
     <div class="details" ref={box} role="dialog" aria-label="What was recorded">

@@ -9,6 +9,7 @@ use heapline_engine::{
 };
 use heapline_formats::Options;
 use heapline_profile::query;
+use heapline_profile::reports::has_cut_stacks;
 use heapline_profile::{Profile, Query, Recursion, Scope, StoreOptions};
 use heapline_text::{self as text, Screen, Text};
 
@@ -129,6 +130,13 @@ pub(crate) fn load(input: &Input, keep_recursion: bool) -> anyhow::Result<Profil
     if profile.shortened_stacks() > 0 {
         crate::error::warn(&format!(
             "{} has too many distinct stacks; some are truncated to their outer frames",
+            input.name()
+        ));
+    }
+    if has_cut_stacks(&profile) {
+        crate::error::note(&format!(
+            "the stacks of {} were cut when they were recorded (--stack-depth); <deeper calls> \
+             stands for the outer frames",
             input.name()
         ));
     }

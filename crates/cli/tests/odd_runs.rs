@@ -3,10 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
+use heapline_trace::{Block, DEEPER_CALLS, Frame, FrameSink, Source, TraceInfo, Writer};
 
 /// A trace of blocks that are allocated at these times, in microseconds.
 fn trace(folder: &Path, word_size: u8, source: Source, times: &[u64]) -> PathBuf {
+    trace_of_stack(folder, word_size, source, times, &[1])
+}
+
+/// The same with this stack, outermost caller first.
+fn trace_of_stack(
+    folder: &Path,
+    word_size: u8,
+    source: Source,
+    times: &[u64],
+    stack: &[u64],
+) -> PathBuf {
     let info = TraceInfo {
         sample_rate: 1.0,
         word_size,
@@ -34,7 +45,7 @@ fn trace(folder: &Path, word_size: u8, source: Source, times: &[u64]) -> PathBuf
                 end_char: 1,
             });
         };
-        writer.alloc(0, time, id, block, &[1], frame).unwrap();
+        writer.alloc(0, time, id, block, stack, frame).unwrap();
     }
     let path = folder.join("trace.ctf");
     std::fs::write(&path, writer.finish().unwrap()).unwrap();
@@ -105,4 +116,32 @@ fn native_programs_do_not_tell_promotions() {
         "{table}"
     );
     assert_report(folder.path(), &trace);
+}
+
+#[test]
+fn stacks_that_were_cut_are_mentioned() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |stack: &[u64], command: &str| {
+        let trace = trace_of_stack(folder.path(), 64, Source::Minor, &[1, 2], stack);
+        let output = heapline(&[command], &trace);
+        let [out, note] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (out.split_whitespace().collect::<Vec<_>>().join(" "), note)
+    };
+    let (info, _) = said(&[DEEPER_CALLS, 1], "info");
+    assert!(
+        info.contains("Stacks cut when they were recorded (--stack-depth)"),
+        "{info}"
+    );
+    for command in ["summary", "hotspots", "tree", "leaks"] {
+        let (_, note) = said(&[DEEPER_CALLS, 1], command);
+        assert!(
+            note.contains("were cut when they were recorded"),
+            "{command}: {note}"
+        );
+        let (_, note) = said(&[1], command);
+        assert_eq!(note, "", "{command}");
+    }
+    let (info, _) = said(&[1], "info");
+    assert!(!info.contains("Stacks"), "{info}");
 }

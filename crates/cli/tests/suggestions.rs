@@ -91,7 +91,7 @@ fn suggested_commands_work_whatever_functions_are_called() {
     for name in NAMES {
         let folder = tempfile::tempdir().unwrap();
         leak(&folder.path().join("trace.ctf"), name);
-        for by in ["site", "function", "file", "module"] {
+        for by in ["site", "function", "file", "module", "crate"] {
             let leaks = format!("heapline leaks trace.ctf --by {by}");
             for suggestion in suggestions(&type_in(folder.path(), &leaks)) {
                 assert!(!suggestion.contains(char::is_control), "{suggestion:?}");

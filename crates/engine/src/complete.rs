@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CompleteOptions {
-    /// Complete names of functions, files or modules
+    /// Complete names of functions, files, modules or crates
     #[arg(long, default_value = GroupBy::Function.name(), value_parser = one_of(&KINDS))]
     pub kind: GroupBy,
 
@@ -23,7 +23,12 @@ pub struct CompleteOptions {
 }
 
 /// Kinds of names that can be completed.
-pub(crate) const KINDS: [GroupBy; 3] = [GroupBy::Function, GroupBy::File, GroupBy::Module];
+pub(crate) const KINDS: [GroupBy; 4] = [
+    GroupBy::Function,
+    GroupBy::File,
+    GroupBy::Module,
+    GroupBy::Crate,
+];
 
 /// Names that complete what is being typed, those with the most allocation first.
 #[derive(Clone, Debug, PartialEq, Serialize)]

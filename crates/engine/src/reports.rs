@@ -36,12 +36,7 @@ use crate::session::Session;
 pub enum Request {
     /// The properties of the trace.
     Info,
-    /// Show the totals, the peak, and the five lists that matter
-    #[command(after_help = "\
-Examples:
-  heapline summary trace.ctf
-  heapline summary trace.ctf --by function --rows 10
-  heapline summary trace.ctf --where 'inside \"Parser.*\"' --json")]
+    /// Totals, the peak, and ranked lists.
     Summary(Params<SummaryOptions>),
     /// Show where memory is allocated or alive, as a table
     ///

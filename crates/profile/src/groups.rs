@@ -1,11 +1,14 @@
-//! Groups blocks by site, function, file, module, domain, size or age.
+//! Groups blocks by site, function, file, module, crate, domain, size or age.
 
 use clap::ValueEnum;
 use hashbrown::HashMap;
 use serde::Serialize;
 
+use crate::attribution::{Attributed, Attribution};
+use crate::crates::Crates;
 use crate::estimate::Amount;
 use crate::query::Pattern;
+use crate::ranges::{self, age_class, size_class};
 use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
 use crate::store::{NONE, Profile, ROOT, is_anonymous};
@@ -26,6 +29,8 @@ pub enum GroupBy {
     File,
     /// Module of that function.
     Module,
+    /// Crate of that function; in OCaml programs, its top-level module.
+    Crate,
     /// Domain that allocates.
     Domain,
     /// Block size, in powers of two.
@@ -36,7 +41,13 @@ pub enum GroupBy {
 
 impl GroupBy {
     /// The groupings for nodes of trees.
-    pub(crate) const FRAMES: [Self; 4] = [Self::Function, Self::Site, Self::File, Self::Module];
+    pub(crate) const FRAMES: [Self; 5] = [
+        Self::Function,
+        Self::Site,
+        Self::File,
+        Self::Module,
+        Self::Crate,
+    ];
 
     /// Returns true if groups consist of frames, so that a group can also be in the middle of a
     /// stack.
@@ -54,6 +65,7 @@ impl GroupBy {
             Self::Function => "function",
             Self::File => "file",
             Self::Module => "module",
+            Self::Crate => "crate",
             Self::Domain => "domain",
             Self::Size => "size",
             Self::Age => "age",
@@ -69,10 +81,17 @@ impl GroupBy {
             Self::Site | Self::Address | Self::Function => "site",
             Self::File => "file",
             Self::Module => "module",
+            Self::Crate => "crate",
             Self::Domain | Self::Size | Self::Age => return None,
         };
         let name = Pattern::literal(&label.name);
-        Some(format!("{field} = {}", name.text()))
+        Some(match &label.via {
+            Some(via) => {
+                let via = Pattern::literal(via);
+                format!("inside {} and site = {}", name.text(), via.text())
+            }
+            None => format!("{field} = {}", name.text()),
+        })
     }
 }
 
@@ -85,6 +104,8 @@ pub(crate) struct View {
     pub(crate) hidden: Vec<Pattern>,
     /// Tell anonymous functions apart by their lines.
     pub(crate) split_anonymous: bool,
+    /// Attribute blocks that the standard library allocates to the function that calls it.
+    pub(crate) name_callers: bool,
 }
 
 /// The name of a group.
@@ -101,6 +122,11 @@ pub struct Label {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
+    /// The function of the standard library that allocates for this one, in reports that attribute its
+    /// memory to the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub via: Option<String>,
     /// The module, in reports that tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -163,7 +189,7 @@ impl Groups {
             }),
             GroupBy::Age => Self {
                 by: view.by,
-                labels: (0..=AGES.len() + 1).map(age_label).collect(),
+                labels: ranges::age_labels(),
                 of_frame: Vec::new(),
                 unknown: NONE,
                 of_class: Vec::new(),
@@ -192,6 +218,10 @@ impl Groups {
     fn by_frame(profile: &Profile, view: &View) -> Self {
         let symbols = profile.symbols();
         let hidden = hidden_functions(profile, &view.hidden);
+        let crates = match view.by {
+            GroupBy::Crate => Crates::new(symbols),
+            _ => Crates::default(),
+        };
         let mut table = Table::default();
         let of_frame: Vec<u32> = (0..)
             .zip(symbols.frames())
@@ -204,6 +234,7 @@ impl Groups {
                 table.number(match view.by {
                     GroupBy::File => Label::named(&*symbols.files()[info.file as usize]),
                     GroupBy::Module => Label::named(&*symbols.modules()[function.module as usize]),
+                    GroupBy::Crate => Label::named(crates.name(frame)),
                     GroupBy::Function if split => Label {
                         place: Some(format!(
                             "{}:{}",
@@ -218,14 +249,27 @@ impl Groups {
             })
             .collect();
         let unknown = table.number(Label::named("(unknown)"));
+        let attribution = Attribution::new(profile, &of_frame, view.name_callers);
         let of_context: Vec<u32> = (0..)
             .take(profile.contexts().len())
-            .map(|context| match view.by {
-                GroupBy::Address if is_visible_site(profile, context, &of_frame) => {
-                    let site = profile.contexts()[context as usize].site;
-                    table.number(address_label(profile, site))
+            .map(|context| {
+                let Some(Attributed { frame, via }) = attribution.of(context) else {
+                    return unknown;
+                };
+                let group = of_frame[frame as usize];
+                if let Some(via) = via {
+                    return table.number(Label {
+                        via: Some(symbols.function(via).name.clone()),
+                        ..table.labels[group as usize].clone()
+                    });
                 }
-                _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
+                let site = profile.contexts()[context as usize].site;
+                match view.by {
+                    GroupBy::Address if frame == profile.site_frame(context) => {
+                        table.number(address_label(profile, site))
+                    }
+                    _ => group,
+                }
             })
             .collect();
         Self {
@@ -258,8 +302,8 @@ impl Groups {
     /// Puts modules and files into the labels, those of the first frame of each group.
     pub(crate) fn locate(&mut self, profile: &Profile) {
         let symbols = profile.symbols();
-        let has_module = self.by != GroupBy::File;
-        let has_file = self.by != GroupBy::Module;
+        let has_module = !matches!(self.by, GroupBy::File | GroupBy::Crate);
+        let has_file = !matches!(self.by, GroupBy::Module | GroupBy::Crate);
         for (frame, &group) in symbols.frames().iter().zip(&self.of_frame) {
             let Some(label) = self.labels.get_mut(group as usize) else {
                 continue;
@@ -499,35 +543,6 @@ impl Table {
     }
 }
 
-/// Returns true if the frame of the allocation itself is known and not hidden.
-fn is_visible_site(profile: &Profile, context: u32, of_frame: &[u32]) -> bool {
-    match profile.site_frame(context) {
-        NONE => false,
-        frame => of_frame[frame as usize] != NONE,
-    }
-}
-
-/// The group of the innermost frame that is not hidden.
-fn innermost_visible(profile: &Profile, context: u32, of_frame: &[u32]) -> Option<u32> {
-    let site = profile.site_frame(context);
-    if site != NONE && of_frame[site as usize] != NONE {
-        return Some(of_frame[site as usize]);
-    }
-    let mut node = profile.contexts()[context as usize].node;
-    // A stack that was cut does not have the allocation itself; what is left is its callers.
-    if site == NONE {
-        return None;
-    }
-    while node != ROOT {
-        let group = of_frame[profile.tree().frame[node as usize] as usize];
-        if group != NONE {
-            return Some(group);
-        }
-        node = profile.tree().parent[node as usize];
-    }
-    None
-}
-
 fn address_label(profile: &Profile, location: u32) -> Label {
     let frame = profile.symbols().innermost(location);
     let label = Label::of_frame(profile, frame);
@@ -539,59 +554,4 @@ fn address_label(profile: &Profile, location: u32) -> Label {
         )),
         ..label
     }
-}
-
-/// The sizes around one, in the unit of the program: words of OCaml, or bytes.
-fn size_class(size: u64, word_bytes: u64) -> Label {
-    let (size, unit) = match word_bytes {
-        0 | 1 => (size, "byte"),
-        _ => (size / word_bytes, "word"),
-    };
-    Label::named(match size {
-        0 => format!("0 {unit}s"),
-        1 => format!("1 {unit}"),
-        _ => {
-            let low = 1_u64 << size.ilog2();
-            match low.checked_mul(2) {
-                Some(next) => format!("{low} - {} {unit}s", next - 1),
-                None => format!("{low} {unit}s or more"),
-            }
-        }
-    })
-}
-
-/// The upper ends of ages, in microseconds.
-const AGES: [(u64, &str); 9] = [
-    (10, "10 µs"),
-    (100, "100 µs"),
-    (1_000, "1 ms"),
-    (10_000, "10 ms"),
-    (100_000, "100 ms"),
-    (1_000_000, "1 s"),
-    (10_000_000, "10 s"),
-    (100_000_000, "100 s"),
-    (1_000_000_000, "1000 s"),
-];
-
-fn age_label(class: usize) -> Label {
-    Label::named(match class {
-        0 => format!("lived less than {}", AGES[0].1),
-        class if class < AGES.len() => {
-            format!("lived {} to {}", AGES[class - 1].1, AGES[class].1)
-        }
-        class if class == AGES.len() => format!("lived {} or more", AGES[class - 1].1),
-        _ => "alive at the end".to_owned(),
-    })
-}
-
-fn age_class(profile: &Profile, stay: Stay) -> u32 {
-    if !stay.ends() {
-        return number(AGES.len() + 1);
-    }
-    let age = profile.time(stay.end) - profile.time(stay.start);
-    number(AGES.partition_point(|&(limit, _)| limit <= age))
-}
-
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(NONE)
 }

@@ -9,7 +9,9 @@
 //! - [`Sampling`] and [`Estimate`]: estimates from samples, with their errors.
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
+mod attribution;
 mod callers;
+mod crates;
 mod estimate;
 mod gc_params;
 mod groups;
@@ -17,6 +19,7 @@ mod histogram;
 mod options;
 mod phases;
 pub mod query;
+mod ranges;
 pub mod reports;
 mod scope;
 mod selection;

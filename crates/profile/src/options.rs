@@ -97,6 +97,7 @@ impl Look {
             by,
             hidden: self.hide.clone(),
             split_anonymous: self.split_anonymous,
+            name_callers: false,
         }
     }
 }

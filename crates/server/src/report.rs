@@ -176,6 +176,7 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
         Some(GroupBy::Module),
         Some(GroupBy::Site),
         Some(GroupBy::File),
+        Some(GroupBy::Crate),
         Some(GroupBy::Domain),
     ] {
         let measures = Measure::value_variants().iter();
@@ -273,11 +274,12 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
 }
 
 /// The groupings of the page's tables and comparisons.
-const FRAMES: [GroupBy; 4] = [
+const FRAMES: [GroupBy; 5] = [
     GroupBy::Function,
     GroupBy::Site,
     GroupBy::File,
     GroupBy::Module,
+    GroupBy::Crate,
 ];
 
 fn about<O: heapline_engine::Ask>(filter: &Filter, options: O) -> Params<O> {

@@ -126,6 +126,13 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
         );
     }
     row("Samples", count(overview.samples.total));
+    if overview.has_cut_stacks {
+        row(
+            "Stacks",
+            "cut when they were recorded (--stack-depth); <deeper calls> stands for the outer frames"
+                .to_owned(),
+        );
+    }
 }
 
 fn native_events(events: &EventCounts) -> String {

@@ -5,6 +5,7 @@ use heapline_profile::{Estimate, GrowthShape};
 
 use crate::chart::sparkline;
 use crate::page::Page;
+use crate::sanitize::sanitize;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
 use crate::table::{Align, Table};
@@ -15,14 +16,21 @@ use crate::units::{bytes, estimated_bytes, estimated_change, label, percent, plu
 pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
     let mut page = Page::new(context.screen);
     let by = report.by.name();
+    // Of the run, or of what precedes the time that was asked for.
+    let is_end = report.at >= report.subject.duration;
+    let (when, run) = if is_end {
+        ("the end".to_owned(), "run")
+    } else {
+        (seconds(report.at), "time until then")
+    };
     page.title(&format!(
-        "{} live at the end is older than {}, {} than half-way through the run",
+        "{} live at {when} is older than {}, {} than half-way through the {run}",
         estimated_bytes(report.retained.bytes),
         seconds(report.min_age),
         more_or_less(report.growth)
     ));
     page.note(&format!(
-        "Growth: memory older than {} ({} of the run) at the end, minus half-way through. Rows grow \
+        "Growth: memory older than {} ({} of the {run}) at {when}, minus half-way through. Rows grow \
          by more than the sampling error.",
         seconds(report.min_age),
         percent(report.tail, 1.0)
@@ -48,11 +56,16 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
     }
     let first = report.rows.first();
     if let Some(query) = first.and_then(|row| report.by.condition(&row.label)) {
+        let at = if is_end {
+            "end".to_owned()
+        } else {
+            format!("{}s", report.at)
+        };
         page.next(
             context,
             &[(
                 "tree",
-                &["--live", "end", "--bottom-up", "--where", &query],
+                &["--live", &at, "--bottom-up", "--where", &query],
                 "callers of the first row",
             )],
         );
@@ -61,12 +74,17 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
 }
 
 fn table(report: &Leaks, context: &Context<'_>) -> Table {
+    let held = if report.at >= report.subject.duration {
+        "held at end"
+    } else {
+        "held then"
+    };
     let mut table = Table::new(
         context.screen,
         &[
             ("growth", Align::Right),
             ("per second", Align::Right),
-            ("held at end", Align::Right),
+            (held, Align::Right),
             ("shape", Align::Left),
             ("live over time", Align::Left),
             (report.by.name(), Align::Left),
@@ -84,6 +102,11 @@ fn table(report: &Leaks, context: &Context<'_>) -> Table {
             (sparkline(&live(row)), Style::Plain),
             (label(&row.label), Style::Plain),
         ]);
+        if let Some(via) = &row.label.via {
+            let mut cells = vec![(String::new(), Style::Plain); 5];
+            cells.push((format!("  in {}", sanitize(via)), Style::Faint));
+            table.row(cells);
+        }
     }
     table
 }

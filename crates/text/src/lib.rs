@@ -3,6 +3,7 @@
 mod alloc_stats;
 mod chart;
 mod check;
+mod combined;
 mod compare_files;
 mod diff;
 mod heatmap;
@@ -26,6 +27,7 @@ mod wrap;
 pub use alloc_stats::alloc_stats;
 pub use chart::{area, bar, points as chart_points, sparkline};
 pub use check::check;
+pub use combined::combined_summary;
 pub use compare_files::compare_files;
 pub use diff::diff;
 pub use heatmap::heatmap;

@@ -1,7 +1,7 @@
 //! `summary`: totals, the peak, and ranked lists.
 
-use heapline_profile::Estimate;
 use heapline_profile::reports::{Ranking, RankingKind, Summary};
+use heapline_profile::{Estimate, GroupBy};
 
 use crate::chart::bar;
 use crate::page::Page;
@@ -21,7 +21,13 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.table(&totals(report, context));
     page.note(&precision(report));
     for list in &report.lists {
-        ranking(&mut page, list, report, context);
+        let list = List {
+            ranking: list,
+            by: report.by,
+            short: report.short,
+            is_exact: report.subject.is_exact,
+        };
+        ranking(&mut page, &list, context);
     }
     if report.subject.sampled_blocks > 0 {
         page.next(
@@ -118,8 +124,23 @@ fn precision(report: &Summary) -> String {
     )
 }
 
-fn ranking(page: &mut Page, list: &Ranking, report: &Summary, context: &Context<'_>) {
-    let by = report.by.name();
+/// A list, and what its title and styles depend on.
+pub(crate) struct List<'a> {
+    pub(crate) ranking: &'a Ranking,
+    pub(crate) by: GroupBy,
+    /// Seconds that a short-lived block lives less than.
+    pub(crate) short: f64,
+    pub(crate) is_exact: bool,
+}
+
+pub(crate) fn ranking(page: &mut Page, list: &List<'_>, context: &Context<'_>) {
+    let List {
+        ranking: list,
+        by,
+        short,
+        is_exact,
+    } = *list;
+    let by = by.name();
     page.title(&match list.kind {
         RankingKind::LiveAtPeak => format!("Live at peak, by {by}"),
         RankingKind::LiveAtEnd => format!("Live at end, by {by}"),
@@ -127,7 +148,7 @@ fn ranking(page: &mut Page, list: &Ranking, report: &Summary, context: &Context<
         RankingKind::Blocks => format!("Blocks allocated, by {by}"),
         RankingKind::ShortLived => format!(
             "Short-lived (dead within {}, 1 % of the run), by {by}: {} in total",
-            seconds(report.short),
+            seconds(short),
             bytes(list.total.bytes.value)
         ),
     });
@@ -153,7 +174,7 @@ fn ranking(page: &mut Page, list: &Ranking, report: &Summary, context: &Context<
             let bytes = row.figures.bytes;
             (estimated_bytes(bytes), bytes.is_noise())
         };
-        let style = if is_noise && !report.subject.is_exact {
+        let style = if is_noise && !is_exact {
             Style::Faint
         } else {
             Style::Plain

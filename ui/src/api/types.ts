@@ -219,7 +219,7 @@ is_default: boolean, };
 export type GcParams = { params: Array<GcParam>, };
 
 /** The attribute that blocks are grouped by. */
-export type GroupBy = "site" | "address" | "function" | "file" | "module" | "domain" | "size" | "age";
+export type GroupBy = "site" | "address" | "function" | "file" | "module" | "crate" | "domain" | "size" | "age";
 
 /** A line of a group. */
 export type GroupLine = {
@@ -338,6 +338,8 @@ promoted_percent: number | null,
 size_classes: Array<SizeClass>,
 /** Words of the largest sampled block, header excluded. */
 largest_words: number,
+/** True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>` stands for the others. */
+has_cut_stacks: boolean,
 /** The damage found in the trace. */
 damage: Damage, };
 
@@ -349,6 +351,8 @@ name: string,
 raw_name?: string,
 /** The place in the source, such as `list.ml:92:32-39`, or the file. */
 place?: string,
+/** The function of the standard library that allocates for this one, in reports that attribute its memory to the caller. */
+via?: string,
 /** The module, in reports that tell it. */
 module?: string,
 /** The file, in reports that tell it. */
@@ -366,22 +370,24 @@ growth: Estimate,
 growth_per_second: number,
 /** The shape of its growth. */
 shape: GrowthShape,
-/** Live bytes at equal distances of time, the last one at the end. */
+/** Live bytes at equal distances of time, the last one at the time of the report. */
 live: Array<number>, };
 
-/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run than at half of it, by more than the error of the difference. */
+/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run, or at the time `at`, than at half of it, by more than the error of the difference. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
 export type Leaks = {
 /** The trace and estimator of the report. */
 subject: Subject,
 /** The grouping of the rows. */
 by: GroupBy,
-/** The share of the run that memory must be older than. */
+/** Seconds from the start to the time that the report is about, the end of the run by default. */
+at: number,
+/** The share of the run up to then that memory must be older than. */
 tail: number,
 /** The same in seconds. */
 min_age: number,
-/** Old memory at the end. */
+/** Old memory at that time. */
 retained: Figures,
-/** The growth since half-way through the run. */
+/** The growth since half of the time. */
 growth: Estimate,
 /** Groups that grow, those that grow most first. */
 rows: Array<Leak>,

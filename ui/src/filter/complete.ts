@@ -5,7 +5,7 @@ export interface Suggestion {
   detail: string;
 }
 
-export type NameKind = "function" | "file" | "module";
+export type NameKind = "function" | "file" | "module" | "crate";
 
 export interface Suggestions {
   /** The part of the text that a suggestion replaces. */
@@ -31,12 +31,14 @@ const FIELDS: Suggestion[] = [
   { text: "inside", detail: "a function anywhere in the stack" },
   { text: "inside module", detail: "a module anywhere in the stack" },
   { text: "inside file", detail: "a file anywhere in the stack" },
+  { text: "inside crate", detail: "a crate anywhere in the stack" },
   { text: "size", detail: "without the header: 64KiB, 16w" },
   { text: "lifetime", detail: "in time, or in bytes allocated meanwhile" },
   { text: "heap", detail: "minor, major, external or native" },
   { text: "function", detail: "that allocates" },
   { text: "site", detail: "the function that allocates" },
   { text: "module", detail: "of the function that allocates" },
+  { text: "crate", detail: "of the function that allocates" },
   { text: "file", detail: "of the allocation" },
   { text: "line", detail: "of the allocation" },
   { text: "domain", detail: "that allocated" },
@@ -104,6 +106,7 @@ const TEXT_FIELDS: Record<string, NameKind> = {
   function: "function",
   file: "file",
   module: "module",
+  crate: "crate",
 };
 
 function tokens(text: string): Token[] {
@@ -155,9 +158,11 @@ function afterTokens(words: readonly string[]): Expected {
     return name("function", [
       { text: "module", detail: "a module anywhere in the stack" },
       { text: "file", detail: "a file anywhere in the stack" },
+      { text: "crate", detail: "a crate anywhere in the stack" },
     ]);
   }
-  if (second === "inside" && (last === "module" || last === "file" || last === "function")) return name(last);
+  if (second === "inside" && (last === "module" || last === "file" || last === "crate" || last === "function"))
+    return name(last);
   if (OPERATORS.has(last)) {
     if (second && TEXT_FIELDS[second]) return name(TEXT_FIELDS[second]);
     return only(VALUES[second ?? ""] ?? TIMES);

@@ -109,7 +109,7 @@ export function FlameView(): JSX.Element {
           value={now.frames}
           options={FRAMES.map((value) => ({
             value,
-            text: { function: "functions", site: "lines", file: "files", module: "modules" }[value],
+            text: { function: "functions", site: "lines", file: "files", module: "modules", crate: "crates" }[value],
           }))}
           onChange={(frames) => update({ frames, node: "" })}
         />

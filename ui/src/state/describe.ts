@@ -9,6 +9,7 @@ export const GROUP_NAMES: Record<(typeof GROUPS)[number], string> = {
   site: "line of source",
   file: "file",
   module: "module",
+  crate: "crate",
   domain: "domain",
   size: "block size",
   age: "lifetime",

@@ -16,10 +16,16 @@ export const MEASURES = [
   "promoted-bytes",
   "promotion-rate",
 ] as const satisfies Choice<"series", "measure">[];
-export const GROUPS = ["function", "site", "file", "module", "domain", "size", "age"] as const satisfies Choice<
-  "hotspots",
-  "by"
->[];
+export const GROUPS = [
+  "function",
+  "site",
+  "file",
+  "module",
+  "crate",
+  "domain",
+  "size",
+  "age",
+] as const satisfies Choice<"hotspots", "by">[];
 export const FRAMES = REQUESTS.flame.by.values;
 export const COLOURS = ["module", "heap", "lifetime", "growth"] as const;
 export const SORTS = ["own", "inclusive", "peak", "end", "blocks", "size", "life", "promoted", "name"] as const;

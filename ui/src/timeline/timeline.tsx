@@ -176,7 +176,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const drillable = (group: GroupLine) =>
     !props.slices &&
     !group.is_other &&
-    ["function", "site", "module", "file"].includes(now.split) &&
+    ["function", "site", "module", "file", "crate"].includes(now.split) &&
     !group.label.name.startsWith("(");
 
   const drillInto = (group: GroupLine) => {

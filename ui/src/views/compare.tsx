@@ -162,7 +162,7 @@ export function CompareView(): JSX.Element {
                     class={`diff ${row.is_real ? "" : "is-chance"}`}
                     role="row"
                     onContextMenu={(event) => {
-                      if (now.diffBy === "file" || now.diffBy === "module") return;
+                      if (now.diffBy !== "function" && now.diffBy !== "site") return;
                       event.preventDefault();
                       openMenu(
                         event.clientX,

@@ -254,6 +254,7 @@ export function Name({ label, isNoise = false }: { label: Label; isNoise?: boole
     <span role="cell" class={`name ${isNoise ? "is-noise" : ""}`}>
       {printable(label.name)}
       {label.place && <span class="place">{printable(label.place)}</span>}
+      {label.via && <span class="place">in {printable(label.via)}</span>}
     </span>
   );
 }

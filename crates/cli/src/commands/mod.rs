@@ -19,6 +19,7 @@ mod record;
 mod report;
 mod series;
 mod stats;
+mod summary;
 mod tree;
 mod view;
 
@@ -52,6 +53,7 @@ enum Command {
     Record(record::Args),
     View(view::Args),
     Report(report::Args),
+    Summary(summary::Args),
     #[command(flatten)]
     PlainReport(plain_report::PlainReport),
     Tree(tree::Args),
@@ -77,6 +79,7 @@ impl Cli {
             Command::Record(args) => return args.run(screen),
             Command::View(args) => args.run(),
             Command::Report(args) => args.run(),
+            Command::Summary(args) => args.run(screen),
             Command::PlainReport(report) => report.run(screen),
             Command::Tree(args) => args.run(screen),
             Command::Flame(args) => args.run(),

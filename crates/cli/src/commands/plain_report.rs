@@ -10,8 +10,8 @@ use crate::input::Input;
 use crate::question::{Json, Question};
 
 /// Reports whose commands take more than the options of the report, or that have none.
-const NOT_PLAIN: [&str; 7] = [
-    "complete", "diff", "flame", "info", "series", "stats", "tree",
+const NOT_PLAIN: [&str; 8] = [
+    "complete", "diff", "flame", "info", "series", "stats", "summary", "tree",
 ];
 
 /// A request and the trace that it is about.

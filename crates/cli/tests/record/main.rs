@@ -11,6 +11,7 @@ mod domains;
 mod estimates;
 mod killed;
 mod library;
+mod messages;
 mod names;
 mod namespaces;
 mod output;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::killed::send;
 use crate::run::Program;
 use crate::toolchain::compilers;
 use crate::trace::Trace;
@@ -23,6 +24,13 @@ fn forked_children_are_left_alone() {
         assert_eq!(
             traces(recording.folder.path()),
             std::slice::from_ref(&recording.trace)
+        );
+        assert!(
+            recording
+                .said
+                .contains("forked other processes, which were not recorded"),
+            "{}",
+            recording.said
         );
         let trace = recording.read();
         // The parent's 200,000 cells and pairs, and not the children's 150,000.
@@ -58,6 +66,21 @@ fn forked_children_get_traces_of_their_own_when_asked() {
     }
 }
 
+/// What goes on is the process to look at, not the one between it and the program.
+#[test]
+fn a_daemon_is_listed_as_running() {
+    for compiler in compilers("a_daemon_is_listed_as_running") {
+        let program = Program::new(compiler.program("daemon"));
+        let recording = program.record(&["--rate", "0.1", "--follow-fork"]);
+        let pid = recording.ended.stdout.trim();
+        let mut lines = recording.said.lines();
+        let daemon = lines.find(|line| line.contains(&format!(".{pid}.ctf")));
+        let running = daemon.is_some_and(|line| line.ends_with("(still running)"));
+        send("-KILL", pid.parse().unwrap());
+        assert!(running, "{}", recording.said);
+    }
+}
+
 #[test]
 fn started_programs_are_left_alone() {
     for compiler in compilers("started_programs_are_left_alone") {
@@ -87,6 +110,15 @@ fn started_programs_get_traces_of_their_own_when_asked() {
                 && (line.contains(": exec.exe child (") || line.contains(": exec.exe last ("))
         });
         assert_eq!(listed.count(), 2, "{}", recording.said);
+        let mut lines = recording.said.lines();
+        let command = lines.find_map(|line| line.split_once("all together: heapline "));
+        let (_, arguments) = command.expect(&recording.said);
+        let arguments = shlex::split(arguments).unwrap();
+        let summary = heapline().args(arguments).output().unwrap();
+        assert!(summary.status.success(), "{summary:?}");
+        let summary = String::from_utf8_lossy(&summary.stdout);
+        assert!(summary.starts_with("3 traces\n"), "{summary}");
+        assert!(summary.contains("exec.exe child"), "{summary}");
         let truth = Program::new(compiler.program("exec"))
             .args(&["child"])
             .words();

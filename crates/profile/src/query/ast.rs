@@ -94,6 +94,7 @@ pub(crate) enum Part {
     Function,
     File,
     Module,
+    Crate,
 }
 
 impl Expr {

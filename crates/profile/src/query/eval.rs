@@ -7,6 +7,7 @@ use super::amount::{Lifetime, TimePoint};
 use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
 use super::pattern::Pattern;
 use super::token::Comparison;
+use crate::crates::Crates;
 use crate::estimate::Estimator;
 use crate::selection::{Bits, Selection};
 use crate::store::{Class, Moment, NEVER, NONE, Profile};
@@ -19,6 +20,14 @@ pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Se
         Selection::stays(scan(Stays::First), scan(Stays::Second))
     } else {
         Selection::lives(scan(Stays::Whole))
+    }
+}
+
+impl TimePoint {
+    /// The moment after everything that happened by then, and the time in microseconds.
+    pub(crate) fn resolve(&self, profile: &Profile, estimator: Estimator) -> (Moment, u64) {
+        let times = Times { profile, estimator };
+        (times.after(self), times.micros(self))
     }
 }
 
@@ -273,6 +282,10 @@ impl<'a> Scan<'a> {
 
     fn matching_frames(&self, part: Part, pattern: &Pattern) -> Vec<bool> {
         let symbols = self.profile().symbols();
+        let crates = match part {
+            Part::Crate => Crates::new(symbols),
+            _ => Crates::default(),
+        };
         let table: Vec<bool> = match part {
             Part::Function => symbols
                 .functions()
@@ -289,14 +302,19 @@ impl<'a> Scan<'a> {
                 .iter()
                 .map(|module| pattern.matches(module))
                 .collect(),
+            Part::Crate => crates
+                .names()
+                .iter()
+                .map(|name| pattern.matches(name))
+                .collect(),
         };
-        symbols
-            .frames()
-            .iter()
-            .map(|frame| match part {
+        (0..)
+            .zip(symbols.frames())
+            .map(|(number, frame)| match part {
                 Part::Function => table[frame.function as usize],
                 Part::File => table[frame.file as usize],
                 Part::Module => table[symbols.functions()[frame.function as usize].module as usize],
+                Part::Crate => table[crates.number(number) as usize],
             })
             .collect()
     }

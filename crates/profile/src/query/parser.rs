@@ -9,7 +9,7 @@ use super::token::{Comparison, Token, TokenKind, tokens};
 /// Nested deeper than anybody would write by hand.
 const DEEPEST: usize = 100;
 
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "live",
     "alive",
     "allocated",
@@ -25,6 +25,7 @@ const FIELDS: [&str; 16] = [
     "function",
     "file",
     "module",
+    "crate",
     "line",
 ];
 
@@ -165,6 +166,7 @@ impl Parser {
                 let part = match &*field {
                     "file" => Part::File,
                     "module" => Part::Module,
+                    "crate" => Part::Crate,
                     _ => Part::Function,
                 };
                 let negated = self.equality()?;
@@ -215,6 +217,7 @@ impl Parser {
             ("function", Part::Function),
             ("file", Part::File),
             ("module", Part::Module),
+            ("crate", Part::Crate),
         ] {
             // `inside file` may also be a function of that name.
             if self.tokens.len() > self.next + 1

@@ -2,6 +2,7 @@
 
 use super::ast::{Clause, Expr, Part};
 use super::pattern::Pattern;
+use crate::crates::Crates;
 use crate::store::Profile;
 
 /// Lists the names that are not there, such as `function "Pasrer.*"; did you mean "Parser.*"?`.
@@ -25,6 +26,7 @@ fn collect(expr: &Expr, profile: &Profile, names: &mut Vec<String>) {
                     Part::Function => "function",
                     Part::File => "file",
                     Part::Module => "module",
+                    Part::Crate => "crate",
                 };
                 let text = pattern.text();
                 names.push(match similar(*part, pattern, profile) {
@@ -49,6 +51,10 @@ fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> 
         }
         Part::File => pattern.similar('/', symbols.files().iter().map(|file| &**file)),
         Part::Module => pattern.similar('.', symbols.modules().iter().map(|module| &**module)),
+        Part::Crate => {
+            let crates = Crates::new(symbols);
+            pattern.similar('.', crates.names().iter().map(|name| &**name))
+        }
     }?;
     is_there(part, &similar, profile).then_some(similar)
 }
@@ -68,5 +74,9 @@ fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
             .modules()
             .iter()
             .any(|module| pattern.matches(module)),
+        Part::Crate => Crates::new(symbols)
+            .names()
+            .iter()
+            .any(|name| pattern.matches(name)),
     }
 }

@@ -52,6 +52,9 @@ pub struct Overview {
     pub size_classes: Vec<SizeClass>,
     /// Words of the largest sampled block, header excluded.
     pub largest_words: u64,
+    /// True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>`
+    /// stands for the others.
+    pub has_cut_stacks: bool,
     /// The damage found in the trace.
     pub damage: Damage,
 }
@@ -280,6 +283,16 @@ impl Counts {
     }
 }
 
+/// The function that stands for the outer frames of a stack that was recorded up to a given depth.
+const DEEPER_CALLS: &str = "<deeper calls>";
+
+/// Returns true if the recording kept only the innermost frames of deep stacks.
+#[must_use]
+pub fn has_cut_stacks(profile: &Profile) -> bool {
+    let mut functions = profile.symbols().functions().iter();
+    functions.any(|function| function.raw == DEEPER_CALLS)
+}
+
 /// Computes the contents of a profile. Stacks are not used, so the source may be read without them.
 #[must_use]
 pub fn info(profile: &Profile) -> Overview {
@@ -326,6 +339,7 @@ pub fn info(profile: &Profile) -> Overview {
             .then(|| 100.0 * promoted.bytes.value / minor.bytes.value),
         size_classes: size_classes(profile, &counts),
         largest_words: counts.0.keys().map(|&(_, words)| words).max().unwrap_or(0),
+        has_cut_stacks: has_cut_stacks(profile),
         damage: profile.damage().clone(),
     }
 }

@@ -5,12 +5,13 @@ use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, View};
 use crate::options::{self, Look, MAX_ROWS, Share};
+use crate::query::TimePoint;
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
-use crate::store::NONE;
-use crate::timeline::Timeline;
+use crate::store::{Moment, NONE};
+use crate::timeline::{Timeline, time};
 
 /// Points of the growth of each row.
 const POINTS: usize = 48;
@@ -26,6 +27,10 @@ pub struct LeakOptions {
     /// Ignore memory younger than this share of the run, which may still be freed
     #[arg(long, default_value = "10%", value_name = "SHARE", value_parser = tail)]
     pub tail: Share,
+
+    /// Show growth up to this time, as if the run had ended there: peak, 10s, 90%
+    #[arg(long, default_value = "end", value_name = "TIME")]
+    pub at: TimePoint,
 
     /// Limit the number of rows
     #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
@@ -53,8 +58,11 @@ fn tail(text: &str) -> Result<Share, &'static str> {
 /// Memory that grows and is never freed.
 ///
 /// Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive
-/// then. A leak is a group with more old memory at the end of the run than at half of it, by more
-/// than the error of the difference.
+/// then. A leak is a group with more old memory at the end of the run, or at the time `at`, than at
+/// half of it, by more than the error of the difference.
+///
+/// Sites and functions are those of the program: memory that the standard library allocates belongs
+/// to the function that calls it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Leaks {
@@ -62,13 +70,15 @@ pub struct Leaks {
     pub subject: Subject,
     /// The grouping of the rows.
     pub by: GroupBy,
-    /// The share of the run that memory must be older than.
+    /// Seconds from the start to the time that the report is about, the end of the run by default.
+    pub at: f64,
+    /// The share of the run up to then that memory must be older than.
     pub tail: f64,
     /// The same in seconds.
     pub min_age: f64,
-    /// Old memory at the end.
+    /// Old memory at that time.
     pub retained: Figures,
-    /// The growth since half-way through the run.
+    /// The growth since half of the time.
     pub growth: Estimate,
     /// Groups that grow, those that grow most first.
     pub rows: Vec<Leak>,
@@ -94,7 +104,7 @@ pub struct Leak {
     pub growth_per_second: f64,
     /// The shape of its growth.
     pub shape: GrowthShape,
-    /// Live bytes at equal distances of time, the last one at the end.
+    /// Live bytes at equal distances of time, the last one at the time of the report.
     pub live: Vec<f64>,
 }
 
@@ -120,8 +130,14 @@ impl Sums {
 #[must_use]
 pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.look.view(options.by));
-    let end = profile.micros(profile.end());
+    let view = View {
+        // Where it is called from is what there is to fix.
+        name_callers: matches!(options.by, GroupBy::Site | GroupBy::Function),
+        ..options.look.view(options.by)
+    };
+    let groups = Groups::new(profile, &view);
+    let (at, end) = options.at.resolve(profile, scope.estimator());
+    let end = end.min(profile.micros(profile.end()));
     let tail = options.tail.0.clamp(0.0, 0.5);
     #[expect(
         clippy::cast_possible_truncation,
@@ -136,7 +152,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let by_group: Vec<Sums> = groups
         .sums_of(scope, |stay| {
             let then = stay.start < old_at_half.0 && stay.end >= half.0;
-            let now = stay.start < old_at_end.0 && !stay.ends();
+            let now = stay.start < old_at_end.0 && stay.end >= at.0;
             [now, now && !then, then && !now]
         })
         .into_iter()
@@ -163,8 +179,8 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     }
     let order = largest(&growth, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
-    let curves = curves(scope, &groups, shown, POINTS);
-    let duration = profile.duration();
+    let curves = curves(scope, &groups, shown, at, end);
+    let duration = end as f64 / 1e6;
     let rows = shown
         .iter()
         .zip(curves)
@@ -188,6 +204,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     Leaks {
         subject: Subject::new(scope),
         by: options.by,
+        at: duration,
         tail,
         min_age: min_age as f64 / 1e6,
         retained: Figures::of_total(scope, &total.retained),
@@ -199,22 +216,35 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     }
 }
 
-/// Live bytes of some groups over time.
-fn curves(scope: &Scope<'_>, groups: &Groups, shown: &[usize], points: usize) -> Vec<Vec<f64>> {
+/// Live bytes of some groups up to a moment, at which so many microseconds have passed.
+fn curves(
+    scope: &Scope<'_>,
+    groups: &Groups,
+    shown: &[usize],
+    Moment(at): Moment,
+    end: u64,
+) -> Vec<Vec<f64>> {
     let profile = scope.profile();
     let mut row_of = vec![NONE; groups.len()];
     for (row, &group) in (0..).zip(shown) {
         row_of[group] = row;
     }
     let row_of = groups.renumbered(&row_of);
-    let parts = Timeline::new(profile, points);
-    let mut curves = vec![vec![0.0; points]; shown.len()];
+    let mut ends: Vec<u64> = (1..POINTS)
+        .map(|part| profile.after(time(end, part, POINTS)).0.min(at))
+        .collect();
+    ends.push(at);
+    let parts = Timeline::of_moments(ends, profile);
+    let mut curves = vec![vec![0.0; POINTS]; shown.len()];
     scope.for_each(|stay| {
+        if stay.start >= at {
+            return;
+        }
         let row = row_of.of(profile, stay) as usize;
         if let Some(curve) = curves.get_mut(row) {
             let weight = scope.bytes(&stay);
             curve[parts.slot(stay.start)] += weight;
-            if stay.ends() {
+            if stay.end < at {
                 curve[parts.slot(stay.end)] -= weight;
             }
         }

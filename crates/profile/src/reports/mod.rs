@@ -5,6 +5,7 @@
 
 mod alloc_stats;
 mod check;
+mod combined;
 mod diff;
 mod heatmap;
 mod hotspots;
@@ -20,13 +21,16 @@ mod tree;
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
+pub use combined::{CombinedSummary, Combiner, TraceSummary};
 pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
     compare_files, diff, diff_scaled, diff_traces, diff_windows,
 };
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
-pub use info::{Activity, EventCounts, Overview, Samples, SizeClass, TraceInfo, info};
+pub use info::{
+    Activity, EventCounts, Overview, Samples, SizeClass, TraceInfo, has_cut_stacks, info,
+};
 pub use leaks::{Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};

@@ -146,7 +146,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         (RankingKind::ShortLived, &short_lived),
     ]
     .into_iter()
-    .map(|(kind, sums)| ranking(kind, scope, &groups, sums, rows))
+    .map(|(kind, sums)| ranking(kind, &groups.labels, sums, figures(&total(sums)), rows))
     .collect();
     let [allocated, at_peak, at_end, promoted] =
         [allocated, at_peak, at_end, promoted].map(|sums| figures(&total(&sums)));
@@ -167,11 +167,12 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     }
 }
 
-fn ranking(
+/// The largest groups.
+pub(super) fn ranking(
     kind: RankingKind,
-    scope: &Scope<'_>,
-    groups: &Groups,
+    labels: &[Label],
     sums: &[Amount],
+    total: Figures,
     rows: usize,
 ) -> Ranking {
     let key = |amount: &Amount| match kind {
@@ -179,18 +180,18 @@ fn ranking(
         _ => amount.bytes.value,
     };
     let keys: Vec<f64> = sums.iter().map(key).collect();
-    let total: Amount = sums.iter().copied().sum();
+    let all: Amount = sums.iter().copied().sum();
     let order = largest(&keys, usize::MAX);
     Ranking {
         kind,
-        total: Figures::of_total(scope, &total),
+        total,
         rows: order
             .iter()
             .take(rows)
             .map(|&group| Ranked {
-                label: groups.labels[group].clone(),
+                label: labels[group].clone(),
                 figures: Figures::new(&sums[group]),
-                percent: 100.0 * keys[group] / key(&total),
+                percent: 100.0 * keys[group] / key(&all),
             })
             .collect(),
         hidden_rows: order.len().saturating_sub(rows),

@@ -11,12 +11,13 @@ use heapline_profile::reports::{
 use heapline_profile::{Estimator, GroupBy, Query, Scope, Share, StoreOptions};
 use traces::{assert_finite, assert_no_null, load, odd_traces};
 
-const ALL_BY: [GroupBy; 8] = [
+const ALL_BY: [GroupBy; 9] = [
     GroupBy::Site,
     GroupBy::Address,
     GroupBy::Function,
     GroupBy::File,
     GroupBy::Module,
+    GroupBy::Crate,
     GroupBy::Domain,
     GroupBy::Size,
     GroupBy::Age,

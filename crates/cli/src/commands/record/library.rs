@@ -1,11 +1,10 @@
 //! Writes the embedded agent to a file, from which it can be preloaded.
 
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::hash::Hasher;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -17,6 +16,12 @@ use siphasher::sip::SipHasher13;
 /// The agent, built by the build script.
 const AGENT: &[u8] = include_bytes!(env!("HEAPLINE_AGENT"));
 
+/// The user that owns everything.
+const ROOT: u32 = 0;
+
+/// The user that stands for root and all others that a user namespace does not know.
+const UNMAPPED: u32 = 65534;
+
 /// Returns the path of the agent; writes the file if it does not exist.
 pub(super) fn path() -> anyhow::Result<PathBuf> {
     let mut hasher = SipHasher13::new();
@@ -24,10 +29,16 @@ pub(super) fn path() -> anyhow::Result<PathBuf> {
     let name = format!("libheapline-agent-{:016x}.so", hasher.finish());
     let mut problems = Vec::new();
     for folder in folders() {
-        match write_into(&folder, &name) {
+        match create(&folder).and_then(|()| write_into(&folder, &name)) {
             Ok(path) => return Ok(path),
             Err(error) => problems.push(format!("\n  {}: {error}", folder.display())),
         }
+    }
+    // For users without a home directory.
+    let parent = std::env::temp_dir();
+    match private_folder(&parent).and_then(|folder| write_into(&folder, &name)) {
+        Ok(path) => return Ok(path),
+        Err(error) => problems.push(format!("\n  {}: {error}", parent.display())),
     }
     bail!(
         "cannot write the library to preload; tried:{}",
@@ -42,16 +53,57 @@ fn folders() -> Vec<PathBuf> {
         value.filter(|path| path.is_absolute())
     };
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-    let mut own = OsString::from("heapline-");
-    own.push(geteuid().as_raw().to_string());
     [
         cache.map(|cache| cache.join("heapline")),
         variable("XDG_RUNTIME_DIR").map(|run| run.join("heapline")),
-        Some(std::env::temp_dir().join(own)),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn create(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The user's own directory in a directory that all users can write to: one of an earlier recording,
+/// or a new one. Its name is random, so that nobody can occupy it in advance.
+fn private_folder(parent: &Path) -> io::Result<PathBuf> {
+    let prefix = format!("heapline-{}-", geteuid().as_raw());
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_named_so = entry.file_name().as_bytes().starts_with(prefix.as_bytes());
+        if is_named_so && check(&entry.path()).is_ok() {
+            return Ok(entry.path());
+        }
+    }
+    let folder = tempfile::Builder::new()
+        .prefix(&prefix)
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(parent)?;
+    Ok(folder.keep())
+}
+
+/// Checks that nobody but the user and root can write to a directory or replace it: they could inject
+/// code into the recorded programs.
+fn check(folder: &Path) -> io::Result<()> {
+    let refused = |why: String| Err(io::Error::other(why));
+    let metadata = fs::symlink_metadata(folder)?;
+    let user = geteuid().as_raw();
+    if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & 0o022 != 0 {
+        return refused("not a directory that only you can write to".to_owned());
+    }
+    for ancestor in folder.canonicalize()?.ancestors().skip(1) {
+        let metadata = fs::metadata(ancestor)?;
+        let is_public = metadata.mode() & 0o002 != 0;
+        // In a sticky directory, only the owners of an entry and of the directory can replace it.
+        let is_sticky = metadata.mode() & 0o1000 != 0;
+        let is_trusted = [ROOT, UNMAPPED, user].contains(&metadata.uid());
+        if is_public && !(is_sticky && is_trusted) {
+            let ancestor = ancestor.display();
+            return refused(format!("other users can replace directories in {ancestor}"));
+        }
+    }
+    Ok(())
 }
 
 fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
@@ -62,15 +114,7 @@ fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
             "its name contains a colon or a space, which LD_PRELOAD uses as separators",
         );
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let metadata = fs::symlink_metadata(folder)?;
-    // Anyone who can write here could inject code into the recorded programs.
-    if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return refused("not a directory that only you can write to");
-    }
+    check(folder)?;
     if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return refused("mounted with noexec");
     }

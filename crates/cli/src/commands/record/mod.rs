@@ -154,6 +154,7 @@ impl Args {
         let recorded = said::Recorded {
             trace: traces.first(ended.pid),
             others: traces.others(ended.pid),
+            prefix: traces.shown_prefix.clone(),
             kind,
             rate: self.rate,
             took,

@@ -1,8 +1,10 @@
 //! The traces of processes that the recorded program started or forked.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use heapline_engine::shell_path;
 use heapline_formats::{Options, Reader};
 use heapline_model::Source;
 use heapline_recorder::tail::{self, Outcome};
@@ -13,6 +15,9 @@ use crate::error::note;
 
 /// Traces that are listed, those with the most blocks first.
 const LISTED: usize = 12;
+
+/// Traces that are named in a suggested command; a pattern stands for more.
+const NAMED: usize = 4;
 
 /// Characters of a command line that are shown.
 const COMMAND: usize = 60;
@@ -42,8 +47,9 @@ pub(super) fn finish(traces: &[PathBuf]) -> anyhow::Result<Vec<Other>> {
     })
 }
 
-/// Lists them.
-pub(super) fn say(others: &[Other]) {
+/// Lists them, and suggests the summary of all traces. The program itself may have one, too; the others
+/// are named `PREFIX.PID.ctf`.
+pub(super) fn say(others: &[Other], first: Option<&Path>, prefix: &Path) {
     let (empty, used): (Vec<&Other>, Vec<&Other>) =
         others.iter().partition(|other| other.blocks() == 0);
     for other in used.iter().take(LISTED) {
@@ -56,6 +62,35 @@ pub(super) fn say(others: &[Other]) {
         let traces = plural(empty.len() as u64, "more trace");
         note(&format!("{traces} without sampled blocks"));
     }
+    if !used.is_empty() {
+        let is_short = used.len() <= NAMED;
+        let named: Vec<&Path> = if is_short {
+            let used = used.iter().map(|other| &*other.trace);
+            first.into_iter().chain(used).collect()
+        } else {
+            let unnumbered = first.filter(|first| !is_numbered(first, prefix));
+            unnumbered.into_iter().chain([prefix]).collect()
+        };
+        let mut command = "heapline summary".to_owned();
+        for path in named {
+            command.push(' ');
+            command.push_str(&shell_path(&path.display().to_string()));
+        }
+        if !is_short {
+            // Not quoted: the shell completes it.
+            command.push_str(".*.ctf");
+        }
+        note(&format!("all together: {command}"));
+    }
+}
+
+/// Returns true if a trace is named `PREFIX.*.ctf`.
+fn is_numbered(trace: &Path, prefix: &Path) -> bool {
+    let [trace, prefix] = [trace, prefix].map(|path| path.as_os_str().as_bytes());
+    let rest = trace
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_prefix(b"."));
+    rest.is_some_and(|rest| rest.ends_with(b".ctf"))
 }
 
 impl Other {

@@ -24,6 +24,8 @@ pub(super) struct Recorded {
     pub(super) trace: PathBuf,
     /// The traces of other processes.
     pub(super) others: Vec<PathBuf>,
+    /// Their names are `PREFIX.PID.ctf`.
+    pub(super) prefix: PathBuf,
     pub(super) kind: Kind,
     pub(super) rate: Rate,
     /// Run time of the program.
@@ -36,20 +38,9 @@ impl Recorded {
         let outcome = finish(&self.trace)?.filter(|outcome| outcome.state != State::Prepared);
         let others = others::finish(&self.others)?;
         let Some(outcome) = outcome else {
-            if self.others.is_empty() && !self.trace.exists() {
-                warn(match self.kind {
-                    Kind::Ocaml => {
-                        "nothing was recorded: the program ended before its OCaml code started, or \
-                         the library could not be preloaded"
-                    }
-                    Kind::Rust => {
-                        "nothing was recorded: the program did not call \
-                         heapline::trace_if_requested, or could not start its sampler"
-                    }
-                });
-            }
+            self.warn_of_nothing();
             if !quiet {
-                others::say(&others);
+                others::say(&others, None, &self.prefix);
             }
             return Ok(());
         };
@@ -57,9 +48,37 @@ impl Recorded {
         self.warn_of(&outcome);
         if !quiet {
             self.describe(&outcome, summary)?;
-            others::say(&others);
+            others::say(&others, Some(&self.trace), &self.prefix);
         }
         Ok(())
+    }
+
+    /// Says why there is no trace, or none that can be completed.
+    fn warn_of_nothing(&self) {
+        let tail = tail::path(&self.trace);
+        let trace = self.trace.display();
+        match (self.trace.exists(), tail.exists()) {
+            (true, true) => warn(&format!("{trace} was replaced while the program ran")),
+            (true, false) => warn(&format!(
+                "{} was removed while the program ran; {trace} lacks the last events",
+                tail.display()
+            )),
+            (false, true) => warn(&format!(
+                "{trace} was removed while the program ran; only {} is left",
+                tail.display()
+            )),
+            (false, false) if self.others.is_empty() => warn(match self.kind {
+                Kind::Ocaml => {
+                    "nothing was recorded: the program ended before its OCaml code started, or the \
+                     library could not be preloaded"
+                }
+                Kind::Rust => {
+                    "nothing was recorded: the program did not call heapline::trace_if_requested, or \
+                     could not start its sampler"
+                }
+            }),
+            (false, false) => {}
+        }
     }
 
     fn describe(&self, outcome: &Outcome, summary: Option<Screen>) -> anyhow::Result<()> {

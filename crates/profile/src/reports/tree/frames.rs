@@ -59,7 +59,7 @@ impl<'a> Frames<'a> {
             profile,
             groups: groups(view),
             sites,
-            merge: matches!(view.by, GroupBy::File | GroupBy::Module),
+            merge: matches!(view.by, GroupBy::File | GroupBy::Module | GroupBy::Crate),
         }
     }
 

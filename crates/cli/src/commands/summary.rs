@@ -1,0 +1,107 @@
+//! `heapline summary`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use heapline_engine::Filter;
+use heapline_profile::reports::{Combiner, SummaryOptions};
+use heapline_text::{self as text, Context, Screen};
+
+use crate::error::warn;
+use crate::input::Input;
+use crate::question::{Json, Question, command_line, load};
+
+/// Show the totals, the peak, and the five lists that matter
+///
+/// With several traces, such as those of a build that was recorded with --follow-exec, show their
+/// totals, a row for each trace, and the largest groups of all traces together.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline summary trace.ctf
+  heapline summary trace.ctf --by function --rows 10
+  heapline summary trace.ctf --where 'inside \"Parser.*\"' --json
+  heapline summary build.*.ctf")]
+pub(crate) struct Args {
+    /// Traces to read: .ctf files, plain or compressed (.gz, .zst), or - for standard input
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+
+    /// Fail on damaged traces instead of reading the intact parts
+    #[arg(long)]
+    strict: bool,
+
+    #[command(flatten)]
+    options: SummaryOptions,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
+    json: Json,
+}
+
+impl Args {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
+        if let [trace] = &self.traces[..] {
+            let question = Question {
+                input: self.input(trace),
+                filter: self.filter.clone(),
+            };
+            let report = question.ask(&self.options)?;
+            return question.print(self.json, screen, &report, text::summary);
+        }
+        self.combine(screen)
+    }
+
+    /// Prints the summary of several traces. They are loaded one after another: those of a large build
+    /// need not fit into memory together.
+    fn combine(self, screen: Screen) -> anyhow::Result<()> {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = self.traces.iter().find(|trace| !seen.insert(*trace)) {
+            bail!(
+                "{} is given twice; its memory would count twice",
+                twice.display()
+            );
+        }
+        let query = self.filter.query();
+        let mut combiner = Combiner::new(self.options.clone());
+        let mut missing: Option<BTreeSet<String>> = None;
+        for trace in &self.traces {
+            let profile = load(&self.input(trace), self.filter.keep_recursion)?;
+            let names: BTreeSet<String> = query.unmatched(&profile).into_iter().collect();
+            missing = Some(match missing {
+                Some(missing) => missing.intersection(&names).cloned().collect(),
+                None => names,
+            });
+            combiner.add(trace.display().to_string(), &self.filter.scope(&profile));
+        }
+        for name in missing.unwrap_or_default() {
+            warn(&format!("no trace has a {name}"));
+        }
+        let report = combiner.finish();
+        let first = report
+            .traces
+            .first()
+            .map(|trace| PathBuf::from(&trace.file));
+        let filter = self.filter.command_line();
+        let suggest = |report: &str, arguments: &[&str]| {
+            let first = first.as_deref().unwrap_or(Path::new(""));
+            command_line(report, first, &filter, arguments)
+        };
+        let context = Context {
+            screen,
+            suggest: Some(&suggest),
+        };
+        self.json
+            .print(&report, |report| text::combined_summary(report, &context))
+    }
+
+    fn input(&self, trace: &Path) -> Input {
+        Input {
+            trace: trace.to_owned(),
+            strict: self.strict,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What `heapline record` says at the end is true, whatever happened to the files meanwhile.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+use heapline_recorder::tail;
+
+use crate::killed::{recorded, send};
+use crate::run::heapline;
+use crate::toolchain::{Compiler, compilers};
+use crate::unshare::unshare;
+
+/// What must not be said of a program that was recorded.
+const NOTHING: &str = "nothing was recorded";
+
+/// Records a program that is killed while it sleeps, after something was done to its trace; what
+/// heapline said.
+fn said_after(compiler: &Compiler, meanwhile: impl FnOnce(&Path)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.ctf");
+    let program = compiler.program("ticker");
+    let mut recorder = heapline()
+        .args(["record", "--rate", "1", "-o"])
+        .arg(&trace)
+        .arg("--")
+        .arg(&program)
+        .arg("50")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(recorder.stdout.take().unwrap()).lines();
+    assert_eq!(lines.take(50).map_while(Result::ok).count(), 50);
+    meanwhile(&trace);
+    send("-KILL", recorded(&recorder, &program));
+    let mut said = String::new();
+    let mut stderr = recorder.stderr.take().unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(recorder.wait().unwrap().code(), Some(128 + 9), "{said}");
+    said
+}
+
+fn assert_described(said: &str) {
+    assert!(
+        said.contains("blocks sampled") && !said.contains(NOTHING),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_second_recording_does_not_change_what_is_said_of_the_first() {
+    for compiler in compilers("a_second_recording_does_not_change_what_is_said_of_the_first") {
+        let said = said_after(compiler, |trace| {
+            let second = heapline()
+                .args(["record", "--force", "-o"])
+                .arg(trace)
+                .arg("--")
+                .arg(compiler.program("maps"))
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&second.stderr);
+            assert!(
+                said.contains("is recording to") && !said.contains(NOTHING),
+                "{said}"
+            );
+        });
+        assert_described(&said);
+    }
+}
+
+#[test]
+fn a_reader_in_another_pid_namespace_does_not_change_what_is_said() {
+    for compiler in compilers("a_reader_in_another_pid_namespace_does_not_change_what_is_said") {
+        let said = said_after(compiler, |trace| {
+            let mut reader = unshare(env!("CARGO_BIN_EXE_heapline"));
+            let output = reader.arg("summary").arg(trace).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        });
+        assert_described(&said);
+    }
+}
+
+#[test]
+fn files_that_are_removed_meanwhile_are_named() {
+    for compiler in compilers("files_that_are_removed_meanwhile_are_named") {
+        let said = said_after(compiler, |trace| {
+            fs::remove_file(tail::path(trace)).unwrap();
+        });
+        assert!(
+            said.contains("trace.ctf.tail was removed while the program ran")
+                && !said.contains(NOTHING),
+            "{said}"
+        );
+        let said = said_after(compiler, |trace| fs::remove_file(trace).unwrap());
+        assert!(
+            said.contains("trace.ctf was removed while the program ran") && !said.contains(NOTHING),
+            "{said}"
+        );
+        let said = said_after(compiler, |trace| {
+            fs::write(trace, "something else").unwrap()
+        });
+        assert!(
+            said.contains("trace.ctf was replaced while the program ran")
+                && !said.contains(NOTHING),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,327 @@
+//! The crate of each function.
+//!
+//! In OCaml programs, whose libraries are known by their top-level modules, it is that module.
+
+use hashbrown::HashMap;
+
+use crate::store::Symbols;
+
+/// The crate of functions of which it is not known.
+const NO_CRATE: &str = "(no crate)";
+
+/// The crates of a profile, numbered.
+#[derive(Debug, Default)]
+pub(crate) struct Crates {
+    names: Vec<String>,
+    /// By frame.
+    of_frame: Vec<u32>,
+}
+
+impl Crates {
+    pub(crate) fn new(symbols: &Symbols) -> Self {
+        let mut crates = Self::default();
+        let mut numbers: HashMap<String, u32> = HashMap::new();
+        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+        for frame in symbols.frames() {
+            let number = *known
+                .entry((frame.function, frame.file))
+                .or_insert_with(|| {
+                    let function = &symbols.functions()[frame.function as usize].name;
+                    let file = &symbols.files()[frame.file as usize];
+                    let name = crate_of(function, file).unwrap_or_else(|| NO_CRATE.to_owned());
+                    *numbers.entry_ref(&name).or_insert_with(|| {
+                        crates.names.push(name.clone());
+                        // There are not more crates than frames.
+                        u32::try_from(crates.names.len() - 1).unwrap_or(u32::MAX)
+                    })
+                });
+            crates.of_frame.push(number);
+        }
+        crates
+    }
+
+    /// All crates; a crate's number is its place.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of the crate of a frame.
+    pub(crate) fn number(&self, frame: u32) -> u32 {
+        self.of_frame[frame as usize]
+    }
+
+    /// The crate of a frame.
+    pub(crate) fn name(&self, frame: u32) -> &str {
+        &self.names[self.number(frame) as usize]
+    }
+
+    /// For each frame, true if it belongs to the standard library.
+    pub(crate) fn in_standard_library(&self) -> Vec<bool> {
+        let is_standard: Vec<bool> = self.names.iter().map(|name| is_standard(name)).collect();
+        let frames = self.of_frame.iter();
+        frames.map(|&number| is_standard[number as usize]).collect()
+    }
+}
+
+/// Returns true for the crates of Rust's standard library and the modules of OCaml's.
+fn is_standard(name: &str) -> bool {
+    matches!(name, "std" | "core" | "alloc" | "Stdlib") || name.starts_with("Camlinternal")
+}
+
+/// The crate of a function with a readable name, or the top-level module of an OCaml function.
+///
+/// The path of a function begins with its crate. That of `<Type as Trait>::f` does not tell if the
+/// code is in the crate of the type or in that of the trait, but its file may, if it is part of a
+/// package. Otherwise it is the first of the two that is not the standard library.
+fn crate_of(function: &str, file: &str) -> Option<String> {
+    if !function.contains("::") && function.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return Some(top_level_module(function).to_owned());
+    }
+    let named = crates_in(function);
+    let package = package_of(file);
+    let of_file = package.filter(|package| named.contains(&&**package));
+    let own = || named.iter().find(|name| !is_standard(name));
+    of_file
+        .or_else(|| own().or(named.first()).map(|name| (*name).to_owned()))
+        .or_else(|| package_of(file))
+}
+
+/// The top-level module of an OCaml function. Executables of dune have all modules in `Dune.exe`.
+fn top_level_module(function: &str) -> &str {
+    let length = match function.strip_prefix("Dune.exe") {
+        Some(rest) if rest.is_empty() || rest.starts_with('.') => "Dune.exe".len(),
+        _ => function.find('.').unwrap_or(function.len()),
+    };
+    &function[..length]
+}
+
+/// The crates that a function's name tells: one for a path, up to two for `<Type as Trait>::f`.
+fn crates_in(function: &str) -> Vec<&str> {
+    let Some(inner) = function.strip_prefix('<') else {
+        return first_segment(function).into_iter().collect();
+    };
+    let parts = match split_cast(inner) {
+        Some((kind, of_trait)) => [Some(kind), Some(of_trait)],
+        None => [Some(inner), None],
+    };
+    let parts = parts.into_iter().flatten();
+    parts.filter_map(first_segment).collect()
+}
+
+/// Splits `Type as Trait>::f` where the cast is not within generic arguments.
+fn split_cast(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            // The arrow of a function type closes nothing.
+            '>' if text[..at].ends_with('-') => {}
+            '>' | ')' | ']' => depth = depth.checked_sub(1)?,
+            ' ' if depth == 0 && text[at..].starts_with(" as ") => {
+                return Some((&text[..at], &text[at + " as ".len()..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The first segment of a path, behind what may precede it in a type: `&mut`, `*const`, `dyn`, `[`.
+fn first_segment(path: &str) -> Option<&str> {
+    let mut rest = path;
+    loop {
+        rest = rest.trim_start_matches(['&', '*', '[', '(', '<', ' ']);
+        let keyword = ["mut ", "const ", "dyn ", "impl "];
+        match keyword.iter().find_map(|word| rest.strip_prefix(word)) {
+            Some(behind) => rest = behind,
+            None => break,
+        }
+    }
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+    let (name, mut behind) = rest.split_at(end);
+    // The hash of a crate: `name[1f2e3d4c]::path`.
+    if let Some(hash) = behind.strip_prefix('[') {
+        behind = hash.split_once(']').map_or("", |(_, behind)| behind);
+    }
+    (!name.is_empty() && behind.starts_with("::")).then_some(name)
+}
+
+/// The crate of a file in a package of a registry, or in the sources of the standard library. The
+/// sampler leaves out the directories that are the same for all.
+fn package_of(file: &str) -> Option<String> {
+    let behind = |mark: &str| file.split_once(mark).map(|(_, rest)| rest);
+    let library = file
+        .strip_prefix("library/")
+        .or_else(|| {
+            file.strip_prefix("/rustc/")?
+                .split_once("/library/")
+                .map(|(_, rest)| rest)
+        })
+        .or_else(|| behind("/rustlib/src/rust/library/"));
+    if let Some((name, _)) = library.and_then(|rest| rest.split_once('/')) {
+        return Some(name.to_owned());
+    }
+    let package = behind("/registry/src/")
+        .and_then(|rest| rest.split_once('/'))
+        .map(|(_, rest)| rest)
+        .or_else(|| file.strip_prefix("/rust/deps/"))
+        .unwrap_or(file);
+    let (folder, _) = package.split_once('/')?;
+    let (name, _) = folder
+        .match_indices('-')
+        .map(|(at, _)| (&folder[..at], &folder[at + 1..]))
+        .find(|(_, version)| is_version(version))?;
+    Some(name.replace('-', "_"))
+}
+
+/// Returns true for the versions of packages: `1.0.219`, `0.15.0-alpha.2`.
+fn is_version(text: &str) -> bool {
+    let numbers = text.split(['-', '+']).next().unwrap_or(text);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    numbers.split('.').count() == 3 && numbers.split('.').all(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_with_their_crate() {
+        for (function, expected) in [
+            ("alloc::vec::Vec<T,A>::push", Some("alloc")),
+            ("jaq::main", Some("jaq")),
+            ("jaq::run::{{closure}}", Some("jaq")),
+            ("jaq::run::{closure#0}::{closure#1}", Some("jaq")),
+            ("jaq[1f2e3d4c]::run", Some("jaq")),
+            ("core::ptr::drop_in_place<jaq::Filter>", Some("core")),
+            ("<jaq::Filter>::new", Some("jaq")),
+            (
+                "<jaq::Filter<alloc::vec::Vec<u8> as a::B>>::new",
+                Some("jaq"),
+            ),
+            (
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+                Some("core"),
+            ),
+            // Nothing tells.
+            ("main", None),
+            ("malloc", None),
+            ("prog+0x55d6a", None),
+            ("0x55d6a", None),
+            ("<deeper calls>", None),
+            ("{closure#0}", None),
+            ("src/cache.rs::new:17", None),
+            ("<T as", None),
+            ("<", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                crate_of(function, "src/main.rs").as_deref(),
+                expected,
+                "{function}"
+            );
+        }
+    }
+
+    #[test]
+    fn implementations_are_in_the_crate_of_the_type_or_of_the_trait() {
+        let vec = "<alloc::vec::Vec<T> as serde::ser::Serialize>::serialize";
+        for (function, file, expected) in [
+            (
+                "<jaq::Val as core::clone::Clone>::clone",
+                "src/val.rs",
+                "jaq",
+            ),
+            (
+                "<jaq::Val as serde::ser::Serialize>::serialize",
+                "src/val.rs",
+                "jaq",
+            ),
+            (
+                "<jaq::Val as serde::ser::Serialize>::serialize",
+                "serde-1.0.219/src/ser/impls.rs",
+                "serde",
+            ),
+            (vec, "src/main.rs", "serde"),
+            (vec, "library/alloc/src/vec/mod.rs", "alloc"),
+            ("<u8 as jaq::Size>::size", "src/lib.rs", "jaq"),
+            ("<&mut jaq::Val as core::fmt::Debug>::fmt", "", "jaq"),
+            (
+                "<[jaq::Val] as alloc::borrow::ToOwned>::to_owned",
+                "",
+                "jaq",
+            ),
+            ("<dyn core::any::Any as core::fmt::Debug>::fmt", "", "core"),
+            ("<fn(u8) -> jaq::Val as jaq::Run>::run", "", "jaq"),
+            ("<T as core::convert::Into<U>>::into", "", "core"),
+            (
+                "<alloc::vec::Vec<T> as alloc::vec::spec_extend::SpecExtend<T,I>>::f",
+                "",
+                "alloc",
+            ),
+        ] {
+            assert_eq!(
+                crate_of(function, file).as_deref(),
+                Some(expected),
+                "{function}"
+            );
+        }
+    }
+
+    #[test]
+    fn packages_are_directories_with_a_version() {
+        let registry = "/home/me/.cargo/registry/src/index.crates.io-6f17d22bba15001f";
+        for (file, expected) in [
+            (
+                format!("{registry}/tokio-util-0.7.1/src/lib.rs"),
+                Some("tokio_util"),
+            ),
+            (
+                format!("{registry}/rand-0.9.0-alpha.2/src/lib.rs"),
+                Some("rand"),
+            ),
+            ("sha-1-0.10.1/src/lib.rs".to_owned(), Some("sha_1")),
+            (
+                "/rustc/9fc6b431/library/std/src/io/mod.rs".to_owned(),
+                Some("std"),
+            ),
+            (
+                "/x/lib/rustlib/src/rust/library/core/src/str.rs".to_owned(),
+                Some("core"),
+            ),
+            (
+                "/rust/deps/hashbrown-0.15.2/src/raw/mod.rs".to_owned(),
+                Some("hashbrown"),
+            ),
+            ("src/main.rs".to_owned(), None),
+            ("my-project/src/main.rs".to_owned(), None),
+            ("/home/me/x-1.0/src/main.rs".to_owned(), None),
+            ("library.rs".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(package_of(&file).as_deref(), expected, "{file}");
+        }
+        // Functions without a path are in the package of their file.
+        let found = crate_of("serde-1.0.219/src/de.rs::new:17", "serde-1.0.219/src/de.rs");
+        assert_eq!(found.as_deref(), Some("serde"));
+    }
+
+    #[test]
+    fn libraries_of_ocaml_are_top_level_modules() {
+        for (function, expected) in [
+            ("Stdlib.Map.Make.add", Some("Stdlib")),
+            ("Mix", Some("Mix")),
+            ("Mix.words.(fun)", Some("Mix")),
+            ("Dune.exe.Main.run", Some("Dune.exe")),
+            ("Dune.exe", Some("Dune.exe")),
+            ("caml_alloc", None),
+        ] {
+            assert_eq!(
+                crate_of(function, "mix.ml").as_deref(),
+                expected,
+                "{function}"
+            );
+        }
+    }
+}
