@@ -224,7 +224,7 @@ impl<'a> Stacks<'a> {
         match frames.first() {
             None => push(UNKNOWN),
             Some(&frame) if self.leaf == Leaf::Site => {
-                push(&site(symbols, symbols.frames()[frame as usize]));
+                push(&site(symbols, symbols.frames()[frame]));
             }
             Some(_) => (),
         }

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use heapline_profile::{Moment, Scope};
+use heapline_profile::{FileId, IdVec, Moment, Scope};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
@@ -130,14 +130,14 @@ struct SampledProfile<'a> {
 
 struct Frames<'a> {
     tree: &'a Tree<PROFILES>,
-    files: &'a [String],
+    files: &'a IdVec<FileId, String>,
 }
 
 impl Serialize for Frames<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.tree.names.iter().map(|name| Frame {
             name: &name.text,
-            file: name.file.map(|file| &*self.files[file as usize]),
+            file: name.file.map(|file| &*self.files[file]),
             line: name.line,
         }))
     }

@@ -95,7 +95,7 @@ fn stacks_are_those_of_the_trace() {
             }
             let frames = profile.stack(stack).into_iter().rev();
             let mut lines: Vec<i64> = frames
-                .map(|frame| i64::from(profile.symbols().frames()[frame as usize].line))
+                .map(|frame| i64::from(profile.symbols().frames()[frame].line))
                 .collect();
             lines.resize(lines.len().max(1), 0);
             let stack = functions(&profile, stack).into_iter().zip(lines);

@@ -84,11 +84,11 @@ fn parquet_rows(batch: &RecordBatch) -> Vec<String> {
 fn stack_text(profile: &Profile, stack: u32) -> String {
     let symbols = profile.symbols();
     let frames = profile.stack(stack).into_iter().rev().map(|frame| {
-        let info = symbols.frames()[frame as usize];
+        let info = symbols.frames()[frame];
         let text = format!(
             "{}@{}:{}:{}-{}",
             symbols.function(frame).name,
-            symbols.files()[info.file as usize],
+            symbols.files()[info.file],
             info.line,
             info.start_char,
             info.end_char
@@ -153,13 +153,13 @@ fn every_stack_of_a_block_has_its_frames() {
                 assert_eq!(list.len(), frames.len(), "{name}");
                 assert_eq!(functions.is_null(i), frames.is_empty(), "{name}");
                 for (j, &frame) in frames.iter().enumerate() {
-                    let info = symbols.frames()[frame as usize];
+                    let info = symbols.frames()[frame];
                     let function = symbols.function(frame);
                     let line = i32::try_from(info.line).unwrap();
                     let text = |column: usize| list.column(column).as_string::<i32>().value(j);
                     assert_eq!(text(0), function.name);
-                    assert_eq!(text(1), symbols.modules()[function.module as usize]);
-                    assert_eq!(text(2), symbols.files()[info.file as usize]);
+                    assert_eq!(text(1), symbols.modules()[function.module]);
+                    assert_eq!(text(2), symbols.files()[info.file]);
                     let column = list.column(3).as_primitive::<Int32Type>();
                     let line = (line > 0).then_some(line);
                     assert_eq!(column.is_valid(j).then(|| column.value(j)), line);

@@ -2,7 +2,7 @@
 
 use crate::groups::{Groups, Label, View};
 use crate::query::Pattern;
-use crate::store::{NONE, Profile, ROOT};
+use crate::store::{FrameId, NONE, Profile, ROOT};
 
 /// The name of stacks that consist of the given functions only, without a caller.
 const NOBODY: &str = "(the program itself)";
@@ -50,7 +50,7 @@ fn matches(pattern: &Pattern, label: &Label) -> bool {
 struct Stack<'a> {
     profile: &'a Profile,
     groups: &'a Groups,
-    site: u32,
+    site: Option<FrameId>,
     node: u32,
     last: u32,
 }
@@ -64,8 +64,8 @@ impl<'a> Stack<'a> {
             site,
             // What is left of a stack that was cut are callers; of whom is not known.
             node: match site {
-                NONE => ROOT,
-                _ => profile.contexts()[context as usize].node,
+                None => ROOT,
+                Some(_) => profile.contexts()[context as usize].node,
             },
             last: NONE,
         }
@@ -77,8 +77,8 @@ impl Iterator for Stack<'_> {
 
     fn next(&mut self) -> Option<u32> {
         loop {
-            let frame = if self.site != NONE {
-                std::mem::replace(&mut self.site, NONE)
+            let frame = if let Some(site) = self.site.take() {
+                site
             } else if self.node != ROOT {
                 let frame = self.profile.tree().frame[self.node as usize];
                 self.node = self.profile.tree().parent[self.node as usize];
@@ -86,7 +86,7 @@ impl Iterator for Stack<'_> {
             } else {
                 return None;
             };
-            let group = self.groups.of_frame[frame as usize];
+            let group = self.groups.of_frame[frame];
             if group != NONE && group != self.last {
                 self.last = group;
                 return Some(group);

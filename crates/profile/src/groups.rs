@@ -2,13 +2,14 @@
 
 use clap::ValueEnum;
 use hashbrown::HashMap;
+use heapline_model::LocationId;
 use serde::Serialize;
 
 use crate::estimate::Amount;
 use crate::query::Pattern;
 use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
-use crate::store::{NONE, Profile, ROOT, is_anonymous};
+use crate::store::{FrameId, FunctionId, IdVec, NONE, Profile, ROOT, is_anonymous};
 
 /// The attribute that blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -119,8 +120,8 @@ impl Label {
         }
     }
 
-    fn of_function(profile: &Profile, function: u32) -> Self {
-        let function = &profile.symbols().functions()[function as usize];
+    fn of_function(profile: &Profile, function: FunctionId) -> Self {
+        let function = &profile.symbols().functions()[function];
         Self {
             name: function.name.clone(),
             raw_name: (function.raw != function.name).then(|| function.raw.clone()),
@@ -128,10 +129,10 @@ impl Label {
         }
     }
 
-    fn of_frame(profile: &Profile, frame: u32) -> Self {
+    fn of_frame(profile: &Profile, frame: FrameId) -> Self {
         Self {
             place: Some(profile.symbols().place(frame)),
-            ..Self::of_function(profile, profile.symbols().frames()[frame as usize].function)
+            ..Self::of_function(profile, profile.symbols().frames()[frame].function)
         }
     }
 }
@@ -142,7 +143,7 @@ pub(crate) struct Groups {
     pub(crate) by: GroupBy,
     pub(crate) labels: Vec<Label>,
     /// The group of each frame; [`NONE`] if it is hidden. Empty if groups are not of frames.
-    pub(crate) of_frame: Vec<u32>,
+    pub(crate) of_frame: IdVec<FrameId, u32>,
     /// The group of blocks of which it is not known where they come from; [`NONE`] if groups are
     /// not of frames.
     pub(crate) unknown: u32,
@@ -164,7 +165,7 @@ impl Groups {
             GroupBy::Age => Self {
                 by: view.by,
                 labels: (0..=AGES.len() + 1).map(age_label).collect(),
-                of_frame: Vec::new(),
+                of_frame: IdVec::default(),
                 unknown: NONE,
                 of_class: Vec::new(),
                 of_context: Vec::new(),
@@ -182,7 +183,7 @@ impl Groups {
         Self {
             by,
             labels: table.labels,
-            of_frame: Vec::new(),
+            of_frame: IdVec::default(),
             unknown: NONE,
             of_class: classes.map(|class| of_kind[class.kind as usize]).collect(),
             of_context: Vec::new(),
@@ -193,23 +194,20 @@ impl Groups {
         let symbols = profile.symbols();
         let hidden = hidden_functions(profile, &view.hidden);
         let mut table = Table::default();
-        let of_frame: Vec<u32> = (0..)
-            .zip(symbols.frames())
+        let of_frame: IdVec<FrameId, u32> = symbols
+            .frames()
+            .enumerate()
             .map(|(frame, info)| {
-                if hidden[info.function as usize] {
+                if hidden[info.function] {
                     return NONE;
                 }
-                let function = &symbols.functions()[info.function as usize];
+                let function = &symbols.functions()[info.function];
                 let split = view.split_anonymous && is_anonymous(&function.name);
                 table.number(match view.by {
-                    GroupBy::File => Label::named(&*symbols.files()[info.file as usize]),
-                    GroupBy::Module => Label::named(&*symbols.modules()[function.module as usize]),
+                    GroupBy::File => Label::named(&*symbols.files()[info.file]),
+                    GroupBy::Module => Label::named(&*symbols.modules()[function.module]),
                     GroupBy::Function if split => Label {
-                        place: Some(format!(
-                            "{}:{}",
-                            symbols.files()[info.file as usize],
-                            info.line
-                        )),
+                        place: Some(format!("{}:{}", symbols.files()[info.file], info.line)),
                         ..Label::of_function(profile, info.function)
                     },
                     GroupBy::Function => Label::of_function(profile, info.function),
@@ -265,11 +263,11 @@ impl Groups {
                 continue;
             };
             if has_module && label.module.is_none() {
-                let module = symbols.functions()[frame.function as usize].module;
-                label.module = Some(symbols.modules()[module as usize].clone());
+                let module = symbols.functions()[frame.function].module;
+                label.module = Some(symbols.modules()[module].clone());
             }
             if has_file && label.file.is_none() {
-                label.file = Some(symbols.files()[frame.file as usize].clone());
+                label.file = Some(symbols.files()[frame.file].clone());
             }
         }
     }
@@ -373,7 +371,7 @@ impl Groups {
             meet(self.of_context[stack as usize]);
             let mut node = profile.contexts()[stack as usize].node;
             while node != ROOT {
-                meet(self.of_frame[tree.frame[node as usize] as usize]);
+                meet(self.of_frame[tree.frame[node as usize]]);
                 node = tree.parent[node as usize];
             }
         }
@@ -415,12 +413,13 @@ impl Groups {
             bits[group] = 1 << bit;
         }
         let bit_of = |group: u32| bits.get(group as usize).copied().unwrap_or(0);
-        let of_frame: Vec<u64> = self.of_frame.iter().map(|&group| bit_of(group)).collect();
+        let of_frame: IdVec<FrameId, u64> =
+            self.of_frame.iter().map(|&group| bit_of(group)).collect();
         let tree = profile.tree();
         let mut of_node = vec![0_u64; tree.len()];
         for node in tree.nodes() {
             let caller = of_node[tree.parent[node] as usize];
-            of_node[node] = caller | of_frame[tree.frame[node] as usize];
+            of_node[node] = caller | of_frame[tree.frame[node]];
         }
         let of_context = profile.contexts().iter().zip(&self.of_context);
         let of_context: Vec<u64> = of_context
@@ -500,26 +499,25 @@ impl Table {
 }
 
 /// Returns true if the frame of the allocation itself is known and not hidden.
-fn is_visible_site(profile: &Profile, context: u32, of_frame: &[u32]) -> bool {
-    match profile.site_frame(context) {
-        NONE => false,
-        frame => of_frame[frame as usize] != NONE,
-    }
+fn is_visible_site(profile: &Profile, context: u32, of_frame: &IdVec<FrameId, u32>) -> bool {
+    let site = profile.site_frame(context);
+    site.is_some_and(|frame| of_frame[frame] != NONE)
 }
 
 /// The group of the innermost frame that is not hidden.
-fn innermost_visible(profile: &Profile, context: u32, of_frame: &[u32]) -> Option<u32> {
-    let site = profile.site_frame(context);
-    if site != NONE && of_frame[site as usize] != NONE {
-        return Some(of_frame[site as usize]);
+fn innermost_visible(
+    profile: &Profile,
+    context: u32,
+    of_frame: &IdVec<FrameId, u32>,
+) -> Option<u32> {
+    // A stack that was cut does not have the allocation itself; what is left is its callers.
+    let site = profile.site_frame(context)?;
+    if of_frame[site] != NONE {
+        return Some(of_frame[site]);
     }
     let mut node = profile.contexts()[context as usize].node;
-    // A stack that was cut does not have the allocation itself; what is left is its callers.
-    if site == NONE {
-        return None;
-    }
     while node != ROOT {
-        let group = of_frame[profile.tree().frame[node as usize] as usize];
+        let group = of_frame[profile.tree().frame[node as usize]];
         if group != NONE {
             return Some(group);
         }
@@ -528,7 +526,7 @@ fn innermost_visible(profile: &Profile, context: u32, of_frame: &[u32]) -> Optio
     None
 }
 
-fn address_label(profile: &Profile, location: u32) -> Label {
+fn address_label(profile: &Profile, location: LocationId) -> Label {
     let frame = profile.symbols().innermost(location);
     let label = Label::of_frame(profile, frame);
     Label {

@@ -5,7 +5,7 @@ use heapline_model::Space;
 use crate::estimate::{Amount, Estimator};
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
-use crate::store::{Moment, NEVER, NONE, Peak, Profile, ROOT};
+use crate::store::{FrameId, FunctionId, IdVec, Moment, NEVER, Peak, Profile, ROOT};
 use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
@@ -28,7 +28,7 @@ pub struct Scope<'a> {
     /// By kind.
     weights: Vec<Amount>,
     /// By function: whether it is left out of stacks. Empty if none is.
-    hidden: Vec<bool>,
+    hidden: IdVec<FunctionId, bool>,
 }
 
 /// A sampled block, with times in microseconds since the start of the trace.
@@ -68,7 +68,7 @@ impl<'a> Scope<'a> {
             estimator,
             selection: query.select(profile, estimator),
             weights: profile.weights(estimator),
-            hidden: Vec::new(),
+            hidden: IdVec::default(),
         }
     }
 
@@ -87,20 +87,20 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn hiding(mut self, patterns: &[Pattern]) -> Self {
         self.hidden = match patterns {
-            [] => Vec::new(),
+            [] => IdVec::default(),
             _ => hidden_functions(self.profile, patterns),
         };
         self
     }
 
-    /// The frames of a stack by number, innermost first, but those that are hidden; see
+    /// The frames of a stack, innermost first, but those that are hidden; see
     /// [`Profile::stack`].
     #[must_use]
-    pub fn stack(&self, stack: u32) -> Vec<u32> {
+    pub fn stack(&self, stack: u32) -> Vec<FrameId> {
         let mut frames = self.profile.stack(stack);
         if !self.hidden.is_empty() {
             let all = self.profile.symbols().frames();
-            frames.retain(|&frame| !self.hidden[all[frame as usize].function as usize]);
+            frames.retain(|&frame| !self.hidden[all[frame].function]);
         }
         frames
     }
@@ -300,7 +300,7 @@ impl<'a> Scope<'a> {
 }
 
 /// For each function, true if it matches one of the patterns.
-pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
+pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> IdVec<FunctionId, bool> {
     let functions = profile.symbols().functions().iter();
     functions
         .map(|function| {
@@ -326,21 +326,21 @@ impl Profile {
         self.contexts().len()
     }
 
-    /// The frames of a stack by number, innermost first; see [`Symbols`](crate::Symbols). The
+    /// The frames of a stack, innermost first; see [`Symbols`](crate::Symbols). The
     /// first one is where the allocation is. Recursion is collapsed, unless this is a profile
     /// [with recursion](Self::with_recursion): each function is there once, where it was first
     /// called, apart from the first one.
     #[must_use]
-    pub fn stack(&self, stack: u32) -> Vec<u32> {
+    pub fn stack(&self, stack: u32) -> Vec<FrameId> {
         let context = self.contexts()[stack as usize];
         let site = self.site_frame(stack);
         let tree = self.tree();
         let mut frames = Vec::new();
         let mut node = context.node;
-        if site != NONE {
+        if let Some(site) = site {
             frames.push(site);
             // The allocation is in the innermost function, be it in another line of it.
-            let function = |frame: u32| self.symbols().frames()[frame as usize].function;
+            let function = |frame: FrameId| self.symbols().frames()[frame].function;
             if node != ROOT && function(tree.frame[node as usize]) == function(site) {
                 node = tree.parent[node as usize];
             }

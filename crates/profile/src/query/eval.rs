@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use super::token::Comparison;
 use crate::estimate::Estimator;
 use crate::selection::{Bits, Selection};
-use crate::store::{Class, Moment, NEVER, NONE, Profile};
+use crate::store::{Class, FileId, FrameId, FunctionId, IdVec, ModuleId, Moment, NEVER, Profile};
 
 /// The blocks or stays that an expression is true of.
 pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Selection {
@@ -158,24 +158,24 @@ impl<'a> Scan<'a> {
                 let mut nodes = vec![false; tree.len()];
                 for node in tree.nodes() {
                     let parent = tree.parent[node] as usize;
-                    nodes[node] = nodes[parent] || frames[tree.frame[node] as usize];
+                    nodes[node] = nodes[parent] || frames[tree.frame[node]];
                 }
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
                     nodes[profile.contexts()[context as usize].node as usize]
-                        || (site != NONE && frames[site as usize])
+                        || site.is_some_and(|site| frames[site])
                 })
             }
             Clause::Site(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    site != NONE && frames[site as usize]
+                    site.is_some_and(|site| frames[site])
                 })
             }
             Clause::Line(test) => self.contexts(|context| {
                 let site = profile.site_frame(context);
-                site != NONE && test.holds(&profile.symbols().frames()[site as usize].line.into())
+                site.is_some_and(|site| test.holds(&profile.symbols().frames()[site].line.into()))
             }),
         }
     }
@@ -271,34 +271,29 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn matching_frames(&self, part: Part, pattern: &Pattern) -> Vec<bool> {
+    fn matching_frames(&self, part: Part, pattern: &Pattern) -> IdVec<FrameId, bool> {
         let symbols = self.profile().symbols();
-        let table: Vec<bool> = match part {
-            Part::Function => symbols
-                .functions()
-                .iter()
-                .map(|function| pattern.matches_function(function))
-                .collect(),
-            Part::File => symbols
-                .files()
-                .iter()
-                .map(|file| pattern.matches_file(file))
-                .collect(),
-            Part::Module => symbols
-                .modules()
-                .iter()
-                .map(|module| pattern.matches(module))
-                .collect(),
-        };
-        symbols
-            .frames()
-            .iter()
-            .map(|frame| match part {
-                Part::Function => table[frame.function as usize],
-                Part::File => table[frame.file as usize],
-                Part::Module => table[symbols.functions()[frame.function as usize].module as usize],
-            })
-            .collect()
+        let (functions, files, modules) = (symbols.functions(), symbols.files(), symbols.modules());
+        let frames = symbols.frames().iter();
+        match part {
+            Part::Function => {
+                let matches = functions.iter().map(|name| pattern.matches_function(name));
+                let matches: IdVec<FunctionId, bool> = matches.collect();
+                frames.map(|frame| matches[frame.function]).collect()
+            }
+            Part::File => {
+                let matches = files.iter().map(|name| pattern.matches_file(name));
+                let matches: IdVec<FileId, bool> = matches.collect();
+                frames.map(|frame| matches[frame.file]).collect()
+            }
+            Part::Module => {
+                let matches = modules.iter().map(|name| pattern.matches(name));
+                let matches: IdVec<ModuleId, bool> = matches.collect();
+                frames
+                    .map(|frame| matches[functions[frame.function].module])
+                    .collect()
+            }
+        }
     }
 
     fn moments(&self, span: &Span) -> (u64, u64) {

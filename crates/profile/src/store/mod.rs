@@ -4,6 +4,7 @@
 mod classes;
 mod clock;
 mod growing;
+mod ids;
 mod kinds;
 mod lanes;
 mod live;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 pub(crate) use classes::Class;
 pub use growing::{Recursion, Store, StoreOptions};
+pub use ids::{FileId, FrameId, FunctionId, IdVec, ModuleId};
 pub use kinds::Kind;
 pub(crate) use names::is_anonymous;
 pub use profile::Profile;

@@ -1,16 +1,18 @@
 //! Numbers of pairs, most of which are the only one with their first part.
 
+use std::hash::Hash;
+
 use hashbrown::HashMap;
 
 /// The numbers that pairs were given.
 ///
 /// First parts are dense numbers: nodes, contexts. Most of them have one second part: that pair is
 /// found without a hash table, which has only the further ones.
-#[derive(Debug, Default)]
-pub(crate) struct PairTable {
+#[derive(Debug)]
+pub(crate) struct PairTable<B> {
     /// The number of the first pair with each first part, or [`EMPTY`]; [`MORE`] if there are others.
     first: Vec<u32>,
-    more: HashMap<(u32, u32), u32>,
+    more: HashMap<(u32, B), u32>,
 }
 
 const MORE: u32 = 1 << 31;
@@ -18,10 +20,10 @@ const EMPTY: u32 = MORE - 1;
 /// How many first parts the table grows by at once.
 const ROOM: usize = 1024;
 
-impl PairTable {
+impl<B: Copy + Eq + Hash> PairTable<B> {
     /// The number of a pair. `second` gives the second part of a pair by number.
     #[inline]
-    pub(crate) fn get(&self, a: u32, b: u32, second: impl Fn(u32) -> u32) -> Option<u32> {
+    pub(crate) fn get(&self, a: u32, b: B, second: impl Fn(u32) -> B) -> Option<u32> {
         let first = *self.first.get(a as usize)?;
         let number = first & !MORE;
         if number != EMPTY && second(number) == b {
@@ -35,7 +37,7 @@ impl PairTable {
 
     /// Sets the number of a pair that has none.
     #[inline]
-    pub(crate) fn insert(&mut self, a: u32, b: u32, number: u32) {
+    pub(crate) fn insert(&mut self, a: u32, b: B, number: u32) {
         let index = a as usize;
         if self.first.len() <= index {
             // Not one by one: the next ones will come soon.
@@ -46,6 +48,15 @@ impl PairTable {
         } else {
             self.first[index] |= MORE;
             self.more.insert((a, b), number);
+        }
+    }
+}
+
+impl<B> Default for PairTable<B> {
+    fn default() -> Self {
+        Self {
+            first: Vec::new(),
+            more: HashMap::new(),
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use heapline_model::{Capabilities, Damage, Header, InputSize, Space};
+use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Space};
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
+use super::ids::{FrameId, Id};
 use super::kinds::Kind;
 use super::segment::{Column, Lives};
 use super::stack_log::StackLog;
-use super::stacks::{self, CallTree, Context, NONE, Stacks};
+use super::stacks::{self, CallTree, Context, Stacks};
 use super::symbols::Symbols;
 use super::{Moment, Peak};
 use crate::estimate::{Amount, Estimator, Sampling};
@@ -282,12 +283,10 @@ impl Profile {
             .collect()
     }
 
-    /// The frame of the allocation itself, or [`NONE`].
-    pub(crate) fn site_frame(&self, context: u32) -> u32 {
-        match self.contexts()[context as usize].site {
-            NONE => NONE,
-            site => self.symbols().innermost(site),
-        }
+    /// The frame of the allocation itself, if it is known.
+    pub(crate) fn site_frame(&self, context: u32) -> Option<FrameId> {
+        let site = self.contexts()[context as usize].site;
+        (site != LocationId::NONE).then(|| self.symbols().innermost(site))
     }
 
     /// Bytes of memory that a block takes, on average, without the stacks.

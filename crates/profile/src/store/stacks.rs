@@ -8,6 +8,7 @@
 use hashbrown::HashMap;
 use heapline_model::{Batch, LocationId};
 
+use super::ids::{FrameId, Id, saturated};
 use super::pair_table::PairTable;
 use super::stack_log::StackLog;
 use super::symbols::{SymbolTable, Symbols};
@@ -15,7 +16,7 @@ use super::tree_builder::{Full, Name, TreeBuilder};
 
 /// The tree's root: no frame at all.
 pub(crate) const ROOT: u32 = 0;
-/// No location, node, frame or context.
+/// No node or context.
 pub(crate) const NONE: u32 = u32::MAX;
 /// The context of blocks without a stack.
 const NOWHERE: u32 = 0;
@@ -25,7 +26,7 @@ const NOWHERE: u32 = 0;
 pub(crate) struct CallTree {
     /// The caller; smaller than the node itself, so one pass over the nodes sees callers first.
     pub(crate) parent: Vec<u32>,
-    pub(crate) frame: Vec<u32>,
+    pub(crate) frame: Vec<FrameId>,
 }
 
 impl CallTree {
@@ -43,8 +44,8 @@ impl CallTree {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
     pub(crate) node: u32,
-    /// The location of the allocation itself, or [`NONE`].
-    pub(crate) site: u32,
+    /// The location of the allocation itself, or none.
+    pub(crate) site: LocationId,
 }
 
 /// Turns the stacks of a trace into contexts, looking only at what is new in each.
@@ -53,7 +54,7 @@ struct StackTable {
     tree: TreeBuilder,
     contexts: Vec<Context>,
     /// Contexts by node and site.
-    numbers: PairTable,
+    numbers: PairTable<LocationId>,
     /// The current stack of each lane but the current one.
     lanes: HashMap<u16, Current>,
     lane: u16,
@@ -102,7 +103,7 @@ impl StackReader {
     pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<u32>) {
         for definition in batch.definitions() {
             if let Some(names) = self.symbols.define(&definition) {
-                self.table.name(definition.id.0, &names);
+                self.table.name(definition.id, &names);
             }
         }
         let mut frames = batch.frames();
@@ -142,7 +143,7 @@ pub(crate) fn with_recursion(log: &StackLog, symbols: &Symbols) -> (Stacks, Vec<
             .iter()
             .map(|&frame| Name {
                 frame,
-                function: symbols.frames()[frame as usize].function,
+                function: symbols.frames()[frame].function,
             })
             .collect();
         table.name(location, &names);
@@ -162,7 +163,7 @@ pub(crate) fn with_recursion(log: &StackLog, symbols: &Symbols) -> (Stacks, Vec<
 /// The locations of a stack, and the node that each leads to.
 #[derive(Debug, Default)]
 struct Current {
-    locations: Vec<u32>,
+    locations: Vec<LocationId>,
     nodes: Vec<u32>,
     /// From where on the nodes are those of a caller, because the tree was full.
     full: Option<usize>,
@@ -183,7 +184,7 @@ impl StackTable {
     fn new(collapse: bool) -> Self {
         let nowhere = Context {
             node: ROOT,
-            site: NONE,
+            site: LocationId::NONE,
         };
         let mut numbers = PairTable::default();
         numbers.insert(nowhere.node, nowhere.site, NOWHERE);
@@ -199,7 +200,7 @@ impl StackTable {
     }
 
     /// Says what the frames of a location are, before its first use.
-    fn name(&mut self, location: u32, frames: &[Name]) {
+    fn name(&mut self, location: LocationId, frames: &[Name]) {
         self.tree.name(location, frames);
     }
 
@@ -223,7 +224,7 @@ impl StackTable {
         // What was cut off is the allocation itself.
         let site = match self.current.locations.last() {
             Some(&location) if !stack.truncated && self.tree.knows(location) => location,
-            _ => NONE,
+            _ => LocationId::NONE,
         };
         let context = Context { node, site };
         match call {
@@ -255,21 +256,19 @@ impl StackTable {
         let (current, tree) = (&mut self.current, &mut self.tree);
         let start = current.nodes.len();
         let end = start + new.len();
-        current
-            .locations
-            .extend(new.iter().map(|location| location.0));
+        current.locations.extend_from_slice(new);
         current.nodes.resize(end, top);
         if current.full.is_some() {
             return (top, None);
         }
         let mut node = top;
         let mut last = None;
-        for (i, (to, location)) in (start..).zip(current.nodes[start..].iter_mut().zip(new)) {
-            let (call, next) = match tree.remembered(node, location.0) {
+        for (i, (to, &location)) in (start..).zip(current.nodes[start..].iter_mut().zip(new)) {
+            let (call, next) = match tree.remembered(node, location) {
                 Some(known) => known,
                 None => {
                     let nodes = tree.len();
-                    match tree.learn(node, location.0) {
+                    match tree.learn(node, location) {
                         Ok(learnt) if tree.len() == nodes => learnt,
                         Ok((call, next)) => {
                             *to = next;
@@ -293,7 +292,7 @@ impl StackTable {
         if let Some(number) = self.numbers.get(node, site, site_of) {
             return number;
         }
-        let number = number(self.contexts.len());
+        let number = saturated(self.contexts.len());
         self.contexts.push(context);
         self.numbers.insert(node, site, number);
         number
@@ -342,10 +341,4 @@ impl Current {
         self.nodes[from..].fill(node);
         node
     }
-}
-
-/// Nothing here is counted beyond `u32`: nodes are limited, and the rest is as many as the blocks
-/// or locations.
-pub(super) fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(NONE)
 }

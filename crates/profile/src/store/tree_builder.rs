@@ -1,7 +1,10 @@
 //! The tree of calls while it grows.
 
+use heapline_model::LocationId;
+
+use super::ids::{FrameId, FunctionId, Id, IdVec, saturated};
 use super::pair_table::PairTable;
-use super::stacks::{CallTree, NONE, ROOT, number};
+use super::stacks::{CallTree, NONE, ROOT};
 
 /// More than any program needs; a crafted trace may want billions.
 const MOST_NODES: usize = 1 << 25;
@@ -11,7 +14,7 @@ const MOST_NODES: usize = 1 << 25;
 pub(crate) struct TreeBuilder {
     tree: CallTree,
     /// Children by node and frame.
-    children: PairTable,
+    children: PairTable<FrameId>,
     names: Names,
     /// If recursion is collapsed: the path to the node that was added last.
     path: Option<Path>,
@@ -23,7 +26,7 @@ pub(crate) struct TreeBuilder {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     from: u32,
-    location: u32,
+    location: LocationId,
     pub(crate) to: u32,
     /// The context of blocks that are allocated there; [`NONE`] as long as nobody asked.
     pub(crate) context: u32,
@@ -40,7 +43,7 @@ impl TreeBuilder {
     pub(crate) fn new(collapse: bool) -> Self {
         let no_call = Call {
             from: NONE,
-            location: NONE,
+            location: LocationId::NONE,
             to: ROOT,
             context: NONE,
         };
@@ -48,7 +51,7 @@ impl TreeBuilder {
         Self {
             tree: CallTree {
                 parent: vec![ROOT],
-                frame: vec![NONE],
+                frame: vec![FrameId::NONE],
             },
             children: PairTable::default(),
             names: Names::default(),
@@ -58,14 +61,14 @@ impl TreeBuilder {
     }
 
     /// Says what the frames of a location are, before its first use.
-    pub(crate) fn name(&mut self, location: u32, frames: &[Name]) {
+    pub(crate) fn name(&mut self, location: LocationId, frames: &[Name]) {
         self.names.add(location, frames);
     }
 
     /// Whether it was said what the frames of a location are.
     #[inline]
-    pub(crate) fn knows(&self, location: u32) -> bool {
-        (location as usize) < self.names.places.len()
+    pub(crate) fn knows(&self, location: LocationId) -> bool {
+        location.index() < self.names.places.len()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -74,7 +77,7 @@ impl TreeBuilder {
 
     /// The slot of the call of a location from a node, and where that leads, if it is remembered.
     #[inline]
-    pub(crate) fn remembered(&self, from: u32, location: u32) -> Option<(usize, u32)> {
+    pub(crate) fn remembered(&self, from: u32, location: LocationId) -> Option<(usize, u32)> {
         let slot = slot(from, location);
         for slot in [slot, slot ^ 1] {
             let call = &self.calls[slot];
@@ -92,7 +95,7 @@ impl TreeBuilder {
 
     /// Finds where a call leads that is not remembered, and remembers it.
     #[inline(never)]
-    pub(crate) fn learn(&mut self, from: u32, location: u32) -> Result<(usize, u32), Full> {
+    pub(crate) fn learn(&mut self, from: u32, location: LocationId) -> Result<(usize, u32), Full> {
         let to = self.extend(from, location, Self::child)?;
         let slot = slot(from, location);
         self.calls[slot ^ 1] = self.calls[slot];
@@ -108,7 +111,7 @@ impl TreeBuilder {
     /// Where a call from a node leads that was made just now: nothing was ever called from there,
     /// so there is nothing to look up.
     #[inline]
-    pub(crate) fn grow(&mut self, from: u32, location: u32) -> Result<u32, Full> {
+    pub(crate) fn grow(&mut self, from: u32, location: LocationId) -> Result<u32, Full> {
         self.extend(from, location, Self::new_child)
     }
 
@@ -117,11 +120,11 @@ impl TreeBuilder {
     fn extend(
         &mut self,
         mut node: u32,
-        location: u32,
+        location: LocationId,
         child: impl Fn(&mut Self, u32, Name) -> Option<u32>,
     ) -> Result<u32, Full> {
         // A location that was never defined has no frames.
-        let place = self.names.places.get(location as usize);
+        let place = self.names.places.get(location);
         let (start, end) = place.copied().unwrap_or_default();
         for i in start..end {
             let name = self.names.frames[i as usize];
@@ -176,11 +179,11 @@ impl TreeBuilder {
 impl CallTree {
     /// Adds a node, unless there are too many.
     #[inline]
-    fn add(&mut self, parent: u32, frame: u32) -> Option<u32> {
+    fn add(&mut self, parent: u32, frame: FrameId) -> Option<u32> {
         if self.len() == MOST_NODES {
             return None;
         }
-        let child = number(self.len());
+        let child = saturated(self.len());
         self.parent.push(parent);
         self.frame.push(frame);
         Some(child)
@@ -189,7 +192,7 @@ impl CallTree {
 
 impl Call {
     #[inline]
-    fn is(&self, from: u32, location: u32) -> bool {
+    fn is(&self, from: u32, location: LocationId) -> bool {
         self.from == from && self.location == location
     }
 }
@@ -197,8 +200,8 @@ impl Call {
 /// Where a call is remembered, unless a later one that also belongs there has pushed it to the
 /// neighbouring place, which is in the same cache line.
 #[inline]
-fn slot(from: u32, location: u32) -> usize {
-    let key = u64::from(from) << 32 | u64::from(location);
+fn slot(from: u32, location: LocationId) -> usize {
+    let key = u64::from(from) << 32 | location.index() as u64;
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The top bits, as many as it takes.
     usize::try_from(hash >> (64 - CALLS.ilog2())).unwrap_or(0) % CALLS
@@ -208,35 +211,27 @@ fn slot(from: u32, location: u32) -> usize {
 #[derive(Debug, Default)]
 struct Names {
     /// Where the frames of each location start and end.
-    places: Vec<(u32, u32)>,
+    places: IdVec<LocationId, (u32, u32)>,
     frames: Vec<Name>,
-    /// The function of each frame.
-    functions: Vec<u32>,
+    functions: IdVec<FrameId, FunctionId>,
 }
 
 /// A frame and its function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
-    pub(crate) frame: u32,
-    pub(crate) function: u32,
+    pub(crate) frame: FrameId,
+    pub(crate) function: FunctionId,
 }
 
 impl Names {
-    fn add(&mut self, location: u32, frames: &[Name]) {
-        let location = location as usize;
-        if self.places.len() <= location {
-            self.places.resize(location + 1, (0, 0));
-        }
-        let start = number(self.frames.len());
+    fn add(&mut self, location: LocationId, frames: &[Name]) {
+        let start = saturated(self.frames.len());
         self.frames.extend_from_slice(frames);
         for name in frames {
-            let frame = name.frame as usize;
-            if self.functions.len() <= frame {
-                self.functions.resize(frame + 1, NONE);
-            }
-            self.functions[frame] = name.function;
+            let function = self.functions.get_or_fill(name.frame, FunctionId::NONE);
+            *function = name.function;
         }
-        self.places[location] = (start, number(self.frames.len()));
+        *self.places.get_or_fill(location, (0, 0)) = (start, saturated(self.frames.len()));
     }
 }
 
@@ -246,9 +241,9 @@ struct Path {
     /// How many frames each node of the tree is away from the root.
     depth: Vec<u32>,
     nodes: Vec<u32>,
-    functions: Vec<u32>,
+    functions: Vec<FunctionId>,
     /// Where each function is on the path, if it is there at all.
-    place: Vec<u32>,
+    place: IdVec<FunctionId, u32>,
     missing: Vec<u32>,
 }
 
@@ -257,8 +252,8 @@ impl Path {
         Self {
             depth: vec![0],
             nodes: vec![ROOT],
-            functions: vec![NONE],
-            place: Vec::new(),
+            functions: vec![FunctionId::NONE],
+            place: IdVec::default(),
             missing: Vec::new(),
         }
     }
@@ -283,29 +278,25 @@ impl Path {
         self.functions.truncate(shared);
         while let Some(node) = self.missing.pop() {
             let frame = tree.frame[node as usize];
-            self.push(node, names.functions[frame as usize]);
+            self.push(node, names.functions[frame]);
         }
     }
 
     /// Moves to a new node of the tree, called from here.
-    fn add(&mut self, node: u32, function: u32) {
-        self.depth.push(number(self.nodes.len()));
+    fn add(&mut self, node: u32, function: FunctionId) {
+        self.depth.push(saturated(self.nodes.len()));
         self.push(node, function);
     }
 
-    fn push(&mut self, node: u32, function: u32) {
-        let index = function as usize;
-        if self.place.len() <= index {
-            self.place.resize(index + 1, NONE);
-        }
-        self.place[index] = number(self.nodes.len());
+    fn push(&mut self, node: u32, function: FunctionId) {
+        *self.place.get_or_fill(function, NONE) = saturated(self.nodes.len());
         self.nodes.push(node);
         self.functions.push(function);
     }
 
-    fn has(&self, function: u32) -> bool {
+    fn has(&self, function: FunctionId) -> bool {
         // The place may be out of date: what counts is what the path says.
-        let place = self.place.get(function as usize).copied().unwrap_or(NONE);
+        let place = self.place.get(function).copied().unwrap_or(NONE);
         self.functions.get(place as usize) == Some(&function)
     }
 }

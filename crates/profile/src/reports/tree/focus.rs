@@ -2,7 +2,7 @@
 
 use crate::groups::Groups;
 use crate::query::Pattern;
-use crate::store::{NONE, Profile, ROOT};
+use crate::store::{FunctionId, IdVec, NONE, Profile, ROOT};
 
 /// The matches of a sequence of functions in the call tree.
 pub(super) struct Focus {
@@ -17,7 +17,7 @@ impl Focus {
         let patterns = &patterns[..patterns.len().min(64)];
         let symbols = profile.symbols();
         // Bit i: the function matches the pattern i.
-        let matches: Vec<u64> = symbols
+        let matches: IdVec<FunctionId, u64> = symbols
             .functions()
             .iter()
             .map(|function| {
@@ -35,13 +35,13 @@ impl Focus {
         let mut progress = vec![0_u64; tree.len()];
         for node in tree.nodes() {
             let parent = tree.parent[node] as usize;
-            let frame = tree.frame[node] as usize;
+            let frame = tree.frame[node];
             end[node] = end[parent];
             if groups.of_frame[frame] == NONE {
                 progress[node] = progress[parent];
                 continue;
             }
-            let function = symbols.frames()[frame].function as usize;
+            let function = symbols.frames()[frame].function;
             progress[node] = (progress[parent] << 1 | 1) & matches[function];
             if end[node] == NONE && progress[node] & done != 0 {
                 end[node] = u32::try_from(node).unwrap_or(NONE);
@@ -58,7 +58,7 @@ fn above(profile: &Profile, groups: &Groups, node: usize, frames: usize) -> u32 
     let mut node = node;
     let mut left = frames;
     while left > 0 {
-        left -= usize::from(groups.of_frame[tree.frame[node] as usize] != NONE);
+        left -= usize::from(groups.of_frame[tree.frame[node]] != NONE);
         node = tree.parent[node] as usize;
     }
     u32::try_from(node).unwrap_or(ROOT)

@@ -75,31 +75,27 @@ impl<'a> Frames<'a> {
     /// The group of a node of the call tree; [`NONE`] if it is hidden, or the root.
     pub(super) fn group(&self, node: u32) -> u32 {
         let frame = self.profile.tree().frame[node as usize];
-        self.groups
-            .of_frame
-            .get(frame as usize)
-            .copied()
-            .unwrap_or(NONE)
+        self.groups.of_frame.get(frame).copied().unwrap_or(NONE)
     }
 
     /// The group of the function that allocates.
     pub(super) fn site_group(&self, context: u32) -> u32 {
         match self.profile.site_frame(context) {
-            NONE => NONE,
-            frame => self.groups.of_frame[frame as usize],
+            None => NONE,
+            Some(frame) => self.groups.of_frame[frame],
         }
     }
 
     /// The key of a context's place of allocation.
     pub(super) fn site_key(&self, context: u32) -> Option<u32> {
         let sites = self.sites.as_ref()?;
-        let frame = self.profile.site_frame(context);
-        if frame == NONE || sites.of_frame[frame as usize] == NONE {
+        let site = sites.of_frame[self.profile.site_frame(context)?];
+        if site == NONE {
             return None;
         }
         // Sites are numbered after the groups.
         let offset = u32::try_from(self.groups.len()).unwrap_or(NONE);
-        Some(offset.saturating_add(sites.of_frame[frame as usize]))
+        Some(offset.saturating_add(site))
     }
 
     pub(super) fn label(&self, key: u32) -> (Label, NodeKind) {
