@@ -31,7 +31,7 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
         }
         out.put(b",");
         out.put(block.space.name().as_bytes());
-        for number in [u64::from(block.lane), u64::from(block.stack)] {
+        for number in [u64::from(block.lane), block.stack.index() as u64] {
             out.put(b",");
             out.number(number);
         }

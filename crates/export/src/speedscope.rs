@@ -29,7 +29,7 @@ pub fn speedscope(
     let end = profile.end();
     let at = |moment: Option<Moment>| match moment {
         Some(moment) => scope.live_at(moment).by_stack(),
-        None => vec![heapline_profile::Amount::default(); profile.stack_count()],
+        None => vec![heapline_profile::Amount::default(); profile.stack_count()].into(),
     };
     let amounts = [scope.by_stack(), at(Some(peak)), at(Some(end)), at(live)];
     let tree = Tree::new(scope, leaf, &amounts);

@@ -89,7 +89,7 @@ fn stacks_are_those_of_the_trace() {
             *found.entry(stack.collect()).or_default() += sample.value[1] as f64;
         }
         let mut expected: BTreeMap<Vec<(&str, i64)>, f64> = BTreeMap::new();
-        for (stack, amount) in (0..).zip(scope.by_stack()) {
+        for (stack, amount) in scope.by_stack().enumerate() {
             if amount.is_empty() {
                 continue;
             }

@@ -9,7 +9,12 @@ use crate::estimate::Amount;
 use crate::query::Pattern;
 use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
-use crate::store::{FrameId, FunctionId, IdVec, NONE, Profile, ROOT, is_anonymous};
+use crate::store::{
+    ContextId, FrameId, FunctionId, Id, IdVec, NodeId, Profile, is_anonymous, saturated,
+};
+
+/// No group, or no number that stands for one.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The attribute that blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -150,7 +155,7 @@ pub(crate) struct Groups {
     /// The group of each class of blocks. Empty if that is not all that groups depend on.
     of_class: Vec<u32>,
     /// The group of each context. Empty if groups are not of frames.
-    of_context: Vec<u32>,
+    of_context: IdVec<ContextId, u32>,
 }
 
 impl Groups {
@@ -168,7 +173,7 @@ impl Groups {
                 of_frame: IdVec::default(),
                 unknown: NONE,
                 of_class: Vec::new(),
-                of_context: Vec::new(),
+                of_context: IdVec::default(),
             },
             _ => Self::by_frame(profile, view),
         }
@@ -186,7 +191,7 @@ impl Groups {
             of_frame: IdVec::default(),
             unknown: NONE,
             of_class: classes.map(|class| of_kind[class.kind as usize]).collect(),
-            of_context: Vec::new(),
+            of_context: IdVec::default(),
         }
     }
 
@@ -216,11 +221,12 @@ impl Groups {
             })
             .collect();
         let unknown = table.number(Label::named("(unknown)"));
-        let of_context: Vec<u32> = (0..)
-            .take(profile.contexts().len())
+        let of_context: IdVec<ContextId, u32> = profile
+            .contexts()
+            .ids()
             .map(|context| match view.by {
                 GroupBy::Address if is_visible_site(profile, context, &of_frame) => {
-                    let site = profile.contexts()[context as usize].site;
+                    let site = profile.contexts()[context].site;
                     table.number(address_label(profile, site))
                 }
                 _ => innermost_visible(profile, context, &of_frame).unwrap_or(unknown),
@@ -244,7 +250,7 @@ impl Groups {
     pub(crate) fn regrouped(
         mut self,
         profile: &Profile,
-        of_context: Vec<u32>,
+        of_context: IdVec<ContextId, u32>,
         one_more: Label,
     ) -> Self {
         self.labels.push(one_more);
@@ -357,8 +363,8 @@ impl Groups {
         let tree = profile.tree();
         let mut sums = vec![Amount::default(); self.len()];
         // The last stack that each group was met in: it counts once in each.
-        let mut last = vec![NONE; self.len()];
-        for (stack, amount) in (0..).zip(scope.by_stack()) {
+        let mut last = vec![ContextId::NONE; self.len()];
+        for (stack, &amount) in scope.by_stack().enumerate() {
             if amount.is_empty() {
                 continue;
             }
@@ -368,11 +374,11 @@ impl Groups {
                     sums[group as usize] += amount;
                 }
             };
-            meet(self.of_context[stack as usize]);
-            let mut node = profile.contexts()[stack as usize].node;
-            while node != ROOT {
-                meet(self.of_frame[tree.frame[node as usize]]);
-                node = tree.parent[node as usize];
+            meet(self.of_context[stack]);
+            let mut node = profile.contexts()[stack].node;
+            while node != NodeId::ROOT {
+                meet(self.of_frame[tree.frame[node]]);
+                node = tree.parent[node];
             }
         }
         Some(sums)
@@ -416,19 +422,19 @@ impl Groups {
         let of_frame: IdVec<FrameId, u64> =
             self.of_frame.iter().map(|&group| bit_of(group)).collect();
         let tree = profile.tree();
-        let mut of_node = vec![0_u64; tree.len()];
+        let mut of_node = IdVec::like(&tree.parent, 0_u64);
         for node in tree.nodes() {
-            let caller = of_node[tree.parent[node] as usize];
+            let caller = of_node[tree.parent[node]];
             of_node[node] = caller | of_frame[tree.frame[node]];
         }
         let of_context = profile.contexts().iter().zip(&self.of_context);
-        let of_context: Vec<u64> = of_context
-            .map(|(context, &group)| of_node[context.node as usize] | bit_of(group))
+        let of_context: IdVec<ContextId, u64> = of_context
+            .map(|(context, &group)| of_node[context.node] | bit_of(group))
             .collect();
 
         let mut sums = vec![Amount::default(); groups.len()];
         for (class, &n) in profile.classes().iter().zip(counts) {
-            let mut rest = of_context[class.context as usize];
+            let mut rest = of_context[class.context];
             if n == 0 || rest == 0 {
                 continue;
             }
@@ -471,11 +477,9 @@ impl Numbering<'_> {
 }
 
 /// The group of each class, from those of contexts.
-fn of_classes(profile: &Profile, of_context: &[u32]) -> Vec<u32> {
+fn of_classes(profile: &Profile, of_context: &IdVec<ContextId, u32>) -> Vec<u32> {
     let classes = profile.classes().iter();
-    classes
-        .map(|class| of_context[class.context as usize])
-        .collect()
+    classes.map(|class| of_context[class.context]).collect()
 }
 
 /// Numbers labels.
@@ -499,7 +503,7 @@ impl Table {
 }
 
 /// Returns true if the frame of the allocation itself is known and not hidden.
-fn is_visible_site(profile: &Profile, context: u32, of_frame: &IdVec<FrameId, u32>) -> bool {
+fn is_visible_site(profile: &Profile, context: ContextId, of_frame: &IdVec<FrameId, u32>) -> bool {
     let site = profile.site_frame(context);
     site.is_some_and(|frame| of_frame[frame] != NONE)
 }
@@ -507,7 +511,7 @@ fn is_visible_site(profile: &Profile, context: u32, of_frame: &IdVec<FrameId, u3
 /// The group of the innermost frame that is not hidden.
 fn innermost_visible(
     profile: &Profile,
-    context: u32,
+    context: ContextId,
     of_frame: &IdVec<FrameId, u32>,
 ) -> Option<u32> {
     // A stack that was cut does not have the allocation itself; what is left is its callers.
@@ -515,13 +519,13 @@ fn innermost_visible(
     if of_frame[site] != NONE {
         return Some(of_frame[site]);
     }
-    let mut node = profile.contexts()[context as usize].node;
-    while node != ROOT {
-        let group = of_frame[profile.tree().frame[node as usize]];
+    let mut node = profile.contexts()[context].node;
+    while node != NodeId::ROOT {
+        let group = of_frame[profile.tree().frame[node]];
         if group != NONE {
             return Some(group);
         }
-        node = profile.tree().parent[node as usize];
+        node = profile.tree().parent[node];
     }
     None
 }
@@ -584,12 +588,8 @@ fn age_label(class: usize) -> Label {
 
 fn age_class(profile: &Profile, stay: Stay) -> u32 {
     if !stay.ends() {
-        return number(AGES.len() + 1);
+        return saturated(AGES.len() + 1);
     }
     let age = profile.time(stay.end) - profile.time(stay.start);
-    number(AGES.partition_point(|&(limit, _)| limit <= age))
-}
-
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(NONE)
+    saturated(AGES.partition_point(|&(limit, _)| limit <= age))
 }

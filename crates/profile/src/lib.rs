@@ -34,8 +34,8 @@ pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use shape::GrowthShape;
 pub use store::{
-    FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, ModuleId, Moment, Peak, Profile,
-    Recursion, Store, StoreOptions, Symbols,
+    ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, ModuleId, Moment,
+    Peak, Profile, Recursion, Store, StoreOptions, Symbols,
 };
 
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use heapline_model::Space;
 use crate::estimate::{Amount, Estimator};
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
-use crate::store::{FrameId, FunctionId, IdVec, Moment, NEVER, Peak, Profile, ROOT};
+use crate::store::{ContextId, FrameId, FunctionId, IdVec, Moment, NEVER, NodeId, Peak, Profile};
 use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
@@ -54,7 +54,7 @@ pub struct SampledBlock {
     /// The lane (domain or thread) that allocated it.
     pub lane: u16,
     /// Its stack: see [`Profile::stack`].
-    pub stack: u32,
+    pub stack: ContextId,
     /// The amount that it represents.
     pub amount: Amount,
 }
@@ -96,7 +96,7 @@ impl<'a> Scope<'a> {
     /// The frames of a stack, innermost first, but those that are hidden; see
     /// [`Profile::stack`].
     #[must_use]
-    pub fn stack(&self, stack: u32) -> Vec<FrameId> {
+    pub fn stack(&self, stack: ContextId) -> Vec<FrameId> {
         let mut frames = self.profile.stack(stack);
         if !self.hidden.is_empty() {
             let all = self.profile.symbols().frames();
@@ -183,14 +183,14 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The amount of the blocks of each stack, indexed by its number. See [`Profile::stack`].
+    /// The amount of the blocks of each stack. See [`Profile::stack`].
     #[must_use]
-    pub fn by_stack(&self) -> Vec<Amount> {
-        let mut sums = vec![Amount::default(); self.profile.contexts().len()];
+    pub fn by_stack(&self) -> IdVec<ContextId, Amount> {
+        let mut sums = IdVec::like(self.profile.contexts(), Amount::default());
         for (class, n) in self.profile.classes().iter().zip(self.counts()) {
             if n > 0 {
                 let weight = self.weights[class.kind as usize];
-                sums[class.context as usize] += weight.times(n.into());
+                sums[class.context] += weight.times(n.into());
             }
         }
         sums
@@ -326,13 +326,18 @@ impl Profile {
         self.contexts().len()
     }
 
+    /// All distinct stacks.
+    pub fn stacks(&self) -> impl ExactSizeIterator<Item = ContextId> + use<> {
+        self.contexts().ids()
+    }
+
     /// The frames of a stack, innermost first; see [`Symbols`](crate::Symbols). The
     /// first one is where the allocation is. Recursion is collapsed, unless this is a profile
     /// [with recursion](Self::with_recursion): each function is there once, where it was first
     /// called, apart from the first one.
     #[must_use]
-    pub fn stack(&self, stack: u32) -> Vec<FrameId> {
-        let context = self.contexts()[stack as usize];
+    pub fn stack(&self, stack: ContextId) -> Vec<FrameId> {
+        let context = self.contexts()[stack];
         let site = self.site_frame(stack);
         let tree = self.tree();
         let mut frames = Vec::new();
@@ -341,13 +346,13 @@ impl Profile {
             frames.push(site);
             // The allocation is in the innermost function, be it in another line of it.
             let function = |frame: FrameId| self.symbols().frames()[frame].function;
-            if node != ROOT && function(tree.frame[node as usize]) == function(site) {
-                node = tree.parent[node as usize];
+            if node != NodeId::ROOT && function(tree.frame[node]) == function(site) {
+                node = tree.parent[node];
             }
         }
-        while node != ROOT {
-            frames.push(tree.frame[node as usize]);
-            node = tree.parent[node as usize];
+        while node != NodeId::ROOT {
+            frames.push(tree.frame[node]);
+            node = tree.parent[node];
         }
         frames
     }

@@ -136,7 +136,7 @@ fn locations(scope: &Scope<'_>) -> BTreeMap<String, f64> {
 fn inclusive(scope: &Scope<'_>) -> BTreeMap<String, f64> {
     let symbols = scope.profile().symbols();
     let mut totals = IdVec::like(symbols.functions(), 0.0);
-    for (stack, amount) in (0..).zip(scope.by_stack()) {
+    for (stack, amount) in scope.by_stack().enumerate() {
         let mut functions: Vec<FunctionId> = scope
             .profile()
             .stack(stack)

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, ListArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
-use heapline_profile::{FrameId, Scope, Symbols};
+use heapline_profile::{ContextId, FrameId, Scope, Symbols};
 
 use super::{Dictionary, ROWS_IN_BATCH, Table, number, properties};
+use crate::names::saturated;
 
 /// Frames that are handed over together: stacks can be deep.
 const FRAMES_IN_BATCH: usize = 1 << 17;
@@ -26,7 +27,7 @@ pub fn stacks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let mut table = Table::new(scope, schema(), properties(), out)?;
     let names = Names::new(profile.symbols())?;
     let mut rows = Rows::default();
-    for (stack, amount) in (0..).zip(scope.by_stack()) {
+    for (stack, amount) in scope.by_stack().enumerate() {
         if amount.is_empty() {
             continue;
         }
@@ -94,8 +95,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn push(&mut self, stack: u32, frames: &[FrameId]) {
-        self.ids.push(i64::from(stack));
+    fn push(&mut self, stack: ContextId, frames: &[FrameId]) {
+        self.ids.push(saturated(stack.index() as u64));
         self.sites.push(frames.first().copied());
         self.lengths.push(frames.len());
         self.frames.extend_from_slice(frames);

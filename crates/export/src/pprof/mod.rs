@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 
 use hashbrown::HashMap;
 use heapline_model::Space;
-use heapline_profile::{FrameId, IdVec, Moment, Profile, SampledBlock, Scope};
+use heapline_profile::{ContextId, FrameId, IdVec, Moment, Profile, SampledBlock, Scope};
 
 use self::pieces::{Sink, Strings};
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};
@@ -32,7 +32,7 @@ const PROGRAM: u64 = 1;
 /// be nearly as many samples as blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
-    stack: u32,
+    stack: ContextId,
     heap: u8,
     domain: u16,
     class: u32,

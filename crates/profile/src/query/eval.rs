@@ -9,7 +9,9 @@ use super::pattern::Pattern;
 use super::token::Comparison;
 use crate::estimate::Estimator;
 use crate::selection::{Bits, Selection};
-use crate::store::{Class, FileId, FrameId, FunctionId, IdVec, ModuleId, Moment, NEVER, Profile};
+use crate::store::{
+    Class, ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId, Moment, NEVER, Profile,
+};
 
 /// The blocks or stays that an expression is true of.
 pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Selection {
@@ -155,15 +157,14 @@ impl<'a> Scan<'a> {
             Clause::Inside(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
                 let tree = profile.tree();
-                let mut nodes = vec![false; tree.len()];
+                let mut nodes = IdVec::like(&tree.parent, false);
                 for node in tree.nodes() {
-                    let parent = tree.parent[node] as usize;
+                    let parent = tree.parent[node];
                     nodes[node] = nodes[parent] || frames[tree.frame[node]];
                 }
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    nodes[profile.contexts()[context as usize].node as usize]
-                        || site.is_some_and(|site| frames[site])
+                    nodes[profile.contexts()[context].node] || site.is_some_and(|site| frames[site])
                 })
             }
             Clause::Site(part, pattern) => {
@@ -202,12 +203,10 @@ impl<'a> Scan<'a> {
         self.classes(|class| table[class.kind as usize])
     }
 
-    fn contexts(&self, holds: impl Fn(u32) -> bool) -> Bits {
-        let table: Vec<bool> = (0..)
-            .take(self.profile().contexts().len())
-            .map(holds)
-            .collect();
-        self.classes(|class| table[class.context as usize])
+    fn contexts(&self, holds: impl Fn(ContextId) -> bool) -> Bits {
+        let contexts = self.profile().contexts().ids();
+        let table: IdVec<ContextId, bool> = contexts.map(holds).collect();
+        self.classes(|class| table[class.context])
     }
 
     fn classes(&self, holds: impl Fn(&Class) -> bool) -> Bits {

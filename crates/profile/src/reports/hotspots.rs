@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate, Sum};
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::histogram::Survival;
 use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::{Moment, NONE};
+use crate::store::Moment;
 use crate::timeline::Timeline;
 
 /// Points of the growth of each row.

@@ -5,11 +5,10 @@ use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
-use crate::store::NONE;
 use crate::timeline::Timeline;
 
 /// Points of the growth of each row.

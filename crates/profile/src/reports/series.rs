@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::Subject;
 use crate::callers::by_caller;
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::options::{self, Look, OptionError};
 use crate::query::{Pattern, TimePoint};
 use crate::scope::Scope;
-use crate::store::{Moment, NEVER, NONE};
+use crate::store::{Moment, NEVER};
 use crate::timeline::{self, Timeline};
 use crate::walk::Changes;
 

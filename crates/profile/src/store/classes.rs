@@ -1,15 +1,14 @@
 //! Classes of blocks: all that blocks have in common, apart from when they lived.
 
-use super::ids::saturated;
+use super::ids::{ContextId, Id, saturated};
 use super::pair_table::PairTable;
-use super::stacks::NONE;
 
 /// Blocks of the same kind that were allocated at the same place by the same path: 265,000 in the
 /// compiler's trace of 3.5 million blocks. Most questions are answered by counting the blocks of
 /// each class and walking the tree of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
-    pub(crate) context: u32,
+    pub(crate) context: ContextId,
     pub(crate) kind: u32,
 }
 
@@ -18,7 +17,7 @@ pub(crate) struct Class {
 pub(crate) struct ClassTable {
     classes: Vec<Class>,
     /// Classes by context and kind.
-    numbers: PairTable<u32>,
+    numbers: PairTable<ContextId, u32, u32>,
     /// Classes that were met lately, by hash.
     recent: Vec<u32>,
 }
@@ -26,11 +25,11 @@ pub(crate) struct ClassTable {
 impl ClassTable {
     /// The class of a block.
     #[inline]
-    pub(crate) fn number(&mut self, context: u32, kind: u32) -> u32 {
+    pub(crate) fn number(&mut self, context: ContextId, kind: u32) -> u32 {
         let class = Class { context, kind };
         let slot = slot(class);
         if self.recent.is_empty() {
-            self.recent.resize(RECENT, NONE);
+            self.recent.resize(RECENT, Id::NONE);
         }
         let recent = self.recent[slot];
         if self.classes.get(recent as usize) == Some(&class) {
@@ -77,7 +76,7 @@ const RECENT: usize = 1 << 12;
 /// Where a class is remembered.
 #[inline]
 fn slot(class: Class) -> usize {
-    let key = u64::from(class.context) << 32 | u64::from(class.kind);
+    let key = (class.context.index() as u64) << 32 | u64::from(class.kind);
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The top bits, as many as it takes.
     usize::try_from(hash >> (64 - RECENT.ilog2())).unwrap_or(0) % RECENT

@@ -59,6 +59,35 @@ ids! {
     pub FileId;
     /// A module: see [`Symbols::modules`](crate::Symbols::modules).
     pub ModuleId;
+    /// A stack with which blocks were allocated: see [`Profile::stack`](crate::Profile::stack).
+    pub ContextId;
+    /// A node of the call tree.
+    pub(crate) NodeId;
+}
+
+impl NodeId {
+    /// The tree's root: no frame at all.
+    pub(crate) const ROOT: Self = Self(0);
+}
+
+impl ContextId {
+    /// The context of blocks without a stack.
+    pub(crate) const NOWHERE: Self = Self(0);
+}
+
+// Classes have no type of their own yet.
+impl Id for u32 {
+    const NONE: Self = Self::MAX;
+
+    #[inline]
+    fn from_index(index: usize) -> Self {
+        saturated(index)
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self as usize
+    }
 }
 
 impl Id for LocationId {
@@ -151,6 +180,10 @@ impl<I: Id, T> IdVec<I, T> {
             self.values.resize(id.index() + 1, value);
         }
         &mut self.values[id.index()]
+    }
+
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.values.shrink_to_fit();
     }
 }
 

@@ -4,15 +4,17 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
+use super::ids::{Id, saturated};
+
 /// The numbers that pairs were given.
 ///
-/// First parts are dense numbers: nodes, contexts. Most of them have one second part: that pair is
+/// First parts are dense ids: nodes, contexts. Most of them have one second part: that pair is
 /// found without a hash table, which has only the further ones.
 #[derive(Debug)]
-pub(crate) struct PairTable<B> {
+pub(crate) struct PairTable<A, B, N> {
     /// The number of the first pair with each first part, or [`EMPTY`]; [`MORE`] if there are others.
     first: Vec<u32>,
-    more: HashMap<(u32, B), u32>,
+    more: HashMap<(A, B), N>,
 }
 
 const MORE: u32 = 1 << 31;
@@ -20,13 +22,13 @@ const EMPTY: u32 = MORE - 1;
 /// How many first parts the table grows by at once.
 const ROOM: usize = 1024;
 
-impl<B: Copy + Eq + Hash> PairTable<B> {
+impl<A: Id + Hash, B: Copy + Eq + Hash, N: Id> PairTable<A, B, N> {
     /// The number of a pair. `second` gives the second part of a pair by number.
     #[inline]
-    pub(crate) fn get(&self, a: u32, b: B, second: impl Fn(u32) -> B) -> Option<u32> {
-        let first = *self.first.get(a as usize)?;
-        let number = first & !MORE;
-        if number != EMPTY && second(number) == b {
+    pub(crate) fn get(&self, a: A, b: B, second: impl Fn(N) -> B) -> Option<N> {
+        let first = *self.first.get(a.index())?;
+        let number = N::from_index((first & !MORE) as usize);
+        if first & !MORE != EMPTY && second(number) == b {
             return Some(number);
         }
         if first & MORE == 0 {
@@ -37,14 +39,14 @@ impl<B: Copy + Eq + Hash> PairTable<B> {
 
     /// Sets the number of a pair that has none.
     #[inline]
-    pub(crate) fn insert(&mut self, a: u32, b: B, number: u32) {
-        let index = a as usize;
+    pub(crate) fn insert(&mut self, a: A, b: B, number: N) {
+        let index = a.index();
         if self.first.len() <= index {
             // Not one by one: the next ones will come soon.
             self.first.resize(index + ROOM, EMPTY);
         }
-        if self.first[index] == EMPTY && number < EMPTY {
-            self.first[index] = number;
+        if self.first[index] == EMPTY && number.index() < EMPTY as usize {
+            self.first[index] = saturated(number.index());
         } else {
             self.first[index] |= MORE;
             self.more.insert((a, b), number);
@@ -52,7 +54,7 @@ impl<B: Copy + Eq + Hash> PairTable<B> {
     }
 }
 
-impl<B> Default for PairTable<B> {
+impl<A, B, N> Default for PairTable<A, B, N> {
     fn default() -> Self {
         Self {
             first: Vec::new(),

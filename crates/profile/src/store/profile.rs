@@ -6,7 +6,7 @@ use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Space}
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
-use super::ids::{FrameId, Id};
+use super::ids::{ContextId, FrameId, Id, IdVec};
 use super::kinds::Kind;
 use super::segment::{Column, Lives};
 use super::stack_log::StackLog;
@@ -267,7 +267,7 @@ impl Profile {
         &self.parts.tables.classes
     }
 
-    pub(crate) fn contexts(&self) -> &[Context] {
+    pub(crate) fn contexts(&self) -> &IdVec<ContextId, Context> {
         &self.parts.tables.stacks.contexts
     }
 
@@ -284,8 +284,8 @@ impl Profile {
     }
 
     /// The frame of the allocation itself, if it is known.
-    pub(crate) fn site_frame(&self, context: u32) -> Option<FrameId> {
-        let site = self.contexts()[context as usize].site;
+    pub(crate) fn site_frame(&self, context: ContextId) -> Option<FrameId> {
+        let site = self.contexts()[context].site;
         (site != LocationId::NONE).then(|| self.symbols().innermost(site))
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::estimate::Amount;
 use crate::scope::Scope;
-use crate::store::Class;
+use crate::store::{Class, ContextId};
 
 /// A value that is summed along stacks.
 pub(super) trait Load: Copy + Default {
@@ -57,7 +57,7 @@ impl<'a, T: Load> ByStack<'a, T> {
     }
 
     /// The contexts that have blocks, in order, and what those amount to.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, T)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ContextId, T)> {
         let classes = self.scope.profile().classes();
         let context = |class: u32| classes[class as usize].context;
         let by_context = self.order.chunk_by(move |&a, &b| context(a) == context(b));
