@@ -10,7 +10,8 @@ use crate::query::Pattern;
 use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
 use crate::store::{
-    ContextId, FrameId, FunctionId, Id, IdVec, NodeId, Profile, is_anonymous, saturated,
+    ClassId, ContextId, FrameId, FunctionId, Id, IdVec, Kind, KindId, NodeId, Profile,
+    is_anonymous, saturated,
 };
 
 /// No group, or no number that stands for one.
@@ -153,7 +154,7 @@ pub(crate) struct Groups {
     /// not of frames.
     pub(crate) unknown: u32,
     /// The group of each class of blocks. Empty if that is not all that groups depend on.
-    of_class: Vec<u32>,
+    of_class: IdVec<ClassId, u32>,
     /// The group of each context. Empty if groups are not of frames.
     of_context: IdVec<ContextId, u32>,
 }
@@ -161,36 +162,35 @@ pub(crate) struct Groups {
 impl Groups {
     pub(crate) fn new(profile: &Profile, view: &View) -> Self {
         match view.by {
-            GroupBy::Domain => Self::by_kind(profile, view.by, |profile, kind| {
-                Label::named(format!("domain {}", profile.kinds()[kind].lane))
+            GroupBy::Domain => Self::by_kind(profile, view.by, |kind| {
+                Label::named(format!("domain {}", kind.lane))
             }),
-            GroupBy::Size => Self::by_kind(profile, view.by, |profile, kind| {
-                size_class(profile.kinds()[kind].size, profile.header().word_bytes)
+            GroupBy::Size => Self::by_kind(profile, view.by, |kind| {
+                size_class(kind.size, profile.header().word_bytes)
             }),
             GroupBy::Age => Self {
                 by: view.by,
                 labels: (0..=AGES.len() + 1).map(age_label).collect(),
                 of_frame: IdVec::default(),
                 unknown: NONE,
-                of_class: Vec::new(),
+                of_class: IdVec::default(),
                 of_context: IdVec::default(),
             },
             _ => Self::by_frame(profile, view),
         }
     }
 
-    fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Profile, usize) -> Label) -> Self {
+    fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Kind) -> Label) -> Self {
         let mut table = Table::default();
-        let of_kind: Vec<u32> = (0..profile.kinds().len())
-            .map(|kind| table.number(label(profile, kind)))
-            .collect();
+        let kinds = profile.kinds().iter();
+        let of_kind: IdVec<KindId, u32> = kinds.map(|kind| table.number(label(kind))).collect();
         let classes = profile.classes().iter();
         Self {
             by,
             labels: table.labels,
             of_frame: IdVec::default(),
             unknown: NONE,
-            of_class: classes.map(|class| of_kind[class.kind as usize]).collect(),
+            of_class: classes.map(|class| of_kind[class.kind]).collect(),
             of_context: IdVec::default(),
         }
     }
@@ -283,7 +283,7 @@ impl Groups {
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
         match self.by {
             GroupBy::Age => age_class(profile, stay),
-            _ => self.of_class[stay.class as usize],
+            _ => self.of_class[stay.class],
         }
     }
 
@@ -343,7 +343,7 @@ impl Groups {
                 // No block in scope is of a class without a group.
                 continue;
             };
-            let weight = scope.weights()[class.kind as usize];
+            let weight = scope.weights()[class.kind];
             for (sum, &n) in sums.iter_mut().zip(counts) {
                 if n > 0 {
                     *sum += weight.times(n.into());
@@ -438,7 +438,7 @@ impl Groups {
             if n == 0 || rest == 0 {
                 continue;
             }
-            let amount = scope.weights()[class.kind as usize].times(n.into());
+            let amount = scope.weights()[class.kind].times(n.into());
             while rest != 0 {
                 sums[rest.trailing_zeros() as usize] += amount;
                 rest &= rest - 1;
@@ -458,26 +458,26 @@ pub(crate) struct Numbering<'a> {
     groups: &'a Groups,
     of_group: Vec<u32>,
     /// As in [`Groups`]: a single lookup, because it is needed for each block.
-    of_class: Vec<u32>,
+    of_class: IdVec<ClassId, u32>,
 }
 
 impl Numbering<'_> {
     /// The number for a block.
     #[inline]
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
-        self.of_class(stay.class as usize)
+        self.of_class(stay.class)
             .unwrap_or_else(|| self.of_group[self.groups.of(profile, stay) as usize])
     }
 
     /// The number for all blocks of a class, if it is the same.
     #[inline]
-    pub(crate) fn of_class(&self, class: usize) -> Option<u32> {
+    pub(crate) fn of_class(&self, class: ClassId) -> Option<u32> {
         self.of_class.get(class).copied()
     }
 }
 
 /// The group of each class, from those of contexts.
-fn of_classes(profile: &Profile, of_context: &IdVec<ContextId, u32>) -> Vec<u32> {
+fn of_classes(profile: &Profile, of_context: &IdVec<ContextId, u32>) -> IdVec<ClassId, u32> {
     let classes = profile.classes().iter();
     classes.map(|class| of_context[class.context]).collect()
 }

@@ -5,7 +5,9 @@ use heapline_model::Space;
 use crate::estimate::{Amount, Estimator};
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
-use crate::store::{ContextId, FrameId, FunctionId, IdVec, Moment, NEVER, NodeId, Peak, Profile};
+use crate::store::{
+    ContextId, FrameId, FunctionId, IdVec, KindId, Moment, NEVER, NodeId, Peak, Profile,
+};
 use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
@@ -25,8 +27,7 @@ pub struct Scope<'a> {
     profile: &'a Profile,
     estimator: Estimator,
     selection: Selection,
-    /// By kind.
-    weights: Vec<Amount>,
+    weights: IdVec<KindId, Amount>,
     /// By function: whether it is left out of stacks. Empty if none is.
     hidden: IdVec<FunctionId, bool>,
 }
@@ -134,7 +135,7 @@ impl<'a> Scope<'a> {
     pub fn peak(&self) -> Moment {
         let mut changes = Changes::new(self.profile);
         self.for_each(|stay| {
-            let kind = self.profile.classes()[stay.class as usize].kind;
+            let kind = self.profile.classes()[stay.class].kind;
             changes.add(kind, stay.start, stay.end);
         });
         changes.peak(&self.weights)
@@ -189,7 +190,7 @@ impl<'a> Scope<'a> {
         let mut sums = IdVec::like(self.profile.contexts(), Amount::default());
         for (class, n) in self.profile.classes().iter().zip(self.counts()) {
             if n > 0 {
-                let weight = self.weights[class.kind as usize];
+                let weight = self.weights[class.kind];
                 sums[class.context] += weight.times(n.into());
             }
         }
@@ -216,7 +217,7 @@ impl<'a> Scope<'a> {
         self.fold(
             || vec![[0; N]; profile.classes().len()],
             |counts, stay| {
-                let counts = &mut counts[stay.class as usize];
+                let counts = &mut counts[stay.class.index()];
                 for (count, mark) in counts.iter_mut().zip(marks(stay)) {
                     *count += u32::from(mark);
                 }
@@ -233,14 +234,14 @@ impl<'a> Scope<'a> {
 
     /// The total amount, given the number of blocks of each class.
     fn sum(&self, counts: &[u32]) -> Amount {
-        let mut by_kind = vec![0_u64; self.weights.len()];
+        let mut by_kind = IdVec::like(&self.weights, 0_u64);
         for (class, &n) in self.profile.classes().iter().zip(counts) {
-            by_kind[class.kind as usize] += u64::from(n);
+            by_kind[class.kind] += u64::from(n);
         }
-        let amounts = self.weights.iter().zip(by_kind);
+        let amounts = self.weights.iter().zip(&by_kind);
         amounts
-            .filter(|(_, n)| *n > 0)
-            .map(|(weight, n)| weight.times(n))
+            .filter(|(_, n)| **n > 0)
+            .map(|(weight, &n)| weight.times(n))
             .sum()
     }
 
@@ -249,8 +250,8 @@ impl<'a> Scope<'a> {
         let profile = self.profile;
         let perhaps = |event: u64| (event != NEVER).then(|| profile.time(event));
         self.for_each(|stay| {
-            let class = profile.classes()[stay.class as usize];
-            let kind = profile.kinds()[class.kind as usize];
+            let class = profile.classes()[stay.class];
+            let kind = profile.kinds()[class.kind];
             f(&SampledBlock {
                 allocated: profile.time(stay.birth),
                 promoted: perhaps(stay.promotion),
@@ -283,14 +284,14 @@ impl<'a> Scope<'a> {
     }
 
     /// The weight of each kind of block.
-    pub(crate) fn weights(&self) -> &[Amount] {
+    pub(crate) fn weights(&self) -> &IdVec<KindId, Amount> {
         &self.weights
     }
 
     /// The weight of a block.
     #[inline]
     pub(crate) fn weight(&self, stay: &Stay) -> Amount {
-        self.weights[self.profile.classes()[stay.class as usize].kind as usize]
+        self.weights[self.profile.classes()[stay.class].kind]
     }
 
     #[inline]

@@ -10,7 +10,8 @@ use super::token::Comparison;
 use crate::estimate::Estimator;
 use crate::selection::{Bits, Selection};
 use crate::store::{
-    Class, ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId, Moment, NEVER, Profile,
+    Class, ClassId, ContextId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId, Moment,
+    NEVER, Profile,
 };
 
 /// The blocks or stays that an expression is true of.
@@ -116,7 +117,6 @@ impl<'a> Scan<'a> {
 
     fn clause(&self, clause: &Clause) -> Bits {
         let profile = self.profile();
-        let kinds = profile.kinds();
         match clause {
             Clause::LiveAt(time) => {
                 let Moment(moment) = self.times.after(time);
@@ -148,10 +148,10 @@ impl<'a> Scan<'a> {
             Clause::Size(test) => {
                 let word_bytes = profile.sampling().word_bytes();
                 let test = test.map(|size| size.bytes(word_bytes));
-                self.kinds(|kind| test.holds(&(kinds[kind].size as f64)))
+                self.kinds(|kind| test.holds(&(kind.size as f64)))
             }
-            Clause::Samples(test) => self.kinds(|kind| test.holds(&kinds[kind].samples)),
-            Clause::Domain(test) => self.kinds(|kind| test.holds(&kinds[kind].lane.into())),
+            Clause::Samples(test) => self.kinds(|kind| test.holds(&kind.samples)),
+            Clause::Domain(test) => self.kinds(|kind| test.holds(&kind.lane.into())),
             Clause::Lifetime(test) => self.lifetime(*test),
             Clause::Heap(heap) => self.heap(*heap),
             Clause::Inside(part, pattern) => {
@@ -198,9 +198,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn kinds(&self, holds: impl Fn(usize) -> bool) -> Bits {
-        let table: Vec<bool> = (0..self.profile().kinds().len()).map(holds).collect();
-        self.classes(|class| table[class.kind as usize])
+    fn kinds(&self, holds: impl Fn(&Kind) -> bool) -> Bits {
+        let kinds = self.profile().kinds().iter();
+        let table: IdVec<KindId, bool> = kinds.map(holds).collect();
+        self.classes(|class| table[class.kind])
     }
 
     fn contexts(&self, holds: impl Fn(ContextId) -> bool) -> Bits {
@@ -210,10 +211,8 @@ impl<'a> Scan<'a> {
     }
 
     fn classes(&self, holds: impl Fn(&Class) -> bool) -> Bits {
-        let table: Vec<bool> = self.profile().classes().iter().map(holds).collect();
-        let set = Bits::of_blocks(self.profile(), |_, class, block| {
-            table[class[block] as usize]
-        });
+        let table: IdVec<ClassId, bool> = self.profile().classes().iter().map(holds).collect();
+        let set = Bits::of_blocks(self.profile(), |_, class, block| table[class[block]]);
         self.existing(set)
     }
 
@@ -235,7 +234,7 @@ impl<'a> Scan<'a> {
                     Heap::External => Space::External,
                     Heap::Native => Space::Native,
                 };
-                self.kinds(|kind| self.profile().kinds()[kind].space == space)
+                self.kinds(|kind| kind.space == space)
             }
         }
     }

@@ -8,7 +8,7 @@ use heapline_model::{
 
 use super::classes::ClassTable;
 use super::clock::Clock;
-use super::ids::ContextId;
+use super::ids::{ClassId, ContextId};
 use super::kinds::{Kind, KindTable};
 use super::lanes::LaneSet;
 use super::live::Live;
@@ -99,7 +99,7 @@ pub struct Store {
 struct GrowingSegment {
     lives: Shared<Lives>,
     /// The class of each block.
-    class: Shared<Vec<u32>>,
+    class: Shared<Vec<ClassId>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -280,8 +280,8 @@ impl Store {
         self.settle();
         let (stacks, symbols) = self.stacks.snapshot();
         let tables = Tables {
-            kinds: self.kinds.kinds().to_vec(),
-            classes: self.classes.classes().to_vec(),
+            kinds: self.kinds.kinds().clone(),
+            classes: self.classes.classes().clone(),
             stacks,
             symbols: Arc::new(symbols),
         };
@@ -308,7 +308,7 @@ impl Store {
         let classes = std::mem::take(&mut self.classes).finish();
         let (stacks, symbols) = self.take_stacks().finish();
         let tables = Tables {
-            kinds: self.kinds.kinds().to_vec(),
+            kinds: self.kinds.kinds().clone(),
             classes,
             stacks,
             symbols: Arc::new(symbols),

@@ -63,6 +63,12 @@ ids! {
     pub ContextId;
     /// A node of the call tree.
     pub(crate) NodeId;
+    /// A kind of blocks.
+    pub(crate) KindId;
+    /// A class of blocks.
+    pub(crate) ClassId;
+    /// Blocks that stand for the same amount in the same row of a report.
+    pub(crate) SortId;
 }
 
 impl NodeId {
@@ -73,21 +79,6 @@ impl NodeId {
 impl ContextId {
     /// The context of blocks without a stack.
     pub(crate) const NOWHERE: Self = Self(0);
-}
-
-// Classes have no type of their own yet.
-impl Id for u32 {
-    const NONE: Self = Self::MAX;
-
-    #[inline]
-    fn from_index(index: usize) -> Self {
-        saturated(index)
-    }
-
-    #[inline]
-    fn index(self) -> usize {
-        self as usize
-    }
 }
 
 impl Id for LocationId {

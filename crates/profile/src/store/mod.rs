@@ -24,8 +24,8 @@ use serde::Serialize;
 
 pub(crate) use classes::Class;
 pub use growing::{Recursion, Store, StoreOptions};
+pub(crate) use ids::{ClassId, Id, KindId, NodeId, SortId, saturated};
 pub use ids::{ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId};
-pub(crate) use ids::{Id, NodeId, saturated};
 pub use kinds::Kind;
 pub(crate) use names::is_anonymous;
 pub use profile::Profile;

@@ -65,21 +65,23 @@ impl<A, B, N> Default for PairTable<A, B, N> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ids::{ContextId, IdVec, NodeId};
     use super::*;
 
     #[test]
     fn every_pair_is_found_again() {
         let mut table = PairTable::default();
-        let mut seconds = Vec::new();
-        let pairs: Vec<(u32, u32)> = (0..100).map(|i| (i * i % 37, i)).collect();
-        for (number, &(a, b)) in (0..).zip(&pairs) {
-            let second = |number: u32| seconds[number as usize];
+        let mut seconds: IdVec<ContextId, usize> = IdVec::default();
+        let pairs = (0..100).map(|i| (NodeId::from_index(i * i % 37), i));
+        let pairs: IdVec<ContextId, (NodeId, usize)> = pairs.collect();
+        for (number, &(a, b)) in pairs.enumerate() {
+            let second = |number| seconds[number];
             assert_eq!(table.get(a, b, second), None);
             table.insert(a, b, number);
             seconds.push(b);
         }
-        for (number, &(a, b)) in (0..).zip(&pairs) {
-            let second = |number: u32| seconds[number as usize];
+        for (number, &(a, b)) in pairs.enumerate() {
+            let second = |number| seconds[number];
             assert_eq!(table.get(a, b, second), Some(number));
             assert_eq!(table.get(a, b + 1000, second), None);
         }
@@ -88,13 +90,16 @@ mod tests {
     #[test]
     fn large_numbers_are_found_too() {
         let mut table = PairTable::default();
-        for (b, number) in [(1, EMPTY), (2, u32::MAX), (3, 5)] {
-            table.insert(7, b, number);
+        let large = ContextId::from_index(EMPTY as usize);
+        let small = ContextId::from_index(5);
+        let [six, seven] = [6, 7].map(NodeId::from_index);
+        for (b, number) in [(1, large), (2, ContextId::NONE), (3, small)] {
+            table.insert(seven, b, number);
         }
-        let second = |number| if number == 5 { 3 } else { 0 };
-        assert_eq!(table.get(7, 1, second), Some(EMPTY));
-        assert_eq!(table.get(7, 2, second), Some(u32::MAX));
-        assert_eq!(table.get(7, 3, second), Some(5));
-        assert_eq!(table.get(6, 3, second), None);
+        let second = |number| if number == small { 3 } else { 0 };
+        assert_eq!(table.get(seven, 1, second), Some(large));
+        assert_eq!(table.get(seven, 2, second), Some(ContextId::NONE));
+        assert_eq!(table.get(seven, 3, second), Some(small));
+        assert_eq!(table.get(six, 3, second), None);
     }
 }

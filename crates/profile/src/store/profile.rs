@@ -6,7 +6,7 @@ use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Space}
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
-use super::ids::{ContextId, FrameId, Id, IdVec};
+use super::ids::{ClassId, ContextId, FrameId, Id, IdVec, KindId};
 use super::kinds::Kind;
 use super::segment::{Column, Lives};
 use super::stack_log::StackLog;
@@ -47,8 +47,8 @@ pub(super) struct Parts {
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
 #[derive(Debug)]
 pub(super) struct Tables {
-    pub(super) kinds: Vec<Kind>,
-    pub(super) classes: Vec<Class>,
+    pub(super) kinds: IdVec<KindId, Kind>,
+    pub(super) classes: IdVec<ClassId, Class>,
     pub(super) stacks: Stacks,
     pub(super) symbols: Arc<Symbols>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Tables {
 pub(crate) struct Segment {
     pub(crate) lives: Arc<Lives>,
     /// The class of each block.
-    pub(crate) class: Arc<Vec<u32>>,
+    pub(crate) class: Arc<Vec<ClassId>>,
 }
 
 /// Events about blocks that the source does not have, or that cannot be.
@@ -252,7 +252,7 @@ impl Profile {
         &self.parts.segments
     }
 
-    pub(crate) fn kinds(&self) -> &[Kind] {
+    pub(crate) fn kinds(&self) -> &IdVec<KindId, Kind> {
         &self.parts.tables.kinds
     }
 
@@ -263,7 +263,7 @@ impl Profile {
     }
 
     #[inline]
-    pub(crate) fn classes(&self) -> &[Class] {
+    pub(crate) fn classes(&self) -> &IdVec<ClassId, Class> {
         &self.parts.tables.classes
     }
 
@@ -275,8 +275,8 @@ impl Profile {
         &self.parts.tables.stacks.tree
     }
 
-    /// The weight of each kind of block, by number.
-    pub(crate) fn weights(&self, estimator: Estimator) -> Vec<Amount> {
+    /// The weight of each kind of block.
+    pub(crate) fn weights(&self, estimator: Estimator) -> IdVec<KindId, Amount> {
         let kinds = self.kinds().iter();
         kinds
             .map(|kind| kind.amount(self.sampling(), estimator))
@@ -316,9 +316,11 @@ impl Profile {
         let segments = self.segments().iter().map(|segment| {
             let (now, later) = rest.split_at(segment.class.len().min(rest.len()));
             rest = later;
-            let class = segment.class.iter().zip(now).map(|(&class, &context)| {
-                table.number(context, self.classes()[class as usize].kind)
-            });
+            let class = segment
+                .class
+                .iter()
+                .zip(now)
+                .map(|(&class, &context)| table.number(context, self.classes()[class].kind));
             Segment {
                 lives: Arc::clone(&segment.lives),
                 class: Arc::new(class.collect()),
@@ -331,7 +333,7 @@ impl Profile {
             segments,
             clock: Arc::clone(&self.parts.clock),
             tables: Tables {
-                kinds: self.kinds().to_vec(),
+                kinds: self.kinds().clone(),
                 classes: table.finish(),
                 stacks,
                 symbols,
