@@ -26,7 +26,7 @@ fn library(home: Option<&Path>, temporary: &Path) -> PathBuf {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-    assert!(path.is_file(), "{path:?}");
+    assert!(path.is_file(), "{}", path.display());
     path
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use heapline_profile::{Scope, Symbols};
+use heapline_profile::{FileId, FrameId, FunctionId, IdVec, Scope, Symbols};
 
 use crate::parquet::BLOCK_COLUMNS;
 use crate::text::{Out, put_quoted_name};
@@ -31,7 +31,7 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
         }
         out.put(b",");
         out.put(block.space.name().as_bytes());
-        for number in [u64::from(block.lane), u64::from(block.stack)] {
+        for number in [u64::from(block.lane), block.stack.index() as u64] {
             out.put(b",");
             out.number(number);
         }
@@ -55,8 +55,8 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
 /// is put together from them.
 struct Texts<'a> {
     symbols: &'a Symbols,
-    functions: Vec<Vec<u8>>,
-    files: Vec<Vec<u8>>,
+    functions: IdVec<FunctionId, Vec<u8>>,
+    files: IdVec<FileId, Vec<u8>>,
 }
 
 impl<'a> Texts<'a> {
@@ -74,11 +74,11 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn put(&self, frame: u32, out: &mut Out<'_>) {
-        let info = self.symbols.frames()[frame as usize];
-        out.put(&self.functions[info.function as usize]);
+    fn put(&self, frame: FrameId, out: &mut Out<'_>) {
+        let info = self.symbols.frames()[frame];
+        out.put(&self.functions[info.function]);
         out.put(b"@");
-        out.put(&self.files[info.file as usize]);
+        out.put(&self.files[info.file]);
         out.put(b":");
         out.number(u64::from(info.line));
         out.put(b":");

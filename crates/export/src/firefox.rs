@@ -10,7 +10,7 @@ use fxprof_processed_profile::{
     SamplingInterval, StackHandle, ThreadHandle, Timestamp,
 };
 use hashbrown::HashMap;
-use heapline_profile::Scope;
+use heapline_profile::{ContextId, IdVec, Scope};
 
 use crate::fold::Leaf;
 use crate::names::{UNKNOWN, or_unknown, program, signed, site};
@@ -28,7 +28,7 @@ const SLOTS: u64 = 2000;
 struct Group {
     allocated: u64,
     collected: Option<u64>,
-    stack: u32,
+    stack: ContextId,
     bytes: f64,
 }
 
@@ -184,7 +184,7 @@ struct Stacks<'a> {
     thread: ThreadHandle,
     leaf: Leaf,
     category: CategoryPairHandle,
-    handles: Vec<Option<StackHandle>>,
+    handles: IdVec<ContextId, Option<StackHandle>>,
 }
 
 impl<'a> Stacks<'a> {
@@ -194,18 +194,18 @@ impl<'a> Stacks<'a> {
             thread,
             leaf,
             category: CategoryHandle::OTHER.into(),
-            handles: vec![None; scope.profile().stack_count()],
+            handles: vec![None; scope.profile().stack_count()].into(),
         }
     }
 
-    fn get(&mut self, stack: u32, profile: &mut Profile) -> Option<StackHandle> {
-        if self.handles[stack as usize].is_none() {
-            self.handles[stack as usize] = self.make(stack, profile);
+    fn get(&mut self, stack: ContextId, profile: &mut Profile) -> Option<StackHandle> {
+        if self.handles[stack].is_none() {
+            self.handles[stack] = self.make(stack, profile);
         }
-        self.handles[stack as usize]
+        self.handles[stack]
     }
 
-    fn make(&self, stack: u32, profile: &mut Profile) -> Option<StackHandle> {
+    fn make(&self, stack: ContextId, profile: &mut Profile) -> Option<StackHandle> {
         let symbols = self.scope.profile().symbols();
         let frames = self.scope.stack(stack);
         let mut handle = None;
@@ -224,7 +224,7 @@ impl<'a> Stacks<'a> {
         match frames.first() {
             None => push(UNKNOWN),
             Some(&frame) if self.leaf == Leaf::Site => {
-                push(&site(symbols, symbols.frames()[frame as usize]));
+                push(&site(symbols, symbols.frames()[frame]));
             }
             Some(_) => (),
         }

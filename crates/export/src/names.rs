@@ -25,7 +25,7 @@ pub(crate) fn program(header: &Header) -> &str {
 
 /// The place of an allocation: `list.ml:92`.
 pub(crate) fn site(symbols: &Symbols, frame: FrameInfo) -> String {
-    let file = or_unknown(&symbols.files()[frame.file as usize]);
+    let file = or_unknown(&symbols.files()[frame.file]);
     match frame.line {
         0 => file.to_owned(),
         line => format!("{file}:{line}"),

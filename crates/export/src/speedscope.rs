@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
-use heapline_profile::{Moment, Scope};
+use heapline_profile::{FileId, IdVec, Moment, Scope};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
@@ -29,7 +29,7 @@ pub fn speedscope(
     let end = profile.end();
     let at = |moment: Option<Moment>| match moment {
         Some(moment) => scope.live_at(moment).by_stack(),
-        None => vec![heapline_profile::Amount::default(); profile.stack_count()],
+        None => vec![heapline_profile::Amount::default(); profile.stack_count()].into(),
     };
     let amounts = [scope.by_stack(), at(Some(peak)), at(Some(end)), at(live)];
     let tree = Tree::new(scope, leaf, &amounts);
@@ -130,14 +130,14 @@ struct SampledProfile<'a> {
 
 struct Frames<'a> {
     tree: &'a Tree<PROFILES>,
-    files: &'a [String],
+    files: &'a IdVec<FileId, String>,
 }
 
 impl Serialize for Frames<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.tree.names.iter().map(|name| Frame {
             name: &name.text,
-            file: name.file.map(|file| &*self.files[file as usize]),
+            file: name.file.map(|file| &*self.files[file]),
             line: name.line,
         }))
     }

@@ -82,7 +82,7 @@ fn check(name: &str, scope: &Scope<'_>, file: &Value) {
         *found.entry(stack(thread, index)).or_default() += bytes;
     }
     let mut expected: BTreeMap<Vec<String>, f64> = BTreeMap::new();
-    for (stack, amount) in (0..).zip(end.by_stack()) {
+    for (stack, amount) in end.by_stack().enumerate() {
         if !amount.is_empty() {
             let names = functions(profile, stack).into_iter().map(str::to_owned);
             *expected.entry(names.collect()).or_default() += amount.bytes.value;

@@ -27,7 +27,7 @@ fn lines(scope: &Scope<'_>, leaf: Leaf) -> Vec<(String, u64)> {
 /// Bytes by the names of functions.
 fn by_names<'a>(profile: &'a Profile, scope: &Scope<'_>) -> BTreeMap<Vec<&'a str>, f64> {
     let mut sums = BTreeMap::new();
-    for (stack, amount) in (0..).zip(scope.by_stack()) {
+    for (stack, amount) in scope.by_stack().enumerate() {
         if !amount.is_empty() {
             *sums.entry(functions(profile, stack)).or_default() += amount.bytes.value;
         }

@@ -89,13 +89,13 @@ fn stacks_are_those_of_the_trace() {
             *found.entry(stack.collect()).or_default() += sample.value[1] as f64;
         }
         let mut expected: BTreeMap<Vec<(&str, i64)>, f64> = BTreeMap::new();
-        for (stack, amount) in (0..).zip(scope.by_stack()) {
+        for (stack, amount) in scope.by_stack().enumerate() {
             if amount.is_empty() {
                 continue;
             }
             let frames = profile.stack(stack).into_iter().rev();
             let mut lines: Vec<i64> = frames
-                .map(|frame| i64::from(profile.symbols().frames()[frame as usize].line))
+                .map(|frame| i64::from(profile.symbols().frames()[frame].line))
                 .collect();
             lines.resize(lines.len().max(1), 0);
             let stack = functions(&profile, stack).into_iter().zip(lines);

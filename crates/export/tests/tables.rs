@@ -10,7 +10,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use common::{Full, load, odd, profiles, whole};
 use heapline_export::{csv, parquet};
-use heapline_profile::{Profile, SampledBlock, Scope};
+use heapline_profile::{ContextId, Profile, SampledBlock, Scope};
 
 fn table(write: impl FnOnce(File)) -> (Vec<(String, String)>, Vec<RecordBatch>) {
     let file = tempfile::tempfile().unwrap();
@@ -45,7 +45,7 @@ fn row(block: &SampledBlock) -> String {
         block.samples,
         block.space.name(),
         block.lane,
-        block.stack,
+        block.stack.index(),
         block.amount.bytes.value,
         block.amount.blocks.value
     )
@@ -81,14 +81,14 @@ fn parquet_rows(batch: &RecordBatch) -> Vec<String> {
 }
 
 /// The frames of a stack, outermost first, as CSV has them.
-fn stack_text(profile: &Profile, stack: u32) -> String {
+fn stack_text(profile: &Profile, stack: ContextId) -> String {
     let symbols = profile.symbols();
     let frames = profile.stack(stack).into_iter().rev().map(|frame| {
-        let info = symbols.frames()[frame as usize];
+        let info = symbols.frames()[frame];
         let text = format!(
             "{}@{}:{}:{}-{}",
             symbols.function(frame).name,
-            symbols.files()[info.file as usize],
+            symbols.files()[info.file],
             info.line,
             info.start_char,
             info.end_char
@@ -145,7 +145,8 @@ fn every_stack_of_a_block_has_its_frames() {
             let files = batch["site_file"].as_string::<i32>();
             let lines = batch["site_line"].as_primitive::<Int32Type>();
             for i in 0..batch.num_rows() {
-                let stack = u32::try_from(id.value(i)).unwrap();
+                let stack = usize::try_from(id.value(i)).unwrap();
+                let stack = profile.stacks().nth(stack).unwrap();
                 ids.push(stack);
                 let frames = profile.stack(stack);
                 let list = batch["frames"].as_list::<i32>().value(i);
@@ -153,13 +154,13 @@ fn every_stack_of_a_block_has_its_frames() {
                 assert_eq!(list.len(), frames.len(), "{name}");
                 assert_eq!(functions.is_null(i), frames.is_empty(), "{name}");
                 for (j, &frame) in frames.iter().enumerate() {
-                    let info = symbols.frames()[frame as usize];
+                    let info = symbols.frames()[frame];
                     let function = symbols.function(frame);
                     let line = i32::try_from(info.line).unwrap();
                     let text = |column: usize| list.column(column).as_string::<i32>().value(j);
                     assert_eq!(text(0), function.name);
-                    assert_eq!(text(1), symbols.modules()[function.module as usize]);
-                    assert_eq!(text(2), symbols.files()[info.file as usize]);
+                    assert_eq!(text(1), symbols.modules()[function.module]);
+                    assert_eq!(text(2), symbols.files()[info.file]);
                     let column = list.column(3).as_primitive::<Int32Type>();
                     let line = (line > 0).then_some(line);
                     assert_eq!(column.is_valid(j).then(|| column.value(j)), line);

@@ -1,8 +1,8 @@
 //! Groups stacks by the callers of given functions.
 
-use crate::groups::{Groups, Label, View};
+use crate::groups::{Groups, Label, NONE, View};
 use crate::query::Pattern;
-use crate::store::{NONE, Profile, ROOT};
+use crate::store::{ContextId, FrameId, NodeId, Profile};
 
 /// The name of stacks that consist of the given functions only, without a caller.
 const NOBODY: &str = "(the program itself)";
@@ -21,8 +21,9 @@ pub(crate) fn by_caller(profile: &Profile, view: &View, functions: &[Pattern]) -
         })
         .collect();
     let nobody = u32::try_from(groups.len()).unwrap_or(NONE);
-    let of_context = (0..)
-        .take(profile.contexts().len())
+    let of_context = profile
+        .contexts()
+        .ids()
         .map(|context| {
             let mut stack = Stack::new(profile, &groups, context);
             for is_meant in &is_meant {
@@ -50,13 +51,13 @@ fn matches(pattern: &Pattern, label: &Label) -> bool {
 struct Stack<'a> {
     profile: &'a Profile,
     groups: &'a Groups,
-    site: u32,
-    node: u32,
+    site: Option<FrameId>,
+    node: NodeId,
     last: u32,
 }
 
 impl<'a> Stack<'a> {
-    fn new(profile: &'a Profile, groups: &'a Groups, context: u32) -> Self {
+    fn new(profile: &'a Profile, groups: &'a Groups, context: ContextId) -> Self {
         let site = profile.site_frame(context);
         Self {
             profile,
@@ -64,8 +65,8 @@ impl<'a> Stack<'a> {
             site,
             // What is left of a stack that was cut are callers; of whom is not known.
             node: match site {
-                NONE => ROOT,
-                _ => profile.contexts()[context as usize].node,
+                None => NodeId::ROOT,
+                Some(_) => profile.contexts()[context].node,
             },
             last: NONE,
         }
@@ -77,16 +78,16 @@ impl Iterator for Stack<'_> {
 
     fn next(&mut self) -> Option<u32> {
         loop {
-            let frame = if self.site != NONE {
-                std::mem::replace(&mut self.site, NONE)
-            } else if self.node != ROOT {
-                let frame = self.profile.tree().frame[self.node as usize];
-                self.node = self.profile.tree().parent[self.node as usize];
+            let frame = if let Some(site) = self.site.take() {
+                site
+            } else if self.node != NodeId::ROOT {
+                let frame = self.profile.tree().frame[self.node];
+                self.node = self.profile.tree().parent[self.node];
                 frame
             } else {
                 return None;
             };
-            let group = self.groups.of_frame[frame as usize];
+            let group = self.groups.of_frame[frame];
             if group != NONE && group != self.last {
                 self.last = group;
                 return Some(group);

@@ -4,62 +4,57 @@
 
 use hashbrown::HashMap;
 
-use crate::store::Symbols;
+use crate::store::{CrateId, FileId, FrameId, FunctionId, IdVec, Symbols};
 
 /// The crate of functions of which it is not known.
 const NO_CRATE: &str = "(no crate)";
 
-/// The crates of a profile, numbered.
+/// The crates of a profile.
 #[derive(Debug, Default)]
 pub(crate) struct Crates {
-    names: Vec<String>,
-    /// By frame.
-    of_frame: Vec<u32>,
+    names: IdVec<CrateId, String>,
+    of_frame: IdVec<FrameId, CrateId>,
 }
 
 impl Crates {
     pub(crate) fn new(symbols: &Symbols) -> Self {
-        let mut crates = Self::default();
-        let mut numbers: HashMap<String, u32> = HashMap::new();
-        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
-        for frame in symbols.frames() {
-            let number = *known
-                .entry((frame.function, frame.file))
-                .or_insert_with(|| {
-                    let function = &symbols.functions()[frame.function as usize].name;
-                    let file = &symbols.files()[frame.file as usize];
-                    let name = crate_of(function, file).unwrap_or_else(|| NO_CRATE.to_owned());
-                    *numbers.entry_ref(&name).or_insert_with(|| {
-                        crates.names.push(name.clone());
-                        // There are not more crates than frames.
-                        u32::try_from(crates.names.len() - 1).unwrap_or(u32::MAX)
-                    })
-                });
-            crates.of_frame.push(number);
-        }
-        crates
+        let mut names = IdVec::default();
+        let mut ids: HashMap<String, CrateId> = HashMap::new();
+        let mut known: HashMap<(FunctionId, FileId), CrateId> = HashMap::new();
+        let of_frame = symbols.frames().iter().map(|frame| {
+            let place = (frame.function, frame.file);
+            *known.entry(place).or_insert_with(|| {
+                let function = &symbols.functions()[frame.function].name;
+                let file = &symbols.files()[frame.file];
+                let name = crate_of(function, file).unwrap_or_else(|| NO_CRATE.to_owned());
+                *ids.entry_ref(&name)
+                    .or_insert_with(|| names.push(name.clone()))
+            })
+        });
+        let of_frame = of_frame.collect();
+        Self { names, of_frame }
     }
 
-    /// All crates; a crate's number is its place.
-    pub(crate) fn names(&self) -> &[String] {
+    /// All crates.
+    pub(crate) fn names(&self) -> &IdVec<CrateId, String> {
         &self.names
     }
 
-    /// The number of the crate of a frame.
-    pub(crate) fn number(&self, frame: u32) -> u32 {
-        self.of_frame[frame as usize]
+    /// The crate of a frame.
+    pub(crate) fn id(&self, frame: FrameId) -> CrateId {
+        self.of_frame[frame]
     }
 
-    /// The crate of a frame.
-    pub(crate) fn name(&self, frame: u32) -> &str {
-        &self.names[self.number(frame) as usize]
+    /// The name of a frame's crate.
+    pub(crate) fn name(&self, frame: FrameId) -> &str {
+        &self.names[self.id(frame)]
     }
 
     /// For each frame, true if it belongs to the standard library.
-    pub(crate) fn in_standard_library(&self) -> Vec<bool> {
-        let is_standard: Vec<bool> = self.names.iter().map(|name| is_standard(name)).collect();
-        let frames = self.of_frame.iter();
-        frames.map(|&number| is_standard[number as usize]).collect()
+    pub(crate) fn in_standard_library(&self) -> IdVec<FrameId, bool> {
+        let is_standard = self.names.iter().map(|name| is_standard(name));
+        let is_standard: IdVec<CrateId, bool> = is_standard.collect();
+        self.of_frame.iter().map(|&id| is_standard[id]).collect()
     }
 }
 

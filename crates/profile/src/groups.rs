@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use hashbrown::HashMap;
+use heapline_model::LocationId;
 use serde::Serialize;
 
 use crate::attribution::{Attributed, Attribution};
@@ -11,7 +12,12 @@ use crate::query::Pattern;
 use crate::ranges::{self, age_class, size_class};
 use crate::scope::{Scope, hidden_functions};
 use crate::selection::Stay;
-use crate::store::{NONE, Profile, ROOT, is_anonymous};
+use crate::store::{
+    ClassId, ContextId, FrameId, FunctionId, Id, IdVec, Kind, KindId, NodeId, Profile, is_anonymous,
+};
+
+/// No group, or no number that stands for one.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The attribute that blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -145,8 +151,8 @@ impl Label {
         }
     }
 
-    fn of_function(profile: &Profile, function: u32) -> Self {
-        let function = &profile.symbols().functions()[function as usize];
+    fn of_function(profile: &Profile, function: FunctionId) -> Self {
+        let function = &profile.symbols().functions()[function];
         Self {
             name: function.name.clone(),
             raw_name: (function.raw != function.name).then(|| function.raw.clone()),
@@ -154,10 +160,10 @@ impl Label {
         }
     }
 
-    fn of_frame(profile: &Profile, frame: u32) -> Self {
+    fn of_frame(profile: &Profile, frame: FrameId) -> Self {
         Self {
             place: Some(profile.symbols().place(frame)),
-            ..Self::of_function(profile, profile.symbols().frames()[frame as usize].function)
+            ..Self::of_function(profile, profile.symbols().frames()[frame].function)
         }
     }
 }
@@ -168,50 +174,49 @@ pub(crate) struct Groups {
     pub(crate) by: GroupBy,
     pub(crate) labels: Vec<Label>,
     /// The group of each frame; [`NONE`] if it is hidden. Empty if groups are not of frames.
-    pub(crate) of_frame: Vec<u32>,
+    pub(crate) of_frame: IdVec<FrameId, u32>,
     /// The group of blocks of which it is not known where they come from; [`NONE`] if groups are
     /// not of frames.
     pub(crate) unknown: u32,
     /// The group of each class of blocks. Empty if that is not all that groups depend on.
-    of_class: Vec<u32>,
+    of_class: IdVec<ClassId, u32>,
     /// The group of each context. Empty if groups are not of frames.
-    of_context: Vec<u32>,
+    of_context: IdVec<ContextId, u32>,
 }
 
 impl Groups {
     pub(crate) fn new(profile: &Profile, view: &View) -> Self {
         match view.by {
-            GroupBy::Domain => Self::by_kind(profile, view.by, |profile, kind| {
-                Label::named(format!("domain {}", profile.kinds()[kind].lane))
+            GroupBy::Domain => Self::by_kind(profile, view.by, |kind| {
+                Label::named(format!("domain {}", kind.lane))
             }),
-            GroupBy::Size => Self::by_kind(profile, view.by, |profile, kind| {
-                size_class(profile.kinds()[kind].size, profile.header().word_bytes)
+            GroupBy::Size => Self::by_kind(profile, view.by, |kind| {
+                size_class(kind.size, profile.header().word_bytes)
             }),
             GroupBy::Age => Self {
                 by: view.by,
                 labels: ranges::age_labels(),
-                of_frame: Vec::new(),
+                of_frame: IdVec::default(),
                 unknown: NONE,
-                of_class: Vec::new(),
-                of_context: Vec::new(),
+                of_class: IdVec::default(),
+                of_context: IdVec::default(),
             },
             _ => Self::by_frame(profile, view),
         }
     }
 
-    fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Profile, usize) -> Label) -> Self {
+    fn by_kind(profile: &Profile, by: GroupBy, label: impl Fn(&Kind) -> Label) -> Self {
         let mut table = Table::default();
-        let of_kind: Vec<u32> = (0..profile.kinds().len())
-            .map(|kind| table.number(label(profile, kind)))
-            .collect();
+        let kinds = profile.kinds().iter();
+        let of_kind: IdVec<KindId, u32> = kinds.map(|kind| table.number(label(kind))).collect();
         let classes = profile.classes().iter();
         Self {
             by,
             labels: table.labels,
-            of_frame: Vec::new(),
+            of_frame: IdVec::default(),
             unknown: NONE,
-            of_class: classes.map(|class| of_kind[class.kind as usize]).collect(),
-            of_context: Vec::new(),
+            of_class: classes.map(|class| of_kind[class.kind]).collect(),
+            of_context: IdVec::default(),
         }
     }
 
@@ -223,24 +228,21 @@ impl Groups {
             _ => Crates::default(),
         };
         let mut table = Table::default();
-        let of_frame: Vec<u32> = (0..)
-            .zip(symbols.frames())
+        let of_frame: IdVec<FrameId, u32> = symbols
+            .frames()
+            .enumerate()
             .map(|(frame, info)| {
-                if hidden[info.function as usize] {
+                if hidden[info.function] {
                     return NONE;
                 }
-                let function = &symbols.functions()[info.function as usize];
+                let function = &symbols.functions()[info.function];
                 let split = view.split_anonymous && is_anonymous(&function.name);
                 table.number(match view.by {
-                    GroupBy::File => Label::named(&*symbols.files()[info.file as usize]),
-                    GroupBy::Module => Label::named(&*symbols.modules()[function.module as usize]),
+                    GroupBy::File => Label::named(&*symbols.files()[info.file]),
+                    GroupBy::Module => Label::named(&*symbols.modules()[function.module]),
                     GroupBy::Crate => Label::named(crates.name(frame)),
                     GroupBy::Function if split => Label {
-                        place: Some(format!(
-                            "{}:{}",
-                            symbols.files()[info.file as usize],
-                            info.line
-                        )),
+                        place: Some(format!("{}:{}", symbols.files()[info.file], info.line)),
                         ..Label::of_function(profile, info.function)
                     },
                     GroupBy::Function => Label::of_function(profile, info.function),
@@ -250,22 +252,23 @@ impl Groups {
             .collect();
         let unknown = table.number(Label::named("(unknown)"));
         let attribution = Attribution::new(profile, &of_frame, view.name_callers);
-        let of_context: Vec<u32> = (0..)
-            .take(profile.contexts().len())
+        let of_context: IdVec<ContextId, u32> = profile
+            .contexts()
+            .ids()
             .map(|context| {
                 let Some(Attributed { frame, via }) = attribution.of(context) else {
                     return unknown;
                 };
-                let group = of_frame[frame as usize];
+                let group = of_frame[frame];
                 if let Some(via) = via {
                     return table.number(Label {
                         via: Some(symbols.function(via).name.clone()),
                         ..table.labels[group as usize].clone()
                     });
                 }
-                let site = profile.contexts()[context as usize].site;
+                let site = profile.contexts()[context].site;
                 match view.by {
-                    GroupBy::Address if frame == profile.site_frame(context) => {
+                    GroupBy::Address if Some(frame) == profile.site_frame(context) => {
                         table.number(address_label(profile, site))
                     }
                     _ => group,
@@ -290,7 +293,7 @@ impl Groups {
     pub(crate) fn regrouped(
         mut self,
         profile: &Profile,
-        of_context: Vec<u32>,
+        of_context: IdVec<ContextId, u32>,
         one_more: Label,
     ) -> Self {
         self.labels.push(one_more);
@@ -309,11 +312,11 @@ impl Groups {
                 continue;
             };
             if has_module && label.module.is_none() {
-                let module = symbols.functions()[frame.function as usize].module;
-                label.module = Some(symbols.modules()[module as usize].clone());
+                let module = symbols.functions()[frame.function].module;
+                label.module = Some(symbols.modules()[module].clone());
             }
             if has_file && label.file.is_none() {
-                label.file = Some(symbols.files()[frame.file as usize].clone());
+                label.file = Some(symbols.files()[frame.file].clone());
             }
         }
     }
@@ -323,7 +326,7 @@ impl Groups {
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
         match self.by {
             GroupBy::Age => age_class(profile, stay),
-            _ => self.of_class[stay.class as usize],
+            _ => self.of_class[stay.class],
         }
     }
 
@@ -383,7 +386,7 @@ impl Groups {
                 // No block in scope is of a class without a group.
                 continue;
             };
-            let weight = scope.weights()[class.kind as usize];
+            let weight = scope.weights()[class.kind];
             for (sum, &n) in sums.iter_mut().zip(counts) {
                 if n > 0 {
                     *sum += weight.times(n.into());
@@ -403,8 +406,8 @@ impl Groups {
         let tree = profile.tree();
         let mut sums = vec![Amount::default(); self.len()];
         // The last stack that each group was met in: it counts once in each.
-        let mut last = vec![NONE; self.len()];
-        for (stack, amount) in (0..).zip(scope.by_stack()) {
+        let mut last = vec![ContextId::NONE; self.len()];
+        for (stack, &amount) in scope.by_stack().enumerate() {
             if amount.is_empty() {
                 continue;
             }
@@ -414,11 +417,11 @@ impl Groups {
                     sums[group as usize] += amount;
                 }
             };
-            meet(self.of_context[stack as usize]);
-            let mut node = profile.contexts()[stack as usize].node;
-            while node != ROOT {
-                meet(self.of_frame[tree.frame[node as usize] as usize]);
-                node = tree.parent[node as usize];
+            meet(self.of_context[stack]);
+            let mut node = profile.contexts()[stack].node;
+            while node != NodeId::ROOT {
+                meet(self.of_frame[tree.frame[node]]);
+                node = tree.parent[node];
             }
         }
         Some(sums)
@@ -459,25 +462,26 @@ impl Groups {
             bits[group] = 1 << bit;
         }
         let bit_of = |group: u32| bits.get(group as usize).copied().unwrap_or(0);
-        let of_frame: Vec<u64> = self.of_frame.iter().map(|&group| bit_of(group)).collect();
+        let of_frame: IdVec<FrameId, u64> =
+            self.of_frame.iter().map(|&group| bit_of(group)).collect();
         let tree = profile.tree();
-        let mut of_node = vec![0_u64; tree.len()];
+        let mut of_node = IdVec::like(&tree.parent, 0_u64);
         for node in tree.nodes() {
-            let caller = of_node[tree.parent[node] as usize];
-            of_node[node] = caller | of_frame[tree.frame[node] as usize];
+            let caller = of_node[tree.parent[node]];
+            of_node[node] = caller | of_frame[tree.frame[node]];
         }
         let of_context = profile.contexts().iter().zip(&self.of_context);
-        let of_context: Vec<u64> = of_context
-            .map(|(context, &group)| of_node[context.node as usize] | bit_of(group))
+        let of_context: IdVec<ContextId, u64> = of_context
+            .map(|(context, &group)| of_node[context.node] | bit_of(group))
             .collect();
 
         let mut sums = vec![Amount::default(); groups.len()];
         for (class, &n) in profile.classes().iter().zip(counts) {
-            let mut rest = of_context[class.context as usize];
+            let mut rest = of_context[class.context];
             if n == 0 || rest == 0 {
                 continue;
             }
-            let amount = scope.weights()[class.kind as usize].times(n.into());
+            let amount = scope.weights()[class.kind].times(n.into());
             while rest != 0 {
                 sums[rest.trailing_zeros() as usize] += amount;
                 rest &= rest - 1;
@@ -497,30 +501,28 @@ pub(crate) struct Numbering<'a> {
     groups: &'a Groups,
     of_group: Vec<u32>,
     /// As in [`Groups`]: a single lookup, because it is needed for each block.
-    of_class: Vec<u32>,
+    of_class: IdVec<ClassId, u32>,
 }
 
 impl Numbering<'_> {
     /// The number for a block.
     #[inline]
     pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
-        self.of_class(stay.class as usize)
+        self.of_class(stay.class)
             .unwrap_or_else(|| self.of_group[self.groups.of(profile, stay) as usize])
     }
 
     /// The number for all blocks of a class, if it is the same.
     #[inline]
-    pub(crate) fn of_class(&self, class: usize) -> Option<u32> {
+    pub(crate) fn of_class(&self, class: ClassId) -> Option<u32> {
         self.of_class.get(class).copied()
     }
 }
 
 /// The group of each class, from those of contexts.
-fn of_classes(profile: &Profile, of_context: &[u32]) -> Vec<u32> {
+fn of_classes(profile: &Profile, of_context: &IdVec<ContextId, u32>) -> IdVec<ClassId, u32> {
     let classes = profile.classes().iter();
-    classes
-        .map(|class| of_context[class.context as usize])
-        .collect()
+    classes.map(|class| of_context[class.context]).collect()
 }
 
 /// Numbers labels.
@@ -543,7 +545,7 @@ impl Table {
     }
 }
 
-fn address_label(profile: &Profile, location: u32) -> Label {
+fn address_label(profile: &Profile, location: LocationId) -> Label {
     let frame = profile.symbols().innermost(location);
     let label = Label::of_frame(profile, frame);
     Label {

@@ -37,7 +37,8 @@ pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use shape::GrowthShape;
 pub use store::{
-    FrameInfo, Function, Kind, Moment, Peak, Profile, Recursion, Store, StoreOptions, Symbols,
+    ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, ModuleId, Moment,
+    Peak, Profile, Recursion, Store, StoreOptions, Symbols,
 };
 
 #[cfg(doctest)]

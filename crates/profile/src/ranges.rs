@@ -2,7 +2,7 @@
 
 use crate::groups::Label;
 use crate::selection::Stay;
-use crate::store::{NONE, Profile};
+use crate::store::{Profile, saturated};
 
 /// The sizes around one, in the unit of the program: words of OCaml, or bytes.
 pub(crate) fn size_class(size: u64, word_bytes: u64) -> Label {
@@ -55,12 +55,8 @@ fn age_label(class: usize) -> Label {
 /// The age of a block, as a place in [`age_labels`].
 pub(crate) fn age_class(profile: &Profile, stay: Stay) -> u32 {
     if !stay.ends() {
-        return number(AGES.len() + 1);
+        return saturated(AGES.len() + 1);
     }
     let age = profile.time(stay.end) - profile.time(stay.start);
-    number(AGES.partition_point(|&(limit, _)| limit <= age))
-}
-
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(NONE)
+    saturated(AGES.partition_point(|&(limit, _)| limit <= age))
 }

@@ -5,7 +5,9 @@ use heapline_model::Space;
 use crate::estimate::{Amount, Estimator};
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
-use crate::store::{Moment, NEVER, NONE, Peak, Profile, ROOT};
+use crate::store::{
+    ContextId, FrameId, FunctionId, IdVec, KindId, Moment, NEVER, NodeId, Peak, Profile,
+};
 use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
@@ -25,10 +27,9 @@ pub struct Scope<'a> {
     profile: &'a Profile,
     estimator: Estimator,
     selection: Selection,
-    /// By kind.
-    weights: Vec<Amount>,
+    weights: IdVec<KindId, Amount>,
     /// By function: whether it is left out of stacks. Empty if none is.
-    hidden: Vec<bool>,
+    hidden: IdVec<FunctionId, bool>,
 }
 
 /// A sampled block, with times in microseconds since the start of the trace.
@@ -54,7 +55,7 @@ pub struct SampledBlock {
     /// The lane (domain or thread) that allocated it.
     pub lane: u16,
     /// Its stack: see [`Profile::stack`].
-    pub stack: u32,
+    pub stack: ContextId,
     /// The amount that it represents.
     pub amount: Amount,
 }
@@ -68,7 +69,7 @@ impl<'a> Scope<'a> {
             estimator,
             selection: query.select(profile, estimator),
             weights: profile.weights(estimator),
-            hidden: Vec::new(),
+            hidden: IdVec::default(),
         }
     }
 
@@ -87,20 +88,20 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn hiding(mut self, patterns: &[Pattern]) -> Self {
         self.hidden = match patterns {
-            [] => Vec::new(),
+            [] => IdVec::default(),
             _ => hidden_functions(self.profile, patterns),
         };
         self
     }
 
-    /// The frames of a stack by number, innermost first, but those that are hidden; see
+    /// The frames of a stack, innermost first, but those that are hidden; see
     /// [`Profile::stack`].
     #[must_use]
-    pub fn stack(&self, stack: u32) -> Vec<u32> {
+    pub fn stack(&self, stack: ContextId) -> Vec<FrameId> {
         let mut frames = self.profile.stack(stack);
         if !self.hidden.is_empty() {
             let all = self.profile.symbols().frames();
-            frames.retain(|&frame| !self.hidden[all[frame as usize].function as usize]);
+            frames.retain(|&frame| !self.hidden[all[frame].function]);
         }
         frames
     }
@@ -134,7 +135,7 @@ impl<'a> Scope<'a> {
     pub fn peak(&self) -> Moment {
         let mut changes = Changes::new(self.profile);
         self.for_each(|stay| {
-            let kind = self.profile.classes()[stay.class as usize].kind;
+            let kind = self.profile.classes()[stay.class].kind;
             changes.add(kind, stay.start, stay.end);
         });
         changes.peak(&self.weights)
@@ -183,14 +184,14 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The amount of the blocks of each stack, indexed by its number. See [`Profile::stack`].
+    /// The amount of the blocks of each stack. See [`Profile::stack`].
     #[must_use]
-    pub fn by_stack(&self) -> Vec<Amount> {
-        let mut sums = vec![Amount::default(); self.profile.contexts().len()];
+    pub fn by_stack(&self) -> IdVec<ContextId, Amount> {
+        let mut sums = IdVec::like(self.profile.contexts(), Amount::default());
         for (class, n) in self.profile.classes().iter().zip(self.counts()) {
             if n > 0 {
-                let weight = self.weights[class.kind as usize];
-                sums[class.context as usize] += weight.times(n.into());
+                let weight = self.weights[class.kind];
+                sums[class.context] += weight.times(n.into());
             }
         }
         sums
@@ -216,7 +217,7 @@ impl<'a> Scope<'a> {
         self.fold(
             || vec![[0; N]; profile.classes().len()],
             |counts, stay| {
-                let counts = &mut counts[stay.class as usize];
+                let counts = &mut counts[stay.class.index()];
                 for (count, mark) in counts.iter_mut().zip(marks(stay)) {
                     *count += u32::from(mark);
                 }
@@ -233,14 +234,14 @@ impl<'a> Scope<'a> {
 
     /// The total amount, given the number of blocks of each class.
     fn sum(&self, counts: &[u32]) -> Amount {
-        let mut by_kind = vec![0_u64; self.weights.len()];
+        let mut by_kind = IdVec::like(&self.weights, 0_u64);
         for (class, &n) in self.profile.classes().iter().zip(counts) {
-            by_kind[class.kind as usize] += u64::from(n);
+            by_kind[class.kind] += u64::from(n);
         }
-        let amounts = self.weights.iter().zip(by_kind);
+        let amounts = self.weights.iter().zip(&by_kind);
         amounts
-            .filter(|(_, n)| *n > 0)
-            .map(|(weight, n)| weight.times(n))
+            .filter(|(_, n)| **n > 0)
+            .map(|(weight, &n)| weight.times(n))
             .sum()
     }
 
@@ -249,8 +250,8 @@ impl<'a> Scope<'a> {
         let profile = self.profile;
         let perhaps = |event: u64| (event != NEVER).then(|| profile.time(event));
         self.for_each(|stay| {
-            let class = profile.classes()[stay.class as usize];
-            let kind = profile.kinds()[class.kind as usize];
+            let class = profile.classes()[stay.class];
+            let kind = profile.kinds()[class.kind];
             f(&SampledBlock {
                 allocated: profile.time(stay.birth),
                 promoted: perhaps(stay.promotion),
@@ -283,14 +284,14 @@ impl<'a> Scope<'a> {
     }
 
     /// The weight of each kind of block.
-    pub(crate) fn weights(&self) -> &[Amount] {
+    pub(crate) fn weights(&self) -> &IdVec<KindId, Amount> {
         &self.weights
     }
 
     /// The weight of a block.
     #[inline]
     pub(crate) fn weight(&self, stay: &Stay) -> Amount {
-        self.weights[self.profile.classes()[stay.class as usize].kind as usize]
+        self.weights[self.profile.classes()[stay.class].kind]
     }
 
     #[inline]
@@ -300,7 +301,7 @@ impl<'a> Scope<'a> {
 }
 
 /// For each function, true if it matches one of the patterns.
-pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> Vec<bool> {
+pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> IdVec<FunctionId, bool> {
     let functions = profile.symbols().functions().iter();
     functions
         .map(|function| {
@@ -326,28 +327,33 @@ impl Profile {
         self.contexts().len()
     }
 
-    /// The frames of a stack by number, innermost first; see [`Symbols`](crate::Symbols). The
+    /// All distinct stacks.
+    pub fn stacks(&self) -> impl ExactSizeIterator<Item = ContextId> + use<> {
+        self.contexts().ids()
+    }
+
+    /// The frames of a stack, innermost first; see [`Symbols`](crate::Symbols). The
     /// first one is where the allocation is. Recursion is collapsed, unless this is a profile
     /// [with recursion](Self::with_recursion): each function is there once, where it was first
     /// called, apart from the first one.
     #[must_use]
-    pub fn stack(&self, stack: u32) -> Vec<u32> {
-        let context = self.contexts()[stack as usize];
+    pub fn stack(&self, stack: ContextId) -> Vec<FrameId> {
+        let context = self.contexts()[stack];
         let site = self.site_frame(stack);
         let tree = self.tree();
         let mut frames = Vec::new();
         let mut node = context.node;
-        if site != NONE {
+        if let Some(site) = site {
             frames.push(site);
             // The allocation is in the innermost function, be it in another line of it.
-            let function = |frame: u32| self.symbols().frames()[frame as usize].function;
-            if node != ROOT && function(tree.frame[node as usize]) == function(site) {
-                node = tree.parent[node as usize];
+            let function = |frame: FrameId| self.symbols().frames()[frame].function;
+            if node != NodeId::ROOT && function(tree.frame[node]) == function(site) {
+                node = tree.parent[node];
             }
         }
-        while node != ROOT {
-            frames.push(tree.frame[node as usize]);
-            node = tree.parent[node as usize];
+        while node != NodeId::ROOT {
+            frames.push(tree.frame[node]);
+            node = tree.parent[node];
         }
         frames
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use crate::store::{Lives, Moment, NEVER, Profile, SEGMENT};
+use crate::store::{ClassId, Lives, Moment, NEVER, Profile, SEGMENT};
 
 /// A set of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Bits {
     /// The blocks that a condition on their lives and classes holds for, found on all cores.
     pub(crate) fn of_blocks(
         profile: &Profile,
-        is_in: impl Fn(&Lives, &[u32], usize) -> bool + Sync,
+        is_in: impl Fn(&Lives, &[ClassId], usize) -> bool + Sync,
     ) -> Self {
         let len = profile.len();
         let words = (0..len.div_ceil(64))
@@ -105,7 +105,7 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) block: usize,
-    pub(crate) class: u32,
+    pub(crate) class: ClassId,
     pub(crate) start: u64,
     /// [`NEVER`] if it outlives the trace.
     pub(crate) end: u64,

@@ -1,25 +1,34 @@
 //! Changes of live blocks in event order.
 
+use std::marker::PhantomData;
+
 use crate::estimate::{Amount, Estimator};
 use crate::selection::Selection;
-use crate::store::{Moment, NEVER, Profile};
+use crate::store::{Id, IdVec, Moment, NEVER, Profile, saturated};
 
 /// Changes in live blocks per event, by weight class; empty for events that neither start nor end a
 /// selected block.
-pub(crate) struct Changes(Vec<Change>);
+pub(crate) struct Changes<I> {
+    of_event: Vec<Change>,
+    ids: PhantomData<I>,
+}
 
-impl Changes {
+impl<I: Id> Changes<I> {
     /// No changes for all events.
     pub(crate) fn new(profile: &Profile) -> Self {
-        Self(vec![Change(NOTHING); index(profile.events())])
+        Self {
+            of_event: vec![Change(NOTHING); index(profile.events())],
+            ids: PhantomData,
+        }
     }
 
     /// Adds a block that is live from one event until before another one, or [`NEVER`].
     #[inline]
-    pub(crate) fn add(&mut self, sort: u32, start: u64, end: u64) {
-        self.0[index(start)] = Change::new(sort, 1.0);
+    pub(crate) fn add(&mut self, sort: I, start: u64, end: u64) {
+        let sort = saturated(sort.index());
+        self.of_event[index(start)] = Change::new(sort, 1.0);
         if end != NEVER {
-            self.0[index(end)] = Change::new(sort, -1.0);
+            self.of_event[index(end)] = Change::new(sort, -1.0);
         }
     }
 
@@ -30,20 +39,20 @@ impl Changes {
         &self,
         Moment(from): Moment,
         Moment(to): Moment,
-    ) -> impl Iterator<Item = (u32, f64)> {
-        let end = index(to).min(self.0.len());
-        let events = self.0[index(from).min(end)..end].iter();
+    ) -> impl Iterator<Item = (I, f64)> {
+        let end = index(to).min(self.of_event.len());
+        let events = self.of_event[index(from).min(end)..end].iter();
         events.filter_map(|change| change.get())
     }
 
     /// The first time with the maximum of live bytes, given the weights of the classes.
-    pub(crate) fn peak(&self, weights: &[Amount]) -> Moment {
+    pub(crate) fn peak(&self, weights: &IdVec<I, Amount>) -> Moment {
         let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
-        for (event, change) in (1..).zip(&self.0) {
-            let Some((kind, sign)) = change.get() else {
+        for (event, change) in (1..).zip(&self.of_event) {
+            let Some((sort, sign)) = change.get() else {
                 continue;
             };
-            live += sign * weights[kind as usize].bytes.value;
+            live += sign * weights[sort].bytes.value;
             if live > most {
                 (most, peak) = (live, event);
             }
@@ -68,8 +77,9 @@ impl Change {
     }
 
     #[inline]
-    fn get(self) -> Option<(u32, f64)> {
+    fn get<I: Id>(self) -> Option<(I, f64)> {
         let sort = (self.0 & !Self::LESS).checked_sub(1)?;
+        let sort = I::from_index(sort as usize);
         Some((sort, if self.0 & Self::LESS == 0 { 1.0 } else { -1.0 }))
     }
 }
@@ -82,8 +92,8 @@ impl Allocated {
         let weights = profile.weights(estimator);
         let mut sums = vec![0.0; index(profile.events())];
         Selection::all(profile).for_each(profile, |stay| {
-            let kind = profile.classes()[stay.class as usize].kind;
-            sums[index(stay.birth)] = weights[kind as usize].bytes.value;
+            let kind = profile.classes()[stay.class].kind;
+            sums[index(stay.birth)] = weights[kind].bytes.value;
         });
         let mut total = 0.0;
         for sum in &mut sums {

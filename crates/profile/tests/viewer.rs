@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, hotspots, series};
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions};
+use heapline_profile::{
+    Estimator, FunctionId, GroupBy, IdVec, Profile, Query, Scope, StoreOptions,
+};
 use heapline_testkit::fixtures;
 
 /// The viewer's filters, and the queries that mean the same.
@@ -133,25 +135,25 @@ fn locations(scope: &Scope<'_>) -> BTreeMap<String, f64> {
 
 fn inclusive(scope: &Scope<'_>) -> BTreeMap<String, f64> {
     let symbols = scope.profile().symbols();
-    let mut totals = vec![0.0; symbols.functions().len()];
-    for (stack, amount) in (0..).zip(scope.by_stack()) {
-        let mut functions: Vec<u32> = scope
+    let mut totals = IdVec::like(symbols.functions(), 0.0);
+    for (stack, amount) in scope.by_stack().enumerate() {
+        let mut functions: Vec<FunctionId> = scope
             .profile()
             .stack(stack)
             .into_iter()
-            .map(|frame| symbols.frames()[frame as usize].function)
+            .map(|frame| symbols.frames()[frame].function)
             .collect();
         functions.sort_unstable();
         functions.dedup();
         for function in functions {
-            totals[function as usize] += amount.bytes.value;
+            totals[function] += amount.bytes.value;
         }
     }
     symbols
         .functions()
         .iter()
-        .zip(totals)
-        .map(|(function, total)| (function.raw.clone(), total))
+        .zip(&totals)
+        .map(|(function, &total)| (function.raw.clone(), total))
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::killed::send;
-use crate::run::Program;
+use crate::run::{Program, heapline};
 use crate::toolchain::compilers;
 use crate::trace::Trace;
 

@@ -8,7 +8,7 @@ mod names;
 use std::ops::ControlFlow;
 
 use hashbrown::HashMap;
-use heapline_profile::{Amount, Scope};
+use heapline_profile::{Amount, ContextId, IdVec, Scope};
 
 use self::names::{NO_NAME, Name, Names};
 
@@ -45,7 +45,11 @@ const ROOT: u32 = 0;
 
 impl<const N: usize> Tree<N> {
     /// The tree of those stacks that amount to something, with what they amount to by number.
-    pub(crate) fn new(scope: &Scope<'_>, leaf: Leaf, amounts: &[Vec<Amount>; N]) -> Self {
+    pub(crate) fn new(
+        scope: &Scope<'_>,
+        leaf: Leaf,
+        amounts: &[IdVec<ContextId, Amount>; N],
+    ) -> Self {
         let profile = scope.profile();
         let mut names = Names::new(profile.symbols(), leaf);
         let mut nodes = vec![Node {
@@ -55,8 +59,8 @@ impl<const N: usize> Tree<N> {
         }];
         let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
         let mut path = Vec::new();
-        for stack in (0..).take(profile.stack_count()) {
-            let amounts = amounts.each_ref().map(|of| of[stack as usize]);
+        for stack in profile.stacks() {
+            let amounts = amounts.each_ref().map(|of| of[stack]);
             if amounts.iter().all(Amount::is_empty) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! The names in a stack.
 
 use hashbrown::HashMap;
-use heapline_profile::Symbols;
+use heapline_profile::{FileId, FrameId, FunctionId, IdVec, Symbols};
 
 use super::Leaf;
 use crate::names;
@@ -13,8 +13,8 @@ pub(super) const NO_NAME: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) text: String,
-    /// The number of the file that it is in.
-    pub(crate) file: Option<u32>,
+    /// The file that it is in.
+    pub(crate) file: Option<FileId>,
     /// 0 if unknown.
     pub(crate) line: u32,
 }
@@ -25,10 +25,8 @@ pub(super) struct Names<'a> {
     leaf: Leaf,
     pub(super) list: Vec<Name>,
     numbers: HashMap<String, u32>,
-    /// By number of the function.
-    functions: Vec<u32>,
-    /// By number of the frame.
-    sites: Vec<u32>,
+    functions: IdVec<FunctionId, u32>,
+    sites: IdVec<FrameId, u32>,
 }
 
 impl<'a> Names<'a> {
@@ -38,13 +36,13 @@ impl<'a> Names<'a> {
             leaf,
             list: Vec::new(),
             numbers: HashMap::new(),
-            functions: vec![NO_NAME; symbols.functions().len()],
-            sites: vec![NO_NAME; symbols.frames().len()],
+            functions: IdVec::like(symbols.functions(), NO_NAME),
+            sites: IdVec::like(symbols.frames(), NO_NAME),
         }
     }
 
     /// The names of a stack, outermost first.
-    pub(super) fn path(&mut self, stack: &[u32], path: &mut Vec<u32>) {
+    pub(super) fn path(&mut self, stack: &[FrameId], path: &mut Vec<u32>) {
         path.clear();
         path.extend(stack.iter().rev().map(|&frame| self.function(frame)));
         match stack.first() {
@@ -54,26 +52,26 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn function(&mut self, frame: u32) -> u32 {
-        let number = self.symbols.frames()[frame as usize].function as usize;
-        if self.functions[number] == NO_NAME {
-            let function = &self.symbols.functions()[number];
-            self.functions[number] =
+    fn function(&mut self, frame: FrameId) -> u32 {
+        let id = self.symbols.frames()[frame].function;
+        if self.functions[id] == NO_NAME {
+            let function = &self.symbols.functions()[id];
+            self.functions[id] =
                 self.number(names::or_unknown(&function.name), Some(function.file), 0);
         }
-        self.functions[number]
+        self.functions[id]
     }
 
-    fn site(&mut self, frame: u32) -> u32 {
-        if self.sites[frame as usize] == NO_NAME {
-            let info = self.symbols.frames()[frame as usize];
+    fn site(&mut self, frame: FrameId) -> u32 {
+        if self.sites[frame] == NO_NAME {
+            let info = self.symbols.frames()[frame];
             let text = names::site(self.symbols, info);
-            self.sites[frame as usize] = self.number(&text, Some(info.file), info.line);
+            self.sites[frame] = self.number(&text, Some(info.file), info.line);
         }
-        self.sites[frame as usize]
+        self.sites[frame]
     }
 
-    fn number(&mut self, text: &str, file: Option<u32>, line: u32) -> u32 {
+    fn number(&mut self, text: &str, file: Option<FileId>, line: u32) -> u32 {
         let list = &mut self.list;
         *self.numbers.entry_ref(text).or_insert_with(|| {
             list.push(Name {

@@ -119,7 +119,7 @@ impl<W: Write + Send> Rows<W> {
             whole(|block| block.samples),
             self.sources.column(sources.collect())?,
             Arc::new(Int32Array::from_iter_values(domains)),
-            whole(|block| u64::from(block.stack)),
+            whole(|block| block.stack.index() as u64),
             amounts(|block| block.amount.bytes.value),
             amounts(|block| block.amount.blocks.value),
         ];

@@ -115,6 +115,6 @@ impl Dictionary {
 }
 
 /// A number as such columns have it. There are fewer names than bytes of them.
-fn number(n: u32) -> Option<i32> {
-    i32::try_from(n).ok()
+fn number(n: impl TryInto<i32>) -> Option<i32> {
+    n.try_into().ok()
 }

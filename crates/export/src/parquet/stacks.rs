@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, ListArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
-use heapline_profile::{Scope, Symbols};
+use heapline_profile::{ContextId, FrameId, Scope, Symbols};
 
 use super::{Dictionary, ROWS_IN_BATCH, Table, number, properties};
+use crate::names::saturated;
 
 /// Frames that are handed over together: stacks can be deep.
 const FRAMES_IN_BATCH: usize = 1 << 17;
@@ -26,7 +27,7 @@ pub fn stacks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let mut table = Table::new(scope, schema(), properties(), out)?;
     let names = Names::new(profile.symbols())?;
     let mut rows = Rows::default();
-    for (stack, amount) in (0..).zip(scope.by_stack()) {
+    for (stack, amount) in scope.by_stack().enumerate() {
         if amount.is_empty() {
             continue;
         }
@@ -88,14 +89,14 @@ impl<'a> Names<'a> {
 #[derive(Default)]
 struct Rows {
     ids: Vec<i64>,
-    sites: Vec<Option<u32>>,
+    sites: Vec<Option<FrameId>>,
     lengths: Vec<usize>,
-    frames: Vec<u32>,
+    frames: Vec<FrameId>,
 }
 
 impl Rows {
-    fn push(&mut self, stack: u32, frames: &[u32]) {
-        self.ids.push(i64::from(stack));
+    fn push(&mut self, stack: ContextId, frames: &[FrameId]) {
+        self.ids.push(saturated(stack.index() as u64));
         self.sites.push(frames.first().copied());
         self.lengths.push(frames.len());
         self.frames.extend_from_slice(frames);
@@ -137,17 +138,21 @@ struct Places {
 }
 
 impl Places {
-    fn new(frames: impl Iterator<Item = Option<u32>>, symbols: &Symbols) -> Self {
+    fn new(frames: impl Iterator<Item = Option<FrameId>>, symbols: &Symbols) -> Self {
         let mut places = Self::default();
         for frame in frames {
-            let info = frame.map(|frame| symbols.frames()[frame as usize]);
+            let info = frame.map(|frame| symbols.frames()[frame]);
             let module = frame.map(|frame| symbols.function(frame).module);
             let line = info.map(|info| info.line).filter(|line| *line > 0);
             places
                 .functions
-                .push(info.and_then(|info| number(info.function)));
-            places.modules.push(module.and_then(number));
-            places.files.push(info.and_then(|info| number(info.file)));
+                .push(info.and_then(|info| number(info.function.index())));
+            places
+                .modules
+                .push(module.and_then(|module| number(module.index())));
+            places
+                .files
+                .push(info.and_then(|info| number(info.file.index())));
             places.lines.push(line.and_then(number));
         }
         places

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, Write};
 
 use hashbrown::HashMap;
 use heapline_model::Space;
-use heapline_profile::{Moment, Profile, SampledBlock, Scope};
+use heapline_profile::{ContextId, FrameId, IdVec, Moment, Profile, SampledBlock, Scope};
 
 use self::pieces::{Sink, Strings};
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};
@@ -32,7 +32,7 @@ const PROGRAM: u64 = 1;
 /// be nearly as many samples as blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Key {
-    stack: u32,
+    stack: ContextId,
     heap: u8,
     domain: u16,
     class: u32,
@@ -104,7 +104,7 @@ fn samples(
     let domain = strings.number("domain");
     let heaps = Space::ALL.map(|space| strings.number(space.name()));
     let mut used = Used {
-        frames: vec![false; profile.symbols().frames().len()],
+        frames: IdVec::like(profile.symbols().frames(), false),
         unknown: false,
     };
     let unknown = used.frames.len() as u64 + 1;
@@ -115,8 +115,8 @@ fn samples(
             stack = Some(key.stack);
             ids.clear();
             for frame in scope.stack(key.stack) {
-                used.frames[frame as usize] = true;
-                ids.push(u64::from(frame) + 1);
+                used.frames[frame] = true;
+                ids.push(frame.index() as u64 + 1);
             }
             if ids.is_empty() {
                 used.unknown = true;
@@ -151,7 +151,7 @@ fn samples(
 }
 
 struct Used {
-    frames: Vec<bool>,
+    frames: IdVec<FrameId, bool>,
     unknown: bool,
 }
 
@@ -179,29 +179,29 @@ fn places(
     sink: &mut Sink<impl Write>,
 ) -> io::Result<()> {
     let symbols = profile.symbols();
-    let mut functions = vec![false; symbols.functions().len()];
-    for (i, frame) in symbols.frames().iter().enumerate() {
-        if !used.frames[i] {
+    let mut functions = IdVec::like(symbols.functions(), false);
+    for (id, frame) in symbols.frames().enumerate() {
+        if !used.frames[id] {
             continue;
         }
-        functions[frame.function as usize] = true;
+        functions[frame.function] = true;
         let known = i64::from(frame.line > 0);
         sink.location(
-            i,
+            id.index(),
             proto::Line {
-                function_id: u64::from(frame.function) + 1,
+                function_id: frame.function.index() as u64 + 1,
                 line: i64::from(frame.line),
                 column: known * (i64::from(frame.start_char) + 1),
             },
         )?;
     }
-    for (i, function) in symbols.functions().iter().enumerate() {
-        if functions[i] {
+    for (id, function) in symbols.functions().enumerate() {
+        if functions[id] {
             sink.function(proto::Function {
-                id: i as u64 + 1,
+                id: id.index() as u64 + 1,
                 name: strings.number(or_unknown(&function.name)),
                 system_name: strings.number(&function.raw),
-                filename: strings.number(&symbols.files()[function.file as usize]),
+                filename: strings.number(&symbols.files()[function.file]),
             })?;
         }
     }

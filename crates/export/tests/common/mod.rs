@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "every test uses some of it")]
 
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_profile::{ContextId, Estimator, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::{fixtures, generate};
 use heapline_trace::{Block, Frame, Source, Writer};
 
@@ -72,7 +72,7 @@ pub(crate) fn profiles() -> impl Iterator<Item = (&'static str, Profile)> {
 }
 
 /// The names of the functions of a stack, outermost first.
-pub(crate) fn functions(profile: &Profile, stack: u32) -> Vec<&str> {
+pub(crate) fn functions(profile: &Profile, stack: ContextId) -> Vec<&str> {
     let symbols = profile.symbols();
     let frames = profile.stack(stack).into_iter().rev();
     let names: Vec<&str> = frames

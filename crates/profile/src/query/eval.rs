@@ -10,7 +10,10 @@ use super::token::Comparison;
 use crate::crates::Crates;
 use crate::estimate::Estimator;
 use crate::selection::{Bits, Selection};
-use crate::store::{Class, Moment, NEVER, NONE, Profile};
+use crate::store::{
+    Class, ClassId, ContextId, CrateId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId,
+    Moment, NEVER, Profile,
+};
 
 /// The blocks or stays that an expression is true of.
 pub(super) fn select(expr: &Expr, profile: &Profile, estimator: Estimator) -> Selection {
@@ -123,7 +126,6 @@ impl<'a> Scan<'a> {
 
     fn clause(&self, clause: &Clause) -> Bits {
         let profile = self.profile();
-        let kinds = profile.kinds();
         match clause {
             Clause::LiveAt(time) => {
                 let Moment(moment) = self.times.after(time);
@@ -155,36 +157,35 @@ impl<'a> Scan<'a> {
             Clause::Size(test) => {
                 let word_bytes = profile.sampling().word_bytes();
                 let test = test.map(|size| size.bytes(word_bytes));
-                self.kinds(|kind| test.holds(&(kinds[kind].size as f64)))
+                self.kinds(|kind| test.holds(&(kind.size as f64)))
             }
-            Clause::Samples(test) => self.kinds(|kind| test.holds(&kinds[kind].samples)),
-            Clause::Domain(test) => self.kinds(|kind| test.holds(&kinds[kind].lane.into())),
+            Clause::Samples(test) => self.kinds(|kind| test.holds(&kind.samples)),
+            Clause::Domain(test) => self.kinds(|kind| test.holds(&kind.lane.into())),
             Clause::Lifetime(test) => self.lifetime(*test),
             Clause::Heap(heap) => self.heap(*heap),
             Clause::Inside(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
                 let tree = profile.tree();
-                let mut nodes = vec![false; tree.len()];
+                let mut nodes = IdVec::like(&tree.parent, false);
                 for node in tree.nodes() {
-                    let parent = tree.parent[node] as usize;
-                    nodes[node] = nodes[parent] || frames[tree.frame[node] as usize];
+                    let parent = tree.parent[node];
+                    nodes[node] = nodes[parent] || frames[tree.frame[node]];
                 }
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    nodes[profile.contexts()[context as usize].node as usize]
-                        || (site != NONE && frames[site as usize])
+                    nodes[profile.contexts()[context].node] || site.is_some_and(|site| frames[site])
                 })
             }
             Clause::Site(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    site != NONE && frames[site as usize]
+                    site.is_some_and(|site| frames[site])
                 })
             }
             Clause::Line(test) => self.contexts(|context| {
                 let site = profile.site_frame(context);
-                site != NONE && test.holds(&profile.symbols().frames()[site as usize].line.into())
+                site.is_some_and(|site| test.holds(&profile.symbols().frames()[site].line.into()))
             }),
         }
     }
@@ -206,24 +207,21 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn kinds(&self, holds: impl Fn(usize) -> bool) -> Bits {
-        let table: Vec<bool> = (0..self.profile().kinds().len()).map(holds).collect();
-        self.classes(|class| table[class.kind as usize])
+    fn kinds(&self, holds: impl Fn(&Kind) -> bool) -> Bits {
+        let kinds = self.profile().kinds().iter();
+        let table: IdVec<KindId, bool> = kinds.map(holds).collect();
+        self.classes(|class| table[class.kind])
     }
 
-    fn contexts(&self, holds: impl Fn(u32) -> bool) -> Bits {
-        let table: Vec<bool> = (0..)
-            .take(self.profile().contexts().len())
-            .map(holds)
-            .collect();
-        self.classes(|class| table[class.context as usize])
+    fn contexts(&self, holds: impl Fn(ContextId) -> bool) -> Bits {
+        let contexts = self.profile().contexts().ids();
+        let table: IdVec<ContextId, bool> = contexts.map(holds).collect();
+        self.classes(|class| table[class.context])
     }
 
     fn classes(&self, holds: impl Fn(&Class) -> bool) -> Bits {
-        let table: Vec<bool> = self.profile().classes().iter().map(holds).collect();
-        let set = Bits::of_blocks(self.profile(), |_, class, block| {
-            table[class[block] as usize]
-        });
+        let table: IdVec<ClassId, bool> = self.profile().classes().iter().map(holds).collect();
+        let set = Bits::of_blocks(self.profile(), |_, class, block| table[class[block]]);
         self.existing(set)
     }
 
@@ -245,7 +243,7 @@ impl<'a> Scan<'a> {
                     Heap::External => Space::External,
                     Heap::Native => Space::Native,
                 };
-                self.kinds(|kind| self.profile().kinds()[kind].space == space)
+                self.kinds(|kind| kind.space == space)
             }
         }
     }
@@ -280,43 +278,36 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn matching_frames(&self, part: Part, pattern: &Pattern) -> Vec<bool> {
+    fn matching_frames(&self, part: Part, pattern: &Pattern) -> IdVec<FrameId, bool> {
         let symbols = self.profile().symbols();
-        let crates = match part {
-            Part::Crate => Crates::new(symbols),
-            _ => Crates::default(),
-        };
-        let table: Vec<bool> = match part {
-            Part::Function => symbols
-                .functions()
-                .iter()
-                .map(|function| pattern.matches_function(function))
-                .collect(),
-            Part::File => symbols
-                .files()
-                .iter()
-                .map(|file| pattern.matches_file(file))
-                .collect(),
-            Part::Module => symbols
-                .modules()
-                .iter()
-                .map(|module| pattern.matches(module))
-                .collect(),
-            Part::Crate => crates
-                .names()
-                .iter()
-                .map(|name| pattern.matches(name))
-                .collect(),
-        };
-        (0..)
-            .zip(symbols.frames())
-            .map(|(number, frame)| match part {
-                Part::Function => table[frame.function as usize],
-                Part::File => table[frame.file as usize],
-                Part::Module => table[symbols.functions()[frame.function as usize].module as usize],
-                Part::Crate => table[crates.number(number) as usize],
-            })
-            .collect()
+        let (functions, files, modules) = (symbols.functions(), symbols.files(), symbols.modules());
+        let frames = symbols.frames().iter();
+        match part {
+            Part::Function => {
+                let matches = functions.iter().map(|name| pattern.matches_function(name));
+                let matches: IdVec<FunctionId, bool> = matches.collect();
+                frames.map(|frame| matches[frame.function]).collect()
+            }
+            Part::File => {
+                let matches = files.iter().map(|name| pattern.matches_file(name));
+                let matches: IdVec<FileId, bool> = matches.collect();
+                frames.map(|frame| matches[frame.file]).collect()
+            }
+            Part::Crate => {
+                let crates = Crates::new(symbols);
+                let matches = crates.names().iter().map(|name| pattern.matches(name));
+                let matches: IdVec<CrateId, bool> = matches.collect();
+                let frames = symbols.frames().ids();
+                frames.map(|frame| matches[crates.id(frame)]).collect()
+            }
+            Part::Module => {
+                let matches = modules.iter().map(|name| pattern.matches(name));
+                let matches: IdVec<ModuleId, bool> = matches.collect();
+                frames
+                    .map(|frame| matches[functions[frame.function].module])
+                    .collect()
+            }
+        }
     }
 
     fn moments(&self, span: &Span) -> (u64, u64) {

@@ -124,8 +124,8 @@ impl MajorBlocks {
         let mut births = Vec::with_capacity(profile.len());
         Selection::all(profile).for_each(profile, |stay| {
             births.push(stay.birth);
-            let kind = profile.classes()[stay.class as usize].kind;
-            let kind = &profile.kinds()[kind as usize];
+            let kind = profile.classes()[stay.class].kind;
+            let kind = &profile.kinds()[kind];
             let start = match kind.space {
                 Space::Minor => stay.promotion,
                 _ => stay.birth,

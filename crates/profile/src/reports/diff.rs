@@ -12,6 +12,7 @@ use crate::groups::{GroupBy, Groups, Label, View};
 use crate::options::{self, Look, MAX_ROWS, OptionError};
 use crate::query::Window;
 use crate::scope::Scope;
+use crate::store::{IdVec, KindId};
 
 /// The normalisation of the second trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -286,7 +287,7 @@ fn p_value(change: Sum, fourth: f64) -> f64 {
 
 /// The fourth powers of what hits are worth, for each group: see [`p_value`].
 fn fourth_moments(scope: &Scope<'_>, groups: &Groups) -> Vec<f64> {
-    let by_kind: Vec<f64> = scope
+    let by_kind: IdVec<KindId, f64> = scope
         .weights()
         .iter()
         .map(|weight| {
@@ -300,7 +301,7 @@ fn fourth_moments(scope: &Scope<'_>, groups: &Groups) -> Vec<f64> {
     let profile = scope.profile();
     let mut sums = vec![0.0; groups.len()];
     scope.for_each(|stay| {
-        let kind = profile.classes()[stay.class as usize].kind as usize;
+        let kind = profile.classes()[stay.class].kind;
         sums[groups.of(profile, stay) as usize] += by_kind[kind];
     });
     sums

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate, Sum};
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::histogram::Survival;
 use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::{Moment, NONE};
+use crate::store::{ClassId, IdVec, Moment};
 use crate::timeline::Timeline;
 
 /// Points of the growth of each row.
@@ -282,13 +282,13 @@ fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
 /// out if groups are not made of classes.
 fn sums(scope: &Scope<'_>, groups: &Groups, peak: Moment) -> (Vec<Sums>, Vec<u32>) {
     let profile = scope.profile();
-    let is_minor: Vec<bool> = profile
+    let is_minor: IdVec<ClassId, bool> = profile
         .classes()
         .iter()
-        .map(|class| profile.kinds()[class.kind as usize].space == Space::Minor)
+        .map(|class| profile.kinds()[class.kind].space == Space::Minor)
         .collect();
     let marks = |stay: Stay| {
-        let is_minor = is_minor[stay.class as usize];
+        let is_minor = is_minor[stay.class];
         [
             true,
             stay.is_live_at(peak),

@@ -234,7 +234,7 @@ impl Counts {
         let mut counts: BTreeMap<(Space, u64), Count> = BTreeMap::new();
         for (class, [all, promoted, died, died_promoted]) in profile.classes().iter().zip(by_class)
         {
-            let kind = &profile.kinds()[class.kind as usize];
+            let kind = &profile.kinds()[class.kind];
             let is_minor = kind.space == Space::Minor;
             let count = counts.entry((kind.space, profile.words(kind))).or_default();
             count.allocated.add(all.into(), kind.samples);

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label, View};
+use crate::groups::{GroupBy, Groups, Label, NONE, View};
 use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::query::TimePoint;
 use crate::scope::Scope;
 use crate::shape::{GrowthShape, shape};
-use crate::store::{Moment, NONE};
+use crate::store::Moment;
 use crate::timeline::{Timeline, time};
 
 /// Points of the growth of each row.

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::Subject;
 use crate::callers::by_caller;
-use crate::groups::{GroupBy, Groups, Label};
+use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::options::{self, Look, OptionError};
 use crate::query::{Pattern, TimePoint};
 use crate::scope::Scope;
-use crate::store::{Moment, NEVER, NONE};
+use crate::store::{ClassId, IdVec, KindId, Moment, NEVER, SortId};
 use crate::timeline::{self, Timeline};
 use crate::walk::Changes;
 
@@ -444,7 +444,7 @@ fn live(
             extent.begin();
         }
         for (sort, sign) in changes.between(start, parts.end(part)) {
-            let sort = &sorts[sort as usize];
+            let sort = &sorts[sort];
             variance += sign * sort.variance;
             now[0].add(sign * sort.value);
             if let Some(row) = now.get_mut(sort.line) {
@@ -470,14 +470,18 @@ struct Sort {
 
 /// The changes of live blocks, each with the class of the block. There are so few classes that they
 /// stay in the cache while events are scanned.
-fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sort>, Changes) {
+fn changes_by_sort(
+    scope: &Scope<'_>,
+    measure: Measure,
+    rows: &Rows,
+) -> (IdVec<SortId, Sort>, Changes<SortId>) {
     let profile = scope.profile();
     let word_bytes = profile.sampling().word_bytes();
-    let mut sorts = Vec::new();
-    let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
-    let mut number = |row: u32, kind: u32| {
+    let mut sorts = IdVec::default();
+    let mut numbers: HashMap<(u32, KindId), SortId> = HashMap::new();
+    let mut number = |row: u32, kind: KindId| {
         *numbers.entry((row, kind)).or_insert_with(|| {
-            let amount = scope.weights()[kind as usize];
+            let amount = scope.weights()[kind];
             let (value, variance) = match measure {
                 Measure::LiveBlocks => (amount.blocks.value, amount.blocks.variance),
                 Measure::LiveWords => (
@@ -494,31 +498,29 @@ fn changes_by_sort(scope: &Scope<'_>, measure: Measure, rows: &Rows) -> (Vec<Sor
                 } else {
                     row as usize + 1
                 },
-            });
-            // There are not more of them than blocks.
-            u32::try_from(sorts.len() - 1).unwrap_or(NONE)
+            })
         })
     };
     let row_of = rows
         .groups
         .as_ref()
         .map(|groups| groups.renumbered(&rows.row_of_group));
-    let row_of_class = |class: usize| match &row_of {
+    let row_of_class = |class: ClassId| match &row_of {
         Some(row_of) => row_of.of_class(class),
         None => Some(NONE),
     };
-    let of_class: Vec<Option<u32>> = (0..)
-        .zip(profile.classes())
-        .map(|(i, class)| Some(number(row_of_class(i)?, class.kind)))
+    let of_class: IdVec<ClassId, Option<SortId>> = profile
+        .classes()
+        .enumerate()
+        .map(|(id, class)| Some(number(row_of_class(id)?, class.kind)))
         .collect();
     let mut changes = Changes::new(profile);
     scope.for_each(|stay| {
-        let class = stay.class as usize;
-        let sort = of_class[class].unwrap_or_else(|| {
+        let sort = of_class[stay.class].unwrap_or_else(|| {
             let row = row_of
                 .as_ref()
                 .map_or(NONE, |row_of| row_of.of(profile, stay));
-            number(row, profile.classes()[class].kind)
+            number(row, profile.classes()[stay.class].kind)
         });
         changes.add(sort, stay.start, stay.end);
     });

@@ -8,6 +8,7 @@ use heapline_model::{
 
 use super::classes::ClassTable;
 use super::clock::Clock;
+use super::ids::{ClassId, ContextId};
 use super::kinds::{Kind, KindTable};
 use super::lanes::LaneSet;
 use super::live::Live;
@@ -82,7 +83,7 @@ pub struct Store {
     classes: ClassTable,
     stacks: StackReader,
     /// Empty: room for the contexts of a batch.
-    contexts: Vec<u32>,
+    contexts: Vec<ContextId>,
     log: Option<Shared<StackLog>>,
     live: Live,
     lanes: LaneSet,
@@ -98,7 +99,7 @@ pub struct Store {
 struct GrowingSegment {
     lives: Shared<Lives>,
     /// The class of each block.
-    class: Shared<Vec<u32>>,
+    class: Shared<Vec<ClassId>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +144,7 @@ impl Store {
     }
 
     /// Takes all events of a batch whose stacks have been looked up.
-    fn append_read(&mut self, batch: &Batch, contexts: &[u32]) {
+    fn append_read(&mut self, batch: &Batch, contexts: &[ContextId]) {
         let mut births = batch.births().iter().zip(contexts);
         for event in batch.events() {
             self.lanes.insert(event.lane);
@@ -166,7 +167,7 @@ impl Store {
     }
 
     #[inline]
-    fn birth(&mut self, event: &Event, birth: &Birth, context: u32) {
+    fn birth(&mut self, event: &Event, birth: &Birth, context: ContextId) {
         let kind = Kind {
             size: birth.size,
             samples: birth.samples,
@@ -279,8 +280,8 @@ impl Store {
         self.settle();
         let (stacks, symbols) = self.stacks.snapshot();
         let tables = Tables {
-            kinds: self.kinds.kinds().to_vec(),
-            classes: self.classes.classes().to_vec(),
+            kinds: self.kinds.kinds().clone(),
+            classes: self.classes.classes().clone(),
             stacks,
             symbols: Arc::new(symbols),
         };
@@ -307,7 +308,7 @@ impl Store {
         let classes = std::mem::take(&mut self.classes).finish();
         let (stacks, symbols) = self.take_stacks().finish();
         let tables = Tables {
-            kinds: self.kinds.kinds().to_vec(),
+            kinds: self.kinds.kinds().clone(),
             classes,
             stacks,
             symbols: Arc::new(symbols),

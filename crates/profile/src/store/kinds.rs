@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use heapline_model::Space;
 
+use super::ids::{Id, IdVec, KindId};
 use crate::estimate::{Amount, Estimator, Sampling};
 
 /// What a block is, apart from when and where it was allocated.
@@ -29,11 +30,11 @@ impl Kind {
 /// Gives kinds their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct KindTable {
-    kinds: Vec<Kind>,
-    numbers: HashMap<Kind, u32>,
-    /// Number + 1 of the small blocks of the current lane that were sampled once on the minor heap:
+    kinds: IdVec<KindId, Kind>,
+    numbers: HashMap<Kind, KindId>,
+    /// By size, the kind of blocks of the current lane that were sampled once on the minor heap:
     /// nearly all blocks.
-    common: Vec<u32>,
+    common: Vec<KindId>,
     lane: u16,
 }
 
@@ -43,7 +44,7 @@ impl KindTable {
 
     /// The number of a kind; `is_new` is told of it first if it is a new one.
     #[inline]
-    pub(crate) fn number(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> u32 {
+    pub(crate) fn number(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> KindId {
         let size = usize::try_from(kind.size).unwrap_or(usize::MAX);
         if kind.samples != 1 || kind.space != Space::Minor || size >= Self::COMMON {
             return self.intern(kind, is_new);
@@ -51,25 +52,23 @@ impl KindTable {
         if kind.lane != self.lane || self.common.is_empty() {
             self.lane = kind.lane;
             self.common.clear();
-            self.common.resize(Self::COMMON, 0);
+            self.common.resize(Self::COMMON, KindId::NONE);
         }
-        if self.common[size] == 0 {
-            self.common[size] = self.intern(kind, is_new) + 1;
+        if self.common[size] == KindId::NONE {
+            self.common[size] = self.intern(kind, is_new);
         }
-        self.common[size] - 1
+        self.common[size]
     }
 
-    fn intern(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> u32 {
+    fn intern(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> KindId {
         *self.numbers.entry(kind).or_insert_with(|| {
             is_new(&kind);
-            self.kinds.push(kind);
-            // There are not more kinds than blocks, and those are counted.
-            u32::try_from(self.kinds.len() - 1).unwrap_or(u32::MAX)
+            self.kinds.push(kind)
         })
     }
 
     /// All kinds so far.
-    pub(crate) fn kinds(&self) -> &[Kind] {
+    pub(crate) fn kinds(&self) -> &IdVec<KindId, Kind> {
         &self.kinds
     }
 }

@@ -1,12 +1,13 @@
 //! Live bytes while a profile grows, to know its peak without another pass.
 
 use super::Moment;
+use super::ids::{IdVec, KindId};
 
 /// Live bytes in the order of the source, which is the order of time unless events are late.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     /// The bytes that a block of each kind stands for.
-    pub(crate) weights: Vec<f64>,
+    pub(crate) weights: IdVec<KindId, f64>,
     bytes: f64,
     most: f64,
     peak: Moment,
@@ -15,8 +16,8 @@ pub(crate) struct Live {
 
 impl Live {
     #[inline]
-    pub(crate) fn born(&mut self, kind: u32, event: u64) {
-        self.bytes += self.weights[kind as usize];
+    pub(crate) fn born(&mut self, kind: KindId, event: u64) {
+        self.bytes += self.weights[kind];
         if self.bytes > self.most {
             self.most = self.bytes;
             self.peak = Moment(event + 1);
@@ -24,8 +25,8 @@ impl Live {
     }
 
     #[inline]
-    pub(crate) fn died(&mut self, kind: u32) {
-        self.bytes -= self.weights[kind as usize];
+    pub(crate) fn died(&mut self, kind: KindId) {
+        self.bytes -= self.weights[kind];
     }
 
     /// Says that events have been put in another order.

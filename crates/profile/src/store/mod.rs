@@ -4,6 +4,7 @@
 mod classes;
 mod clock;
 mod growing;
+mod ids;
 mod kinds;
 mod lanes;
 mod live;
@@ -23,11 +24,13 @@ use serde::Serialize;
 
 pub(crate) use classes::Class;
 pub use growing::{Recursion, Store, StoreOptions};
+pub(crate) use ids::{ClassId, CrateId, Id, KindId, NodeId, SortId, saturated};
+pub use ids::{ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId};
 pub use kinds::Kind;
 pub(crate) use names::is_anonymous;
 pub use profile::Profile;
 pub(crate) use segment::{Lives, NEVER, SEGMENT};
-pub(crate) use stacks::{CallTree, NONE, ROOT};
+pub(crate) use stacks::CallTree;
 pub use symbols::{FrameInfo, Function, Symbols};
 
 /// A moment of the run: how many events have happened by then.

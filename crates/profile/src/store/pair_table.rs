@@ -1,16 +1,20 @@
 //! Numbers of pairs, most of which are the only one with their first part.
 
+use std::hash::Hash;
+
 use hashbrown::HashMap;
+
+use super::ids::{Id, saturated};
 
 /// The numbers that pairs were given.
 ///
-/// First parts are dense numbers: nodes, contexts. Most of them have one second part: that pair is
+/// First parts are dense ids: nodes, contexts. Most of them have one second part: that pair is
 /// found without a hash table, which has only the further ones.
-#[derive(Debug, Default)]
-pub(crate) struct PairTable {
+#[derive(Debug)]
+pub(crate) struct PairTable<A, B, N> {
     /// The number of the first pair with each first part, or [`EMPTY`]; [`MORE`] if there are others.
     first: Vec<u32>,
-    more: HashMap<(u32, u32), u32>,
+    more: HashMap<(A, B), N>,
 }
 
 const MORE: u32 = 1 << 31;
@@ -18,13 +22,13 @@ const EMPTY: u32 = MORE - 1;
 /// How many first parts the table grows by at once.
 const ROOM: usize = 1024;
 
-impl PairTable {
+impl<A: Id + Hash, B: Copy + Eq + Hash, N: Id> PairTable<A, B, N> {
     /// The number of a pair. `second` gives the second part of a pair by number.
     #[inline]
-    pub(crate) fn get(&self, a: u32, b: u32, second: impl Fn(u32) -> u32) -> Option<u32> {
-        let first = *self.first.get(a as usize)?;
-        let number = first & !MORE;
-        if number != EMPTY && second(number) == b {
+    pub(crate) fn get(&self, a: A, b: B, second: impl Fn(N) -> B) -> Option<N> {
+        let first = *self.first.get(a.index())?;
+        let number = N::from_index((first & !MORE) as usize);
+        if first & !MORE != EMPTY && second(number) == b {
             return Some(number);
         }
         if first & MORE == 0 {
@@ -35,14 +39,14 @@ impl PairTable {
 
     /// Sets the number of a pair that has none.
     #[inline]
-    pub(crate) fn insert(&mut self, a: u32, b: u32, number: u32) {
-        let index = a as usize;
+    pub(crate) fn insert(&mut self, a: A, b: B, number: N) {
+        let index = a.index();
         if self.first.len() <= index {
             // Not one by one: the next ones will come soon.
             self.first.resize(index + ROOM, EMPTY);
         }
-        if self.first[index] == EMPTY && number < EMPTY {
-            self.first[index] = number;
+        if self.first[index] == EMPTY && number.index() < EMPTY as usize {
+            self.first[index] = saturated(number.index());
         } else {
             self.first[index] |= MORE;
             self.more.insert((a, b), number);
@@ -50,23 +54,34 @@ impl PairTable {
     }
 }
 
+impl<A, B, N> Default for PairTable<A, B, N> {
+    fn default() -> Self {
+        Self {
+            first: Vec::new(),
+            more: HashMap::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::ids::{ContextId, IdVec, NodeId};
     use super::*;
 
     #[test]
     fn every_pair_is_found_again() {
         let mut table = PairTable::default();
-        let mut seconds = Vec::new();
-        let pairs: Vec<(u32, u32)> = (0..100).map(|i| (i * i % 37, i)).collect();
-        for (number, &(a, b)) in (0..).zip(&pairs) {
-            let second = |number: u32| seconds[number as usize];
+        let mut seconds: IdVec<ContextId, usize> = IdVec::default();
+        let pairs = (0..100).map(|i| (NodeId::from_index(i * i % 37), i));
+        let pairs: IdVec<ContextId, (NodeId, usize)> = pairs.collect();
+        for (number, &(a, b)) in pairs.enumerate() {
+            let second = |number| seconds[number];
             assert_eq!(table.get(a, b, second), None);
             table.insert(a, b, number);
             seconds.push(b);
         }
-        for (number, &(a, b)) in (0..).zip(&pairs) {
-            let second = |number: u32| seconds[number as usize];
+        for (number, &(a, b)) in pairs.enumerate() {
+            let second = |number| seconds[number];
             assert_eq!(table.get(a, b, second), Some(number));
             assert_eq!(table.get(a, b + 1000, second), None);
         }
@@ -75,13 +90,16 @@ mod tests {
     #[test]
     fn large_numbers_are_found_too() {
         let mut table = PairTable::default();
-        for (b, number) in [(1, EMPTY), (2, u32::MAX), (3, 5)] {
-            table.insert(7, b, number);
+        let large = ContextId::from_index(EMPTY as usize);
+        let small = ContextId::from_index(5);
+        let [six, seven] = [6, 7].map(NodeId::from_index);
+        for (b, number) in [(1, large), (2, ContextId::NONE), (3, small)] {
+            table.insert(seven, b, number);
         }
-        let second = |number| if number == 5 { 3 } else { 0 };
-        assert_eq!(table.get(7, 1, second), Some(EMPTY));
-        assert_eq!(table.get(7, 2, second), Some(u32::MAX));
-        assert_eq!(table.get(7, 3, second), Some(5));
-        assert_eq!(table.get(6, 3, second), None);
+        let second = |number| if number == small { 3 } else { 0 };
+        assert_eq!(table.get(seven, 1, second), Some(large));
+        assert_eq!(table.get(seven, 2, second), Some(ContextId::NONE));
+        assert_eq!(table.get(seven, 3, second), Some(small));
+        assert_eq!(table.get(six, 3, second), None);
     }
 }

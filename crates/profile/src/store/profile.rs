@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use heapline_model::{Capabilities, Damage, Header, InputSize, Space};
+use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Space};
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
+use super::ids::{ClassId, ContextId, FrameId, Id, IdVec, KindId};
 use super::kinds::Kind;
 use super::segment::{Column, Lives};
 use super::stack_log::StackLog;
-use super::stacks::{self, CallTree, Context, NONE, Stacks};
+use super::stacks::{self, CallTree, Context, Stacks};
 use super::symbols::Symbols;
 use super::{Moment, Peak};
 use crate::estimate::{Amount, Estimator, Sampling};
@@ -46,8 +47,8 @@ pub(super) struct Parts {
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
 #[derive(Debug)]
 pub(super) struct Tables {
-    pub(super) kinds: Vec<Kind>,
-    pub(super) classes: Vec<Class>,
+    pub(super) kinds: IdVec<KindId, Kind>,
+    pub(super) classes: IdVec<ClassId, Class>,
     pub(super) stacks: Stacks,
     pub(super) symbols: Arc<Symbols>,
 }
@@ -57,7 +58,7 @@ pub(super) struct Tables {
 pub(crate) struct Segment {
     pub(crate) lives: Arc<Lives>,
     /// The class of each block.
-    pub(crate) class: Arc<Vec<u32>>,
+    pub(crate) class: Arc<Vec<ClassId>>,
 }
 
 /// Events about blocks that the source does not have, or that cannot be.
@@ -251,7 +252,7 @@ impl Profile {
         &self.parts.segments
     }
 
-    pub(crate) fn kinds(&self) -> &[Kind] {
+    pub(crate) fn kinds(&self) -> &IdVec<KindId, Kind> {
         &self.parts.tables.kinds
     }
 
@@ -262,11 +263,11 @@ impl Profile {
     }
 
     #[inline]
-    pub(crate) fn classes(&self) -> &[Class] {
+    pub(crate) fn classes(&self) -> &IdVec<ClassId, Class> {
         &self.parts.tables.classes
     }
 
-    pub(crate) fn contexts(&self) -> &[Context] {
+    pub(crate) fn contexts(&self) -> &IdVec<ContextId, Context> {
         &self.parts.tables.stacks.contexts
     }
 
@@ -274,20 +275,18 @@ impl Profile {
         &self.parts.tables.stacks.tree
     }
 
-    /// The weight of each kind of block, by number.
-    pub(crate) fn weights(&self, estimator: Estimator) -> Vec<Amount> {
+    /// The weight of each kind of block.
+    pub(crate) fn weights(&self, estimator: Estimator) -> IdVec<KindId, Amount> {
         let kinds = self.kinds().iter();
         kinds
             .map(|kind| kind.amount(self.sampling(), estimator))
             .collect()
     }
 
-    /// The frame of the allocation itself, or [`NONE`].
-    pub(crate) fn site_frame(&self, context: u32) -> u32 {
-        match self.contexts()[context as usize].site {
-            NONE => NONE,
-            site => self.symbols().innermost(site),
-        }
+    /// The frame of the allocation itself, if it is known.
+    pub(crate) fn site_frame(&self, context: ContextId) -> Option<FrameId> {
+        let site = self.contexts()[context].site;
+        (site != LocationId::NONE).then(|| self.symbols().innermost(site))
     }
 
     /// Bytes of memory that a block takes, on average, without the stacks.
@@ -317,9 +316,11 @@ impl Profile {
         let segments = self.segments().iter().map(|segment| {
             let (now, later) = rest.split_at(segment.class.len().min(rest.len()));
             rest = later;
-            let class = segment.class.iter().zip(now).map(|(&class, &context)| {
-                table.number(context, self.classes()[class as usize].kind)
-            });
+            let class = segment
+                .class
+                .iter()
+                .zip(now)
+                .map(|(&class, &context)| table.number(context, self.classes()[class].kind));
             Segment {
                 lives: Arc::clone(&segment.lives),
                 class: Arc::new(class.collect()),
@@ -332,7 +333,7 @@ impl Profile {
             segments,
             clock: Arc::clone(&self.parts.clock),
             tables: Tables {
-                kinds: self.kinds().to_vec(),
+                kinds: self.kinds().clone(),
                 classes: table.finish(),
                 stacks,
                 symbols,

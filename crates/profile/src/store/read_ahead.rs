@@ -5,6 +5,7 @@ use std::thread;
 
 use heapline_model::{Batch, Error, Source};
 
+use super::ids::ContextId;
 use super::stacks::StackReader;
 
 /// Batches that wait for the next thread at most: no thread is always the slowest one.
@@ -14,7 +15,7 @@ const WAITING: usize = 8;
 #[derive(Debug, Default)]
 struct ReadBatch {
     batch: Batch,
-    contexts: Vec<u32>,
+    contexts: Vec<ContextId>,
 }
 
 impl ReadBatch {
@@ -31,7 +32,7 @@ impl ReadBatch {
 pub(crate) fn for_each_batch(
     source: &mut dyn Source,
     stacks: &mut StackReader,
-    mut store: impl FnMut(&Batch, &[u32]),
+    mut store: impl FnMut(&Batch, &[ContextId]),
 ) -> Result<(), Error> {
     match here(source, stacks, &mut store, Batch::is_full)? {
         Ended::No => on_threads(source, stacks, store),
@@ -42,7 +43,7 @@ pub(crate) fn for_each_batch(
 fn on_threads(
     source: &mut dyn Source,
     stacks: &mut StackReader,
-    mut store: impl FnMut(&Batch, &[u32]),
+    mut store: impl FnMut(&Batch, &[ContextId]),
 ) -> Result<(), Error> {
     let (send_decoded, decoded) = sync_channel::<ReadBatch>(WAITING);
     let (send_read, read) = sync_channel::<ReadBatch>(WAITING);
@@ -110,7 +111,7 @@ enum Ended {
 fn here(
     source: &mut dyn Source,
     stacks: &mut StackReader,
-    mut store: impl FnMut(&Batch, &[u32]),
+    mut store: impl FnMut(&Batch, &[ContextId]),
     stop: impl Fn(&Batch) -> bool,
 ) -> Result<Ended, Error> {
     let mut read = ReadBatch::default();

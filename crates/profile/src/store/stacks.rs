@@ -8,24 +8,18 @@
 use hashbrown::HashMap;
 use heapline_model::{Batch, LocationId};
 
+use super::ids::{ContextId, FrameId, Id, IdVec, NodeId};
 use super::pair_table::PairTable;
 use super::stack_log::StackLog;
 use super::symbols::{SymbolTable, Symbols};
 use super::tree_builder::{Full, Name, TreeBuilder};
 
-/// The tree's root: no frame at all.
-pub(crate) const ROOT: u32 = 0;
-/// No location, node, frame or context.
-pub(crate) const NONE: u32 = u32::MAX;
-/// The context of blocks without a stack.
-const NOWHERE: u32 = 0;
-
 /// Paths through the program, outermost caller at the root.
 #[derive(Clone, Debug)]
 pub(crate) struct CallTree {
     /// The caller; smaller than the node itself, so one pass over the nodes sees callers first.
-    pub(crate) parent: Vec<u32>,
-    pub(crate) frame: Vec<u32>,
+    pub(crate) parent: IdVec<NodeId, NodeId>,
+    pub(crate) frame: IdVec<NodeId, FrameId>,
 }
 
 impl CallTree {
@@ -34,26 +28,26 @@ impl CallTree {
     }
 
     /// All nodes but the root.
-    pub(crate) fn nodes(&self) -> std::ops::Range<usize> {
-        1..self.len()
+    pub(crate) fn nodes(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (1..self.len()).map(NodeId::from_index)
     }
 }
 
 /// Where and through whom blocks were allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Context {
-    pub(crate) node: u32,
-    /// The location of the allocation itself, or [`NONE`].
-    pub(crate) site: u32,
+    pub(crate) node: NodeId,
+    /// The location of the allocation itself, or none.
+    pub(crate) site: LocationId,
 }
 
 /// Turns the stacks of a trace into contexts, looking only at what is new in each.
 #[derive(Debug)]
 struct StackTable {
     tree: TreeBuilder,
-    contexts: Vec<Context>,
+    contexts: IdVec<ContextId, Context>,
     /// Contexts by node and site.
-    numbers: PairTable,
+    numbers: PairTable<NodeId, LocationId, ContextId>,
     /// The current stack of each lane but the current one.
     lanes: HashMap<u16, Current>,
     lane: u16,
@@ -75,7 +69,7 @@ struct ShortStack<'a> {
 /// The call tree and the contexts of all stacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Stacks {
-    pub(crate) contexts: Vec<Context>,
+    pub(crate) contexts: IdVec<ContextId, Context>,
     pub(crate) tree: CallTree,
     /// How many only have their outer part, because the tree was full.
     pub(crate) shortened: u64,
@@ -99,16 +93,16 @@ impl StackReader {
     }
 
     /// Appends the context of each birth of a batch.
-    pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<u32>) {
+    pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<ContextId>) {
         for definition in batch.definitions() {
             if let Some(names) = self.symbols.define(&definition) {
-                self.table.name(definition.id.0, &names);
+                self.table.name(definition.id, &names);
             }
         }
         let mut frames = batch.frames();
         if frames.is_empty() && self.table.has_no_frames() {
             // A source that is read without stacks.
-            contexts.resize(contexts.len() + batch.births().len(), NOWHERE);
+            contexts.resize(contexts.len() + batch.births().len(), ContextId::NOWHERE);
             return;
         }
         contexts.extend(batch.births().iter().map(|birth| {
@@ -135,14 +129,14 @@ impl StackReader {
 }
 
 /// The contexts of all stacks of a log, with every frame of recursive calls.
-pub(crate) fn with_recursion(log: &StackLog, symbols: &Symbols) -> (Stacks, Vec<u32>) {
+pub(crate) fn with_recursion(log: &StackLog, symbols: &Symbols) -> (Stacks, Vec<ContextId>) {
     let mut table = StackTable::new(false);
     for (location, frames) in symbols.callable_locations() {
         let names: Vec<Name> = frames
             .iter()
             .map(|&frame| Name {
                 frame,
-                function: symbols.frames()[frame as usize].function,
+                function: symbols.frames()[frame].function,
             })
             .collect();
         table.name(location, &names);
@@ -162,8 +156,8 @@ pub(crate) fn with_recursion(log: &StackLog, symbols: &Symbols) -> (Stacks, Vec<
 /// The locations of a stack, and the node that each leads to.
 #[derive(Debug, Default)]
 struct Current {
-    locations: Vec<u32>,
-    nodes: Vec<u32>,
+    locations: Vec<LocationId>,
+    nodes: Vec<NodeId>,
     /// From where on the nodes are those of a caller, because the tree was full.
     full: Option<usize>,
 }
@@ -171,25 +165,25 @@ struct Current {
 impl Current {
     /// Drops what is not shared with the next stack; returns the innermost node that is left.
     #[inline]
-    fn truncate(&mut self, shared: usize) -> u32 {
+    fn truncate(&mut self, shared: usize) -> NodeId {
         self.locations.truncate(shared);
         self.nodes.truncate(shared);
         self.full = self.full.filter(|&from| from < shared);
-        self.nodes.last().copied().unwrap_or(ROOT)
+        self.nodes.last().copied().unwrap_or(NodeId::ROOT)
     }
 }
 
 impl StackTable {
     fn new(collapse: bool) -> Self {
         let nowhere = Context {
-            node: ROOT,
-            site: NONE,
+            node: NodeId::ROOT,
+            site: LocationId::NONE,
         };
         let mut numbers = PairTable::default();
-        numbers.insert(nowhere.node, nowhere.site, NOWHERE);
+        numbers.insert(nowhere.node, nowhere.site, ContextId::NOWHERE);
         Self {
             tree: TreeBuilder::new(collapse),
-            contexts: vec![nowhere],
+            contexts: vec![nowhere].into(),
             numbers,
             lanes: HashMap::new(),
             lane: 0,
@@ -199,7 +193,7 @@ impl StackTable {
     }
 
     /// Says what the frames of a location are, before its first use.
-    fn name(&mut self, location: u32, frames: &[Name]) {
+    fn name(&mut self, location: LocationId, frames: &[Name]) {
         self.tree.name(location, frames);
     }
 
@@ -210,26 +204,26 @@ impl StackTable {
 
     /// The context of the next block, with its stack in short.
     #[inline]
-    fn context(&mut self, stack: ShortStack<'_>) -> u32 {
+    fn context(&mut self, stack: ShortStack<'_>) -> ContextId {
         if stack.lane != self.lane {
             self.switch_to(stack.lane);
         }
         let top = self.current.truncate(stack.shared);
         if stack.new.is_empty() && stack.shared == 0 {
-            return NOWHERE;
+            return ContextId::NOWHERE;
         }
         let (node, call) = self.push(top, stack.new);
         self.shortened += u64::from(self.current.full.is_some());
         // What was cut off is the allocation itself.
         let site = match self.current.locations.last() {
             Some(&location) if !stack.truncated && self.tree.knows(location) => location,
-            _ => NONE,
+            _ => LocationId::NONE,
         };
         let context = Context { node, site };
         match call {
             Some(call) if !stack.truncated => {
                 let known = self.tree.call(call).context;
-                if known != NONE {
+                if known != ContextId::NONE {
                     return known;
                 }
                 let number = self.number(context);
@@ -251,25 +245,23 @@ impl StackTable {
     /// Extends the current stack. Returns the node it leads to, and the innermost call if that is
     /// remembered.
     #[inline]
-    fn push(&mut self, top: u32, new: &[LocationId]) -> (u32, Option<usize>) {
+    fn push(&mut self, top: NodeId, new: &[LocationId]) -> (NodeId, Option<usize>) {
         let (current, tree) = (&mut self.current, &mut self.tree);
         let start = current.nodes.len();
         let end = start + new.len();
-        current
-            .locations
-            .extend(new.iter().map(|location| location.0));
+        current.locations.extend_from_slice(new);
         current.nodes.resize(end, top);
         if current.full.is_some() {
             return (top, None);
         }
         let mut node = top;
         let mut last = None;
-        for (i, (to, location)) in (start..).zip(current.nodes[start..].iter_mut().zip(new)) {
-            let (call, next) = match tree.remembered(node, location.0) {
+        for (i, (to, &location)) in (start..).zip(current.nodes[start..].iter_mut().zip(new)) {
+            let (call, next) = match tree.remembered(node, location) {
                 Some(known) => known,
                 None => {
                     let nodes = tree.len();
-                    match tree.learn(node, location.0) {
+                    match tree.learn(node, location) {
                         Ok(learnt) if tree.len() == nodes => learnt,
                         Ok((call, next)) => {
                             *to = next;
@@ -287,14 +279,13 @@ impl StackTable {
     }
 
     #[inline]
-    fn number(&mut self, context: Context) -> u32 {
+    fn number(&mut self, context: Context) -> ContextId {
         let Context { node, site } = context;
-        let site_of = |number: u32| self.contexts[number as usize].site;
+        let site_of = |number| self.contexts[number].site;
         if let Some(number) = self.numbers.get(node, site, site_of) {
             return number;
         }
-        let number = number(self.contexts.len());
-        self.contexts.push(context);
+        let number = self.contexts.push(context);
         self.numbers.insert(node, site, number);
         number
     }
@@ -323,7 +314,7 @@ impl StackTable {
 
 impl Current {
     /// Finds the nodes inside of a node that is new, to which the tree's path leads.
-    fn grow(&mut self, last: usize, tree: &mut TreeBuilder) -> u32 {
+    fn grow(&mut self, last: usize, tree: &mut TreeBuilder) -> NodeId {
         let mut node = self.nodes[last];
         for i in last + 1..self.nodes.len() {
             match tree.grow(node, self.locations[i]) {
@@ -337,15 +328,9 @@ impl Current {
 
     /// Stays at a node from some location on, because the tree is full.
     #[cold]
-    fn stay(&mut self, from: usize, node: u32) -> u32 {
+    fn stay(&mut self, from: usize, node: NodeId) -> NodeId {
         self.full = Some(from);
         self.nodes[from..].fill(node);
         node
     }
-}
-
-/// Nothing here is counted beyond `u32`: nodes are limited, and the rest is as many as the blocks
-/// or locations.
-pub(super) fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(NONE)
 }

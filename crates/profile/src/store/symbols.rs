@@ -1,21 +1,22 @@
 //! The names in a trace: frames, functions, files and modules.
 
 use hashbrown::HashMap;
-use heapline_model::{Frame, LocationDefinition};
+use heapline_model::{Frame, LocationDefinition, LocationId};
 
+use super::ids::{FileId, FrameId, FunctionId, Id, IdVec, ModuleId, saturated};
 use super::names;
 use super::tree_builder::Name;
 
 /// Everything that has a name.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    frames: Vec<FrameInfo>,
-    functions: Vec<Function>,
-    files: Vec<String>,
-    modules: Vec<String>,
-    locations: Vec<Location>,
+    frames: IdVec<FrameId, FrameInfo>,
+    functions: IdVec<FunctionId, Function>,
+    files: IdVec<FileId, String>,
+    modules: IdVec<ModuleId, String>,
+    locations: IdVec<LocationId, Location>,
     /// The frames of all locations, end to end.
-    location_frames: Vec<u32>,
+    location_frames: Vec<FrameId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,10 +33,10 @@ struct Location {
 /// A place in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameInfo {
-    /// The number of its function.
-    pub function: u32,
-    /// The number of its file.
-    pub file: u32,
+    /// Its function.
+    pub function: FunctionId,
+    /// Its file.
+    pub file: FileId,
     /// 1 is the first line; 0 if unknown.
     pub line: u32,
     /// The first column.
@@ -51,49 +52,49 @@ pub struct Function {
     pub raw: String,
     /// As people write it: `Stdlib.List.map`.
     pub name: String,
-    /// The number of its module.
-    pub module: u32,
-    /// The number of the file that it was first seen in.
-    pub file: u32,
+    /// Its module.
+    pub module: ModuleId,
+    /// The file that it was first seen in.
+    pub file: FileId,
 }
 
 impl Symbols {
-    /// All frames; a frame's number is its place.
+    /// All frames.
     #[must_use]
-    pub fn frames(&self) -> &[FrameInfo] {
+    pub fn frames(&self) -> &IdVec<FrameId, FrameInfo> {
         &self.frames
     }
 
-    /// All functions; a function's number is its place.
+    /// All functions.
     #[must_use]
-    pub fn functions(&self) -> &[Function] {
+    pub fn functions(&self) -> &IdVec<FunctionId, Function> {
         &self.functions
     }
 
-    /// All files; a file's number is its place.
+    /// All files.
     #[must_use]
-    pub fn files(&self) -> &[String] {
+    pub fn files(&self) -> &IdVec<FileId, String> {
         &self.files
     }
 
-    /// All modules; a module's number is its place.
+    /// All modules.
     #[must_use]
-    pub fn modules(&self) -> &[String] {
+    pub fn modules(&self) -> &IdVec<ModuleId, String> {
         &self.modules
     }
 
     /// The function of a frame.
     #[must_use]
-    pub fn function(&self, frame: u32) -> &Function {
-        &self.functions[self.frames[frame as usize].function as usize]
+    pub fn function(&self, frame: FrameId) -> &Function {
+        &self.functions[self.frames[frame].function]
     }
 
     /// Where a frame is: `list.ml:92:32-39`, or what is known of it. Programs that are not OCaml's
     /// know where something begins, as `main.rs:92:33`, but not where it ends.
     #[must_use]
-    pub fn place(&self, frame: u32) -> String {
-        let info = self.frames[frame as usize];
-        let file = &self.files[info.file as usize];
+    pub fn place(&self, frame: FrameId) -> String {
+        let info = self.frames[frame];
+        let file = &self.files[info.file];
         if info.line == 0 {
             file.clone()
         } else if info.start_char == info.end_char {
@@ -105,39 +106,34 @@ impl Symbols {
 
     /// The frames of a location, outermost first.
     #[must_use]
-    pub fn location(&self, location: u32) -> &[u32] {
-        let Location { start, len, .. } = self.locations[location as usize];
+    pub fn location(&self, location: LocationId) -> &[FrameId] {
+        let Location { start, len, .. } = self.locations[location];
         &self.location_frames[start as usize..(start + len) as usize]
     }
 
     /// The innermost frame of a location.
     #[must_use]
-    pub fn innermost(&self, location: u32) -> u32 {
+    pub fn innermost(&self, location: LocationId) -> FrameId {
         // Each location that was met has a frame, be it a made-up one.
-        *self.location(location).last().unwrap_or(&0)
-    }
-
-    /// How many locations there are.
-    #[must_use]
-    pub fn location_count(&self) -> usize {
-        self.locations.len()
+        let innermost = self.location(location).last();
+        innermost.copied().unwrap_or(FrameId::from_index(0))
     }
 
     /// The address of a location in the program.
     #[must_use]
-    pub fn address(&self, location: u32) -> u64 {
-        self.locations[location as usize].address
+    pub fn address(&self, location: LocationId) -> u64 {
+        self.locations[location].address
     }
 
     /// The locations that are part of stacks, with their frames.
-    pub(crate) fn callable_locations(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        (0..).zip(&self.locations).map(|(number, location)| {
+    pub(crate) fn callable_locations(&self) -> impl Iterator<Item = (LocationId, &[FrameId])> {
+        self.locations.enumerate().map(|(id, location)| {
             let frames = if location.is_in_stacks {
-                self.location(number)
+                self.location(id)
             } else {
                 &[]
             };
-            (number, frames)
+            (id, frames)
         })
     }
 }
@@ -146,13 +142,13 @@ impl Symbols {
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     symbols: Symbols,
-    frames: HashMap<FrameInfo, u32>,
-    functions: HashMap<Vec<u8>, u32>,
-    files: HashMap<Vec<u8>, u32>,
-    modules: HashMap<String, u32>,
+    frames: HashMap<FrameInfo, FrameId>,
+    functions: HashMap<Vec<u8>, FunctionId>,
+    files: HashMap<Vec<u8>, FileId>,
+    modules: HashMap<String, ModuleId>,
     /// Locations that the source had not named when it used them, and the frames that stand in for
     /// theirs.
-    unnamed: HashMap<u32, u32>,
+    unnamed: HashMap<LocationId, FrameId>,
 }
 
 impl SymbolTable {
@@ -160,15 +156,15 @@ impl SymbolTable {
     /// are known already.
     pub(crate) fn define(&mut self, definition: &LocationDefinition<'_>) -> Option<Vec<Name>> {
         let id = definition.id;
-        if let Some(placeholder) = self.unnamed.remove(&id.0) {
+        if let Some(placeholder) = self.unnamed.remove(&id) {
             // Stacks have the placeholder already: it gets the name.
             if let Some(frame) = definition.frames().last() {
                 let real = self.frame(&frame);
-                self.symbols.frames[placeholder as usize] = self.symbols.frames[real as usize];
+                self.symbols.frames[placeholder] = self.symbols.frames[real];
             }
             return None;
         }
-        let mut frames: Vec<u32> = definition
+        let mut frames: Vec<FrameId> = definition
             .frames()
             .map(|frame| self.frame(&frame))
             .collect();
@@ -176,27 +172,25 @@ impl SymbolTable {
         if frames.is_empty() {
             let frame = self.nameless(definition.address);
             if !definition.is_named {
-                self.unnamed.insert(id.0, frame);
+                self.unnamed.insert(id, frame);
             }
             frames.push(frame);
         }
-        if self.symbols.locations.len() <= id.index() {
-            let len = id.index() + 1;
-            self.symbols.locations.resize(len, Location::default());
-        }
-        self.symbols.locations[id.index()] = Location {
+        let location = Location {
             address: definition.address,
-            start: number(self.symbols.location_frames.len() + 1),
-            len: number(frames.len() + 1),
+            start: saturated(self.symbols.location_frames.len()),
+            len: saturated(frames.len()),
             is_in_stacks,
         };
+        let locations = &mut self.symbols.locations;
+        *locations.get_or_fill(id, Location::default()) = location;
         self.symbols.location_frames.extend_from_slice(&frames);
         if !is_in_stacks {
             return Some(Vec::new());
         }
-        let name = |frame: u32| Name {
+        let name = |frame: FrameId| Name {
             frame,
-            function: self.symbols.frames[frame as usize].function,
+            function: self.symbols.frames[frame].function,
         };
         Some(frames.into_iter().map(name).collect())
     }
@@ -209,7 +203,7 @@ impl SymbolTable {
         self.symbols
     }
 
-    fn frame(&mut self, frame: &Frame<'_>) -> u32 {
+    fn frame(&mut self, frame: &Frame<'_>) -> FrameId {
         let file = self.file(frame.file);
         let info = FrameInfo {
             function: self.function(frame.name, file),
@@ -219,14 +213,12 @@ impl SymbolTable {
             end_char: frame.end_char,
         };
         let frames = &mut self.symbols.frames;
-        *self.frames.entry(info).or_insert_with(|| {
-            frames.push(info);
-            number(frames.len())
-        })
+        let frame = self.frames.entry(info);
+        *frame.or_insert_with(|| frames.push(info))
     }
 
     /// A frame of which the program itself knows only the address.
-    fn nameless(&mut self, code: u64) -> u32 {
+    fn nameless(&mut self, code: u64) -> FrameId {
         let file = self.file(names::UNKNOWN_FILE.as_bytes());
         let function = self.function(format!("{code:#x}").as_bytes(), file);
         self.symbols.frames.push(FrameInfo {
@@ -235,19 +227,16 @@ impl SymbolTable {
             line: 0,
             start_char: 0,
             end_char: 0,
-        });
-        number(self.symbols.frames.len())
-    }
-
-    fn file(&mut self, name: &[u8]) -> u32 {
-        let files = &mut self.symbols.files;
-        *self.files.entry(name.to_vec()).or_insert_with(|| {
-            files.push(String::from_utf8_lossy(name).into_owned());
-            number(files.len())
         })
     }
 
-    fn function(&mut self, name: &[u8], file: u32) -> u32 {
+    fn file(&mut self, name: &[u8]) -> FileId {
+        let files = &mut self.symbols.files;
+        let file = self.files.entry(name.to_vec());
+        *file.or_insert_with(|| files.push(String::from_utf8_lossy(name).into_owned()))
+    }
+
+    fn function(&mut self, name: &[u8], file: FileId) -> FunctionId {
         if let Some(&function) = self.functions.get(name) {
             return function;
         }
@@ -255,24 +244,17 @@ impl SymbolTable {
         let readable = names::readable(&raw);
         let module = names::module(&readable).unwrap_or(names::NO_MODULE);
         let modules = &mut self.symbols.modules;
-        let module = *self.modules.entry_ref(module).or_insert_with(|| {
-            modules.push(module.to_owned());
-            number(modules.len())
-        });
-        self.symbols.functions.push(Function {
+        let module = *self
+            .modules
+            .entry_ref(module)
+            .or_insert_with(|| modules.push(module.to_owned()));
+        let function = self.symbols.functions.push(Function {
             raw,
             name: readable,
             module,
             file,
         });
-        let function = number(self.symbols.functions.len());
         self.functions.insert(name.to_vec(), function);
         function
     }
-}
-
-/// The number of what was just pushed. There are fewer names than locations, and those are
-/// numbered by `u32` as well.
-fn number(len: usize) -> u32 {
-    u32::try_from(len - 1).unwrap_or(u32::MAX)
 }

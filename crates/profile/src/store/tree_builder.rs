@@ -1,7 +1,10 @@
 //! The tree of calls while it grows.
 
+use heapline_model::LocationId;
+
+use super::ids::{ContextId, FrameId, FunctionId, Id, IdVec, NodeId, saturated};
 use super::pair_table::PairTable;
-use super::stacks::{CallTree, NONE, ROOT, number};
+use super::stacks::CallTree;
 
 /// More than any program needs; a crafted trace may want billions.
 const MOST_NODES: usize = 1 << 25;
@@ -11,7 +14,7 @@ const MOST_NODES: usize = 1 << 25;
 pub(crate) struct TreeBuilder {
     tree: CallTree,
     /// Children by node and frame.
-    children: PairTable,
+    children: PairTable<NodeId, FrameId, NodeId>,
     names: Names,
     /// If recursion is collapsed: the path to the node that was added last.
     path: Option<Path>,
@@ -22,33 +25,33 @@ pub(crate) struct TreeBuilder {
 /// A location called from a node, and where that leads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
-    from: u32,
-    location: u32,
-    pub(crate) to: u32,
-    /// The context of blocks that are allocated there; [`NONE`] as long as nobody asked.
-    pub(crate) context: u32,
+    from: NodeId,
+    location: LocationId,
+    pub(crate) to: NodeId,
+    /// The context of blocks that are allocated there; none as long as nobody asked.
+    pub(crate) context: ContextId,
 }
 
 const CALLS: usize = 1 << 14;
 
 /// The tree is full: the node is that of the innermost frame that still fitted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Full(pub(crate) u32);
+pub(crate) struct Full(pub(crate) NodeId);
 
 impl TreeBuilder {
     /// An empty tree. With `collapse` a function is in a path only once, where it was first called.
     pub(crate) fn new(collapse: bool) -> Self {
         let no_call = Call {
-            from: NONE,
-            location: NONE,
-            to: ROOT,
-            context: NONE,
+            from: NodeId::NONE,
+            location: LocationId::NONE,
+            to: NodeId::ROOT,
+            context: ContextId::NONE,
         };
         let calls = vec![no_call; CALLS].into_boxed_slice();
         Self {
             tree: CallTree {
-                parent: vec![ROOT],
-                frame: vec![NONE],
+                parent: vec![NodeId::ROOT].into(),
+                frame: vec![FrameId::NONE].into(),
             },
             children: PairTable::default(),
             names: Names::default(),
@@ -58,14 +61,14 @@ impl TreeBuilder {
     }
 
     /// Says what the frames of a location are, before its first use.
-    pub(crate) fn name(&mut self, location: u32, frames: &[Name]) {
+    pub(crate) fn name(&mut self, location: LocationId, frames: &[Name]) {
         self.names.add(location, frames);
     }
 
     /// Whether it was said what the frames of a location are.
     #[inline]
-    pub(crate) fn knows(&self, location: u32) -> bool {
-        (location as usize) < self.names.places.len()
+    pub(crate) fn knows(&self, location: LocationId) -> bool {
+        location.index() < self.names.places.len()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -74,7 +77,7 @@ impl TreeBuilder {
 
     /// The slot of the call of a location from a node, and where that leads, if it is remembered.
     #[inline]
-    pub(crate) fn remembered(&self, from: u32, location: u32) -> Option<(usize, u32)> {
+    pub(crate) fn remembered(&self, from: NodeId, location: LocationId) -> Option<(usize, NodeId)> {
         let slot = slot(from, location);
         for slot in [slot, slot ^ 1] {
             let call = &self.calls[slot];
@@ -92,7 +95,11 @@ impl TreeBuilder {
 
     /// Finds where a call leads that is not remembered, and remembers it.
     #[inline(never)]
-    pub(crate) fn learn(&mut self, from: u32, location: u32) -> Result<(usize, u32), Full> {
+    pub(crate) fn learn(
+        &mut self,
+        from: NodeId,
+        location: LocationId,
+    ) -> Result<(usize, NodeId), Full> {
         let to = self.extend(from, location, Self::child)?;
         let slot = slot(from, location);
         self.calls[slot ^ 1] = self.calls[slot];
@@ -100,7 +107,7 @@ impl TreeBuilder {
             from,
             location,
             to,
-            context: NONE,
+            context: ContextId::NONE,
         };
         Ok((slot, to))
     }
@@ -108,7 +115,7 @@ impl TreeBuilder {
     /// Where a call from a node leads that was made just now: nothing was ever called from there,
     /// so there is nothing to look up.
     #[inline]
-    pub(crate) fn grow(&mut self, from: u32, location: u32) -> Result<u32, Full> {
+    pub(crate) fn grow(&mut self, from: NodeId, location: LocationId) -> Result<NodeId, Full> {
         self.extend(from, location, Self::new_child)
     }
 
@@ -116,12 +123,12 @@ impl TreeBuilder {
     #[inline]
     fn extend(
         &mut self,
-        mut node: u32,
-        location: u32,
-        child: impl Fn(&mut Self, u32, Name) -> Option<u32>,
-    ) -> Result<u32, Full> {
+        mut node: NodeId,
+        location: LocationId,
+        child: impl Fn(&mut Self, NodeId, Name) -> Option<NodeId>,
+    ) -> Result<NodeId, Full> {
         // A location that was never defined has no frames.
-        let place = self.names.places.get(location as usize);
+        let place = self.names.places.get(location);
         let (start, end) = place.copied().unwrap_or_default();
         for i in start..end {
             let name = self.names.frames[i as usize];
@@ -133,9 +140,9 @@ impl TreeBuilder {
     /// The node of a frame called from a node: the same one if its function is in the path
     /// already.
     #[inline]
-    fn child(&mut self, node: u32, name: Name) -> Option<u32> {
+    fn child(&mut self, node: NodeId, name: Name) -> Option<NodeId> {
         let frames = &self.tree.frame;
-        let frame = |child: u32| frames[child as usize];
+        let frame = |child| frames[child];
         match self.children.get(node, name.frame, frame) {
             Some(child) => Some(child),
             None => self.new_child(node, name),
@@ -144,7 +151,7 @@ impl TreeBuilder {
 
     /// The same if it is known that there is no such child yet.
     #[inline]
-    fn new_child(&mut self, node: u32, name: Name) -> Option<u32> {
+    fn new_child(&mut self, node: NodeId, name: Name) -> Option<NodeId> {
         if let Some(path) = &mut self.path {
             path.go_to(node, &self.tree, &self.names);
             if path.has(name.function) {
@@ -176,20 +183,18 @@ impl TreeBuilder {
 impl CallTree {
     /// Adds a node, unless there are too many.
     #[inline]
-    fn add(&mut self, parent: u32, frame: u32) -> Option<u32> {
+    fn add(&mut self, parent: NodeId, frame: FrameId) -> Option<NodeId> {
         if self.len() == MOST_NODES {
             return None;
         }
-        let child = number(self.len());
-        self.parent.push(parent);
         self.frame.push(frame);
-        Some(child)
+        Some(self.parent.push(parent))
     }
 }
 
 impl Call {
     #[inline]
-    fn is(&self, from: u32, location: u32) -> bool {
+    fn is(&self, from: NodeId, location: LocationId) -> bool {
         self.from == from && self.location == location
     }
 }
@@ -197,8 +202,8 @@ impl Call {
 /// Where a call is remembered, unless a later one that also belongs there has pushed it to the
 /// neighbouring place, which is in the same cache line.
 #[inline]
-fn slot(from: u32, location: u32) -> usize {
-    let key = u64::from(from) << 32 | u64::from(location);
+fn slot(from: NodeId, location: LocationId) -> usize {
+    let key = (from.index() as u64) << 32 | location.index() as u64;
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The top bits, as many as it takes.
     usize::try_from(hash >> (64 - CALLS.ilog2())).unwrap_or(0) % CALLS
@@ -208,57 +213,52 @@ fn slot(from: u32, location: u32) -> usize {
 #[derive(Debug, Default)]
 struct Names {
     /// Where the frames of each location start and end.
-    places: Vec<(u32, u32)>,
+    places: IdVec<LocationId, (u32, u32)>,
     frames: Vec<Name>,
-    /// The function of each frame.
-    functions: Vec<u32>,
+    functions: IdVec<FrameId, FunctionId>,
 }
 
 /// A frame and its function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
-    pub(crate) frame: u32,
-    pub(crate) function: u32,
+    pub(crate) frame: FrameId,
+    pub(crate) function: FunctionId,
 }
 
 impl Names {
-    fn add(&mut self, location: u32, frames: &[Name]) {
-        let location = location as usize;
-        if self.places.len() <= location {
-            self.places.resize(location + 1, (0, 0));
-        }
-        let start = number(self.frames.len());
+    fn add(&mut self, location: LocationId, frames: &[Name]) {
+        let start = saturated(self.frames.len());
         self.frames.extend_from_slice(frames);
         for name in frames {
-            let frame = name.frame as usize;
-            if self.functions.len() <= frame {
-                self.functions.resize(frame + 1, NONE);
-            }
-            self.functions[frame] = name.function;
+            let function = self.functions.get_or_fill(name.frame, FunctionId::NONE);
+            *function = name.function;
         }
-        self.places[location] = (start, number(self.frames.len()));
+        *self.places.get_or_fill(location, (0, 0)) = (start, saturated(self.frames.len()));
     }
 }
+
+/// The place of functions that are not on a path.
+const NOWHERE: u32 = u32::MAX;
 
 /// The functions between the root and a node.
 #[derive(Debug)]
 struct Path {
     /// How many frames each node of the tree is away from the root.
-    depth: Vec<u32>,
-    nodes: Vec<u32>,
-    functions: Vec<u32>,
+    depth: IdVec<NodeId, u32>,
+    nodes: Vec<NodeId>,
+    functions: Vec<FunctionId>,
     /// Where each function is on the path, if it is there at all.
-    place: Vec<u32>,
-    missing: Vec<u32>,
+    place: IdVec<FunctionId, u32>,
+    missing: Vec<NodeId>,
 }
 
 impl Path {
     fn at_root() -> Self {
         Self {
-            depth: vec![0],
-            nodes: vec![ROOT],
-            functions: vec![NONE],
-            place: Vec::new(),
+            depth: vec![0].into(),
+            nodes: vec![NodeId::ROOT],
+            functions: vec![FunctionId::NONE],
+            place: IdVec::default(),
             missing: Vec::new(),
         }
     }
@@ -266,46 +266,42 @@ impl Path {
     /// Moves to another node. What both paths share is left alone, so this costs no more than the
     /// frames that were pushed since the last time.
     #[inline]
-    fn go_to(&mut self, node: u32, tree: &CallTree, names: &Names) {
+    fn go_to(&mut self, node: NodeId, tree: &CallTree, names: &Names) {
         if self.nodes.last() != Some(&node) {
             self.walk_to(node, tree, names);
         }
     }
 
-    fn walk_to(&mut self, node: u32, tree: &CallTree, names: &Names) {
+    fn walk_to(&mut self, node: NodeId, tree: &CallTree, names: &Names) {
         let mut ancestor = node;
-        while self.nodes.get(self.depth[ancestor as usize] as usize) != Some(&ancestor) {
+        while self.nodes.get(self.depth[ancestor] as usize) != Some(&ancestor) {
             self.missing.push(ancestor);
-            ancestor = tree.parent[ancestor as usize];
+            ancestor = tree.parent[ancestor];
         }
-        let shared = self.depth[ancestor as usize] as usize + 1;
+        let shared = self.depth[ancestor] as usize + 1;
         self.nodes.truncate(shared);
         self.functions.truncate(shared);
         while let Some(node) = self.missing.pop() {
-            let frame = tree.frame[node as usize];
-            self.push(node, names.functions[frame as usize]);
+            let frame = tree.frame[node];
+            self.push(node, names.functions[frame]);
         }
     }
 
     /// Moves to a new node of the tree, called from here.
-    fn add(&mut self, node: u32, function: u32) {
-        self.depth.push(number(self.nodes.len()));
+    fn add(&mut self, node: NodeId, function: FunctionId) {
+        self.depth.push(saturated(self.nodes.len()));
         self.push(node, function);
     }
 
-    fn push(&mut self, node: u32, function: u32) {
-        let index = function as usize;
-        if self.place.len() <= index {
-            self.place.resize(index + 1, NONE);
-        }
-        self.place[index] = number(self.nodes.len());
+    fn push(&mut self, node: NodeId, function: FunctionId) {
+        *self.place.get_or_fill(function, NOWHERE) = saturated(self.nodes.len());
         self.nodes.push(node);
         self.functions.push(function);
     }
 
-    fn has(&self, function: u32) -> bool {
+    fn has(&self, function: FunctionId) -> bool {
         // The place may be out of date: what counts is what the path says.
-        let place = self.place.get(function as usize).copied().unwrap_or(NONE);
+        let place = self.place.get(function).copied().unwrap_or(NOWHERE);
         self.functions.get(place as usize) == Some(&function)
     }
 }

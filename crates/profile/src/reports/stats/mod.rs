@@ -12,6 +12,7 @@ use super::{Figures, Quantiles, Subject};
 use crate::estimate::Amount;
 use crate::options;
 use crate::scope::Scope;
+use crate::store::IdVec;
 
 /// Blocks of more words than this go directly to the major heap.
 const LARGE: u64 = 256;
@@ -105,9 +106,9 @@ pub struct Bin {
 #[must_use]
 pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
     let profile = scope.profile();
-    let mut counts = vec![0_u64; profile.kinds().len()];
+    let mut counts = IdVec::like(profile.kinds(), 0_u64);
     for (class, n) in profile.classes().iter().zip(scope.counts()) {
-        counts[class.kind as usize] += u64::from(n);
+        counts[class.kind] += u64::from(n);
     }
     let (lifetimes, (segments, phases)) = rayon::join(
         || lifetimes::lifetimes(scope, options.bins.clamp(1, 10_000)),

@@ -98,7 +98,7 @@ fn parts(scope: &Scope<'_>, ends: &[u64]) -> Vec<Part> {
     scope.fold(
         || vec![Part::default(); ends.len()],
         |parts, stay| {
-            let kind = profile.classes()[stay.class as usize].kind as usize;
+            let kind = profile.classes()[stay.class].kind;
             let weight = scope.weights()[kind];
             let part = &mut parts[timeline.slot(stay.start)];
             part.allocated += weight;

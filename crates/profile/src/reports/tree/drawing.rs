@@ -5,9 +5,8 @@ use hashbrown::HashMap;
 use super::frames::Frames;
 use super::load::Load;
 use super::{NodeKind, TreeNode};
-use crate::groups::Label;
+use crate::groups::{Label, NONE};
 use crate::reports::Figures;
-use crate::store::NONE;
 
 /// The limits for merging nodes: size and depth.
 #[derive(Clone, Copy)]

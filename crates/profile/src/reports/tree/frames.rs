@@ -7,8 +7,8 @@ use super::focus::Focus;
 use super::grow::grow;
 use super::load::{ByStack, Load};
 use super::{NodeKind, TreeNode, TreeOptions};
-use crate::groups::{GroupBy, Groups, Label, View};
-use crate::store::{NONE, Profile, ROOT};
+use crate::groups::{GroupBy, Groups, Label, NONE, View};
+use crate::store::{ContextId, Id, NodeId, Profile};
 
 /// Frames as nodes of a tree to be shown.
 pub(super) struct Frames<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Frames<'a> {
 /// A part of the total on its way from an allocation up to the root.
 #[derive(Clone, Copy)]
 pub(super) struct Climber<T> {
-    node: u32,
+    node: NodeId,
     /// The group that it comes from.
     from: u32,
     amount: T,
@@ -73,33 +73,29 @@ impl<'a> Frames<'a> {
     }
 
     /// The group of a node of the call tree; [`NONE`] if it is hidden, or the root.
-    pub(super) fn group(&self, node: u32) -> u32 {
-        let frame = self.profile.tree().frame[node as usize];
-        self.groups
-            .of_frame
-            .get(frame as usize)
-            .copied()
-            .unwrap_or(NONE)
+    pub(super) fn group(&self, node: NodeId) -> u32 {
+        let frame = self.profile.tree().frame[node];
+        self.groups.of_frame.get(frame).copied().unwrap_or(NONE)
     }
 
     /// The group of the function that allocates.
-    pub(super) fn site_group(&self, context: u32) -> u32 {
+    pub(super) fn site_group(&self, context: ContextId) -> u32 {
         match self.profile.site_frame(context) {
-            NONE => NONE,
-            frame => self.groups.of_frame[frame as usize],
+            None => NONE,
+            Some(frame) => self.groups.of_frame[frame],
         }
     }
 
     /// The key of a context's place of allocation.
-    pub(super) fn site_key(&self, context: u32) -> Option<u32> {
+    pub(super) fn site_key(&self, context: ContextId) -> Option<u32> {
         let sites = self.sites.as_ref()?;
-        let frame = self.profile.site_frame(context);
-        if frame == NONE || sites.of_frame[frame as usize] == NONE {
+        let site = sites.of_frame[self.profile.site_frame(context)?];
+        if site == NONE {
             return None;
         }
         // Sites are numbered after the groups.
         let offset = u32::try_from(self.groups.len()).unwrap_or(NONE);
-        Some(offset.saturating_add(sites.of_frame[frame as usize]))
+        Some(offset.saturating_add(site))
     }
 
     pub(super) fn label(&self, key: u32) -> (Label, NodeKind) {
@@ -118,7 +114,7 @@ impl<'a> Frames<'a> {
         shape: Shape,
     ) -> Vec<TreeNode> {
         let rest = Some(self.groups.unknown);
-        grow(self, vec![ROOT], by_stack, shape, rest).nodes
+        grow(self, vec![NodeId::ROOT], by_stack, shape, rest).nodes
     }
 
     /// All allocations, ready to climb.
@@ -130,7 +126,7 @@ impl<'a> Frames<'a> {
         by_stack
             .iter()
             .map(|(number, amount)| {
-                let context = profile.contexts()[number as usize];
+                let context = profile.contexts()[number];
                 let climber = Climber {
                     node: context.node,
                     from: NONE,
@@ -142,8 +138,8 @@ impl<'a> Frames<'a> {
                 }
                 // The first node stands for the function that allocates.
                 let node = match context.node {
-                    ROOT => ROOT,
-                    node if self.group(node) == group => profile.tree().parent[node as usize],
+                    NodeId::ROOT => NodeId::ROOT,
+                    node if self.group(node) == group => profile.tree().parent[node],
                     node => node,
                 };
                 let climber = Climber {
@@ -216,9 +212,9 @@ impl<'a> Frames<'a> {
 
     /// To the next visible caller; `None` at the root.
     fn climb<T: Load>(&self, mut climber: Climber<T>) -> Option<(u32, Climber<T>)> {
-        while climber.node != ROOT {
+        while climber.node != NodeId::ROOT {
             let group = self.group(climber.node);
-            climber.node = self.profile.tree().parent[climber.node as usize];
+            climber.node = self.profile.tree().parent[climber.node];
             if group != NONE && !(self.merge && group == climber.from) {
                 climber.from = group;
                 return Some((group, climber));
@@ -235,26 +231,21 @@ impl<'a> Frames<'a> {
         shape: Shape,
     ) -> Around<T> {
         // The focus itself is where its tree starts.
-        let starts = (0..)
-            .zip(&focus.end)
-            .filter(|(node, end)| node == *end)
-            .map(|(node, _)| node)
-            .collect();
+        let ends = focus.end.enumerate();
+        let starts = ends.filter(|(node, end)| node == *end);
+        let starts = starts.map(|(node, _)| node).collect();
         let grown = grow(self, starts, by_stack, shape, None);
         let mut inside = T::default();
-        let mut starts: HashMap<u32, T> = HashMap::new();
+        let mut starts: HashMap<NodeId, T> = HashMap::new();
         for (number, amount) in by_stack.iter() {
-            let context = self.profile.contexts()[number as usize];
-            let end = focus.end[context.node as usize];
-            if end != NONE {
+            let context = self.profile.contexts()[number];
+            let end = focus.end[context.node];
+            if end != NodeId::NONE {
                 inside.add(&amount);
-                starts
-                    .entry(focus.start[end as usize])
-                    .or_default()
-                    .add(&amount);
+                starts.entry(focus.start[end]).or_default().add(&amount);
             }
         }
-        let mut starts: Vec<(u32, T)> = starts.into_iter().collect();
+        let mut starts: Vec<(NodeId, T)> = starts.into_iter().collect();
         starts.sort_by_key(|(node, _)| *node);
         let callers = starts
             .into_iter()

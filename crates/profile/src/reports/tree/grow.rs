@@ -12,9 +12,9 @@ use super::drawing::{Drawing, MOST_SHOWN, Shape};
 use super::frames::Frames;
 use super::load::{ByStack, Load};
 use super::{NodeKind, TreeNode};
-use crate::groups::Label;
+use crate::groups::{Label, NONE};
 use crate::reports::Figures;
-use crate::store::{CallTree, NONE, Profile, ROOT};
+use crate::store::{CallTree, ContextId, Id, IdVec, NodeId, Profile, saturated};
 
 /// The tree below some nodes.
 pub(super) struct Grown<T> {
@@ -38,7 +38,7 @@ struct Shown {
 struct Members {
     bytes: f64,
     /// Nodes of the call tree, with everything below them.
-    nodes: Vec<u32>,
+    nodes: Vec<NodeId>,
     /// Stacks that end here or at a place of allocation below.
     contexts: Vec<Leaf>,
     /// The order among siblings of the same size.
@@ -48,7 +48,7 @@ struct Members {
 /// A stack on its way to the node that it ends in.
 #[derive(Clone, Copy)]
 struct Leaf {
-    context: u32,
+    context: ContextId,
     /// The keys of nodes that follow: the function that allocates if recursion has hidden it, and
     /// the place of the allocation.
     path: [u32; 2],
@@ -72,35 +72,36 @@ impl Leaf {
 struct Calls<'a> {
     profile: &'a Profile,
     /// Bytes allocated at a node and below.
-    bytes: Vec<f64>,
+    bytes: IdVec<NodeId, f64>,
     /// Nodes in the order of their callers.
-    children: Vec<u32>,
+    children: Vec<NodeId>,
     /// Contexts in the order of their nodes.
-    contexts: Vec<u32>,
-    /// Bytes of each context.
-    context_bytes: Vec<f64>,
+    contexts: Vec<ContextId>,
+    context_bytes: IdVec<ContextId, f64>,
 }
 
 impl<'a> Calls<'a> {
     fn new<T: Load>(profile: &'a Profile, by_stack: &ByStack<'_, T>) -> Self {
         let tree = profile.tree();
-        let mut bytes = vec![0.0; tree.len()];
-        let mut is_used = vec![false; tree.len()];
+        let mut bytes = IdVec::like(&tree.parent, 0.0);
+        let mut is_used = IdVec::like(&tree.parent, false);
         let mut contexts = Vec::new();
-        let mut context_bytes = vec![0.0; profile.contexts().len()];
+        let mut context_bytes = IdVec::like(profile.contexts(), 0.0);
         for (context, load) in by_stack.iter() {
-            let node = profile.contexts()[context as usize].node as usize;
+            let node = profile.contexts()[context].node;
             bytes[node] += load.bytes();
             is_used[node] = true;
             contexts.push(context);
-            context_bytes[context as usize] = load.bytes();
+            context_bytes[context] = load.bytes();
         }
         for node in tree.nodes().rev() {
-            let parent = tree.parent[node] as usize;
-            bytes[parent] += bytes[node];
-            is_used[parent] |= is_used[node];
+            let parent = tree.parent[node];
+            let below = bytes[node];
+            bytes[parent] += below;
+            let below = is_used[node];
+            is_used[parent] |= below;
         }
-        let node = |&context: &u32| profile.contexts()[context as usize].node;
+        let node = |&context: &ContextId| profile.contexts()[context].node;
         let (children, ()) = rayon::join(
             || children(tree, &is_used),
             || contexts.par_sort_by_key(node),
@@ -114,21 +115,19 @@ impl<'a> Calls<'a> {
         }
     }
 
-    fn children(&self, node: u32) -> &[u32] {
+    fn children(&self, node: NodeId) -> &[NodeId] {
         let parents = &self.profile.tree().parent;
-        of_key(&self.children, node, |child| parents[child as usize])
+        of_key(&self.children, node, |child| parents[child])
     }
 
-    fn contexts(&self, node: u32) -> &[u32] {
+    fn contexts(&self, node: NodeId) -> &[ContextId] {
         let contexts = self.profile.contexts();
-        of_key(&self.contexts, node, |number| {
-            contexts[number as usize].node
-        })
+        of_key(&self.contexts, node, |context| contexts[context].node)
     }
 }
 
 /// The values with a key, where values are in the order of their keys.
-fn of_key(values: &[u32], key: u32, key_of: impl Fn(u32) -> u32) -> &[u32] {
+fn of_key<T: Copy>(values: &[T], key: NodeId, key_of: impl Fn(T) -> NodeId) -> &[T] {
     let start = values.partition_point(|&value| key_of(value) < key);
     let rest = values[start..].iter();
     let len = rest.take_while(|&&value| key_of(value) == key).count();
@@ -136,22 +135,22 @@ fn of_key(values: &[u32], key: u32, key_of: impl Fn(u32) -> u32) -> &[u32] {
 }
 
 /// The nodes that are used, in the order of their callers; those of the same caller in order.
-fn children(tree: &CallTree, is_used: &[bool]) -> Vec<u32> {
+fn children(tree: &CallTree, is_used: &IdVec<NodeId, bool>) -> Vec<NodeId> {
     let used = || tree.nodes().filter(|&node| is_used[node]);
-    let mut ends = vec![0_u32; tree.len()];
+    let mut ends = IdVec::like(&tree.parent, 0_u32);
     for node in used() {
-        ends[tree.parent[node] as usize] += 1;
+        ends[tree.parent[node]] += 1;
     }
     let mut end = 0;
-    for place in &mut ends {
+    for place in ends.iter_mut() {
         end += *place;
         *place = end;
     }
-    let mut children = vec![0; end as usize];
+    let mut children = vec![NodeId::NONE; end as usize];
     for node in used().rev() {
-        let place = &mut ends[tree.parent[node] as usize];
+        let place = &mut ends[tree.parent[node]];
         *place -= 1;
-        children[*place as usize] = u32::try_from(node).unwrap_or(NONE);
+        children[*place as usize] = node;
     }
     children
 }
@@ -160,7 +159,7 @@ fn children(tree: &CallTree, is_used: &[bool]) -> Vec<u32> {
 /// nodes has the key `rest`, or is the nodes' own.
 pub(super) fn grow<T: Load>(
     frames: &Frames<'_>,
-    starts: Vec<u32>,
+    starts: Vec<NodeId>,
     by_stack: &ByStack<'_, T>,
     shape: Shape,
     rest: Option<u32>,
@@ -174,8 +173,8 @@ pub(super) fn grow<T: Load>(
         frames,
         shape,
         rest,
-        place: vec![NONE; calls.profile.tree().len()],
-        context_place: vec![NONE; calls.profile.contexts().len()],
+        place: IdVec::like(&calls.profile.tree().parent, NONE),
+        context_place: IdVec::like(calls.profile.contexts(), NONE),
         shown: Vec::new(),
         calls,
     };
@@ -191,8 +190,8 @@ struct Grower<'a> {
     shown: Vec<Shown>,
     /// The shown node that nodes and contexts belong to, plus one; 0 is the top. [`NONE`] for those
     /// that belong to where their caller does.
-    place: Vec<u32>,
-    context_place: Vec<u32>,
+    place: IdVec<NodeId, u32>,
+    context_place: IdVec<ContextId, u32>,
 }
 
 /// Work to be done.
@@ -254,12 +253,12 @@ impl Grower<'_> {
 
     /// Everything that a node is made of stays there.
     fn settle(&mut self, members: &Members, number: usize) {
-        let place = u32::try_from(number + 1).unwrap_or(NONE);
+        let place = saturated(number + 1);
         for &node in &members.nodes {
-            self.place[node as usize] = place;
+            self.place[node] = place;
         }
         for leaf in &members.contexts {
-            self.context_place[leaf.context as usize] = place;
+            self.context_place[leaf.context] = place;
         }
     }
 
@@ -273,12 +272,12 @@ impl Grower<'_> {
         key: u32,
         work: &mut Vec<Work>,
     ) {
-        let place = u32::try_from(shown.map_or(0, |number| number + 1)).unwrap_or(NONE);
+        let place = saturated(shown.map_or(0, |number| number + 1));
         let mut below: HashMap<u32, Members> = HashMap::new();
         let mut leaves = members.contexts;
         let mut nodes = members.nodes;
         while let Some(node) = nodes.pop() {
-            self.place[node as usize] = place;
+            self.place[node] = place;
             for &child in self.calls.children(node) {
                 let group = self.frames.group(child);
                 // Hidden frames, and calls within a file or module, are not nodes of their own.
@@ -287,11 +286,11 @@ impl Grower<'_> {
                     continue;
                 }
                 let child_members = below.entry(group).or_insert_with(|| Members {
-                    order: child.into(),
+                    order: child.index() as u64,
                     ..Members::default()
                 });
-                child_members.order = child_members.order.min(child.into());
-                child_members.bytes += self.calls.bytes[child as usize];
+                child_members.order = child_members.order.min(child.index() as u64);
+                child_members.bytes += self.calls.bytes[child];
                 child_members.nodes.push(child);
             }
             let contexts = self.calls.contexts(node).iter();
@@ -303,16 +302,16 @@ impl Grower<'_> {
                 _ => None,
             });
             let Some((next, leaf)) = next else {
-                self.context_place[leaf.context as usize] = place;
+                self.context_place[leaf.context] = place;
                 continue;
             };
             // Places of allocations come after calls.
-            let order = 1 << 32 | u64::from(leaf.context);
+            let order = 1 << 32 | leaf.context.index() as u64;
             let child = below.entry(next).or_insert_with(|| Members {
                 order,
                 ..Members::default()
             });
-            child.bytes += self.calls.context_bytes[leaf.context as usize];
+            child.bytes += self.calls.context_bytes[leaf.context];
             child.contexts.push(leaf);
         }
         let mut below: Vec<(u32, Members)> = below.into_iter().collect();
@@ -342,11 +341,11 @@ impl Grower<'_> {
     }
 
     /// A stack that ends in a node of the call tree.
-    fn leaf(&self, context: u32, node: u32, key: u32) -> Leaf {
+    fn leaf(&self, context: ContextId, node: NodeId, key: u32) -> Leaf {
         // Recursion may have hidden that the allocation is in a function further up.
         let own = self.frames.site_group(context);
         let is_here = own == NONE
-            || node == ROOT
+            || node == NodeId::ROOT
             || own == self.frames.group(node)
             || (self.frames.merges() && own == key);
         let site = self.frames.site_key(context).unwrap_or(NONE);
@@ -362,13 +361,13 @@ impl Grower<'_> {
         // What was not looked at belongs to where its caller does.
         for node in tree.nodes() {
             if self.place[node] == NONE {
-                self.place[node] = self.place[tree.parent[node] as usize];
+                self.place[node] = self.place[tree.parent[node]];
             }
         }
         let mut own = vec![T::default(); self.shown.len() + 1];
         for (context, amount) in by_stack.iter() {
-            let place = match self.context_place[context as usize] {
-                NONE => self.place[profile.contexts()[context as usize].node as usize],
+            let place = match self.context_place[context] {
+                NONE => self.place[profile.contexts()[context].node],
                 place => place,
             };
             if let Some(own) = own.get_mut(place as usize) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::estimate::Amount;
 use crate::scope::Scope;
-use crate::store::Class;
+use crate::store::{Class, ClassId, ContextId, IdVec};
 
 /// A value that is summed along stacks.
 pub(super) trait Load: Copy + Default {
@@ -34,21 +34,21 @@ pub(super) trait Load: Copy + Default {
 /// it is read.
 pub(super) struct ByStack<'a, T: Load> {
     scope: &'a Scope<'a>,
-    counts: Vec<T::Counts>,
+    counts: IdVec<ClassId, T::Counts>,
     /// The classes that have blocks, in the order of their contexts.
-    order: Vec<u32>,
+    order: Vec<ClassId>,
 }
 
 impl<'a, T: Load> ByStack<'a, T> {
     pub(super) fn new(scope: &'a Scope<'a>) -> Self {
-        let counts = T::counts(scope);
+        let counts = IdVec::from(T::counts(scope));
         let classes = scope.profile().classes();
-        let used = (0..)
-            .zip(&counts)
+        let used = counts
+            .enumerate()
             .filter(|(_, counts)| T::blocks(counts) > 0);
-        let mut order: Vec<u32> = used.map(|(class, _)| class).collect();
+        let mut order: Vec<ClassId> = used.map(|(class, _)| class).collect();
         // Stable and fast on what is nearly in order, as it is: both are numbered as they appear.
-        order.par_sort_by_key(|&class| classes[class as usize].context);
+        order.par_sort_by_key(|&class| classes[class].context);
         Self {
             scope,
             counts,
@@ -57,15 +57,15 @@ impl<'a, T: Load> ByStack<'a, T> {
     }
 
     /// The contexts that have blocks, in order, and what those amount to.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, T)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ContextId, T)> {
         let classes = self.scope.profile().classes();
-        let context = |class: u32| classes[class as usize].context;
+        let context = |class| classes[class].context;
         let by_context = self.order.chunk_by(move |&a, &b| context(a) == context(b));
         by_context.map(move |of_context| {
             let mut sum = T::default();
             for &class in of_context {
-                let counts = &self.counts[class as usize];
-                sum.add(&T::of_class(self.scope, classes[class as usize], counts));
+                let counts = &self.counts[class];
+                sum.add(&T::of_class(self.scope, classes[class], counts));
             }
             (context(of_context[0]), sum)
         })
@@ -84,7 +84,7 @@ impl Load for Amount {
     }
 
     fn of_class(scope: &Scope<'_>, class: Class, &counts: &u32) -> Self {
-        scope.weights()[class.kind as usize].times(counts.into())
+        scope.weights()[class.kind].times(counts.into())
     }
 
     fn add(&mut self, other: &Self) {
@@ -155,10 +155,10 @@ impl Load for Detailed {
     }
 
     fn of_class(scope: &Scope<'_>, class: Class, counts: &Counts) -> Self {
-        let weight = scope.weights()[class.kind as usize];
+        let weight = scope.weights()[class.kind];
         let bytes = |n: u32| weight.bytes.value * f64::from(n);
         let mut heap = ByHeap::default();
-        *match scope.profile().kinds()[class.kind as usize].space {
+        *match scope.profile().kinds()[class.kind].space {
             Space::Minor => &mut heap.minor,
             Space::Major => &mut heap.major,
             Space::External => &mut heap.external,
@@ -230,7 +230,7 @@ fn counts(scope: &Scope<'_>) -> Vec<Counts> {
     scope.fold(
         || vec![Counts::default(); profile.classes().len()],
         |counts, stay| {
-            counts[stay.class as usize].add(&Counts {
+            counts[stay.class.index()].add(&Counts {
                 blocks: 1,
                 promoted: u32::from(stay.is_promoted()),
                 half: u32::from(stay.is_live_at(half)),
