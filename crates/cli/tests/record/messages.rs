@@ -99,7 +99,7 @@ fn files_that_are_removed_meanwhile_are_named() {
             "{said}"
         );
         let said = said_after(compiler, |trace| {
-            fs::write(trace, "something else").unwrap()
+            fs::write(trace, "something else").unwrap();
         });
         assert!(
             said.contains("trace.ctf was replaced while the program ran")
