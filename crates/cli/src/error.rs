@@ -9,7 +9,6 @@ use heapline_profile::QueryError;
 use heapline_text::{sanitize, sanitize_lines};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
-#[cfg(recording)]
 const NOTE: Style = AnsiColor::Green.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -31,8 +30,7 @@ pub(crate) fn warn(message: &str) {
     say(WARNING, message);
 }
 
-/// Prints an informational message to standard error, next to the output of the recorded program.
-#[cfg(recording)]
+/// Prints an informational message to standard error.
 pub(crate) fn note(message: &str) {
     say(NOTE, message);
 }
