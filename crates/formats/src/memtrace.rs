@@ -176,6 +176,7 @@ fn header(decoder: &trace::Decoder) -> Option<Header> {
             promotions: !is_native,
             gc_parameters: !is_native && !parameters.is_empty(),
             lanes: true,
+            sizes: true,
         },
     })
 }

@@ -9,6 +9,7 @@
 //! - [`Sampling`] and [`Estimate`]: estimates from samples, with their errors.
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
+mod at_snapshots;
 mod callers;
 mod estimate;
 mod gc_params;
@@ -25,6 +26,7 @@ mod store;
 mod timeline;
 mod walk;
 
+pub use at_snapshots::AtSnapshot;
 pub use estimate::{Amount, Estimate, Estimator, Sampling, Sum};
 pub use gc_params::{GcParam, GcParams};
 pub use groups::{GroupBy, Label};

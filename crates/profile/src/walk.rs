@@ -17,6 +17,10 @@ impl Changes {
     /// Adds a block that is live from one event until before another one, or [`NEVER`].
     #[inline]
     pub(crate) fn add(&mut self, sort: u32, start: u64, end: u64) {
+        if start == end {
+            // It was never seen alive.
+            return;
+        }
         self.0[index(start)] = Change::new(sort, 1.0);
         if end != NEVER {
             self.0[index(end)] = Change::new(sort, -1.0);

@@ -73,7 +73,7 @@ impl Args {
             None => extension == "svg",
         };
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile).hiding(&self.look.hide);
+        let scope = self.question.scope(&profile)?.hiding(&self.look.hide);
         let leaf = if self.sites {
             Leaf::Site
         } else {

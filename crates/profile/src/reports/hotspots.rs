@@ -332,6 +332,7 @@ fn details(
     }
     let row_of = groups.renumbered(&row_of);
     let timeline = Timeline::new(profile, points);
+    let tells_lifetimes = profile.header().tells.lifetimes;
     let mut rows = scope.fold(
         || vec![(Survival::default(), vec![0.0; points]); shown.len()],
         |rows, stay| {
@@ -343,7 +344,9 @@ fn details(
             let weight = scope.weight(&stay);
             let died = stay.ends();
             let age = profile.time(stay.end) - profile.time(stay.start);
-            survival.add(age, died, weight.blocks.value);
+            if tells_lifetimes {
+                survival.add(age, died, weight.blocks.value);
+            }
             growth[timeline.slot(stay.start)] += weight.bytes.value;
             if died {
                 growth[timeline.slot(stay.end)] -= weight.bytes.value;

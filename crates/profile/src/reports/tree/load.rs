@@ -166,7 +166,11 @@ impl Load for Detailed {
         } = bytes(counts.blocks);
         Self {
             amount: weight.times(counts.blocks.into()),
-            seconds: counts.micros as f64 / 1e6 * weight.blocks.value,
+            seconds: if scope.profile().header().tells.lifetimes {
+                counts.micros as f64 / 1e6 * weight.blocks.value
+            } else {
+                f64::NAN
+            },
             heap,
             promoted: bytes(counts.promoted),
             half: bytes(counts.half),
@@ -193,7 +197,9 @@ impl Load for Detailed {
     fn details(&self) -> Option<Details> {
         let blocks = self.amount.blocks.value;
         Some(Details {
-            lifetime: (blocks > 0.0).then(|| self.seconds / blocks),
+            lifetime: (blocks > 0.0)
+                .then(|| self.seconds / blocks)
+                .filter(|seconds| !seconds.is_nan()),
             heap: self.heap,
             promoted: self.promoted,
             live_at_half: self.half,
