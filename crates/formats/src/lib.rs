@@ -22,6 +22,7 @@
 
 mod memtrace;
 mod reader;
+pub mod spacetime;
 
 pub use memtrace::memtrace_damage;
 pub use reader::Reader;
@@ -29,7 +30,7 @@ pub use reader::Reader;
 use heapline_model::Decoder;
 
 /// All input formats. A new one is a line here.
-static FORMATS: [Format; 1] = [memtrace::FORMAT];
+static FORMATS: [Format; 2] = [memtrace::FORMAT, spacetime::FORMAT];
 
 /// How an input is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
