@@ -196,10 +196,10 @@ macro_rules! reports_of_scope {
 }
 
 reports_of_scope! {
-    SummaryOptions => Summary, Many: reports::summary, check |options: &Self, profile| {
+    SummaryOptions => Summary, One: reports::summary, check |options: &Self, profile| {
         check_groups(options.by, profile)
     };
-    HotspotOptions => Hotspots, Many: reports::hotspots, check check_hotspots;
+    HotspotOptions => Hotspots, One: reports::hotspots, check check_hotspots;
     TreeOptions => Tree, One: |scope, options: &Self| {
         reports::tree(scope, &options.clone().with_implied_sites())
     }, validate Self::validate, check |options: &Self, profile| check_groups(options.by, profile);

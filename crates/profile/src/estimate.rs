@@ -296,6 +296,14 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// What the source does not tell.
+    pub(crate) const UNTOLD: Self = Self {
+        bytes: Sum::UNTOLD,
+        blocks: Sum::UNTOLD,
+        samples: 0,
+        sampled: 1,
+    };
+
     /// The amount represented by `n` blocks of the same kind.
     #[must_use]
     pub fn times(self, n: u64) -> Self {

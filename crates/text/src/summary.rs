@@ -26,7 +26,9 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
         let is_told = match list.kind {
             RankingKind::Blocks => tells.sizes,
             RankingKind::ShortLived => tells.lifetimes,
-            _ => true,
+            RankingKind::LiveAtPeak => !report.live_at_peak.bytes.value.is_nan(),
+            RankingKind::LiveAtEnd => !report.live_at_end.bytes.value.is_nan(),
+            RankingKind::Allocated => true,
         };
         if !is_told {
             continue;

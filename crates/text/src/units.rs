@@ -12,6 +12,9 @@ const UNTOLD: &str = "?";
 /// An amount of memory, such as `12.3 MiB`.
 #[must_use]
 pub fn bytes(amount: f64) -> String {
+    if amount.is_nan() {
+        return UNTOLD.to_owned();
+    }
     let (scale, unit) = scale(amount);
     format!("{} {unit}", significant(amount / scale))
 }
@@ -21,6 +24,9 @@ pub fn bytes(amount: f64) -> String {
 /// Where nothing was seen, all that is known is how much may have been missed: `< 23.4 KiB`.
 #[must_use]
 pub fn estimated_bytes(estimate: Estimate) -> String {
+    if estimate.value.is_nan() {
+        return UNTOLD.to_owned();
+    }
     if estimate.value == 0.0 && estimate.error > 0.0 {
         return format!("< {}", bytes(estimate.error));
     }

@@ -20,7 +20,7 @@ pub enum Untold {
     /// The query is about a moment, and the report about others.
     #[error(
         "this source has snapshots only, which do not tell what became of blocks in between; \
-         `tree` and `flame` can show one moment"
+         `hotspots`, `tree` and `flame` can show one moment"
     )]
     OtherMoments,
 }
@@ -46,9 +46,7 @@ impl Query {
         if let Some(thing) = thing {
             return Some(Untold::Of(thing));
         }
-        let of_time =
-            |clause: &&&Clause| matches!(clause, Clause::LiveAt(_) | Clause::Allocated(_));
-        match clauses.iter().filter(of_time).count() {
+        match clauses.iter().filter(|clause| is_of_time(clause)).count() {
             _ if tells.lifetimes => None,
             0 => None,
             1 if !many => None,
@@ -56,6 +54,21 @@ impl Query {
             _ => Some(Untold::Between),
         }
     }
+}
+
+impl Query {
+    /// Returns true if it is about some moment or time.
+    pub(crate) fn is_of_time(&self) -> bool {
+        let mut clauses = Vec::new();
+        if let Some(expr) = &self.expr {
+            collect(expr, &mut clauses);
+        }
+        clauses.into_iter().any(is_of_time)
+    }
+}
+
+fn is_of_time(clause: &Clause) -> bool {
+    matches!(clause, Clause::LiveAt(_) | Clause::Allocated(_))
 }
 
 fn collect<'a>(expr: &'a Expr, clauses: &mut Vec<&'a Clause>) {

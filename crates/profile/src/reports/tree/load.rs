@@ -157,6 +157,13 @@ impl Load for Detailed {
     fn of_class(scope: &Scope<'_>, class: Class, counts: &Counts) -> Self {
         let weight = scope.weights()[class.kind as usize];
         let bytes = |n: u32| weight.bytes.value * f64::from(n);
+        let told = |bytes: f64| {
+            if scope.is_of_moment() {
+                f64::NAN
+            } else {
+                bytes
+            }
+        };
         let mut heap = ByHeap::default();
         *match scope.profile().kinds()[class.kind as usize].space {
             Space::Minor => &mut heap.minor,
@@ -173,8 +180,8 @@ impl Load for Detailed {
             },
             heap,
             promoted: bytes(counts.promoted),
-            half: bytes(counts.half),
-            end: bytes(counts.end),
+            half: told(bytes(counts.half)),
+            end: told(bytes(counts.end)),
         }
     }
 
