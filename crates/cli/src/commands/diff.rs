@@ -49,6 +49,10 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
+    /// Name functions of Spacetime profiles by the program that wrote both
+    #[arg(long, short, value_name = "PROGRAM")]
+    executable: Option<PathBuf>,
+
     #[command(flatten)]
     filter: Filter,
 
@@ -93,6 +97,7 @@ impl Args {
         Input {
             trace: path.to_owned(),
             strict: self.strict,
+            executable: self.executable.clone(),
         }
     }
 

@@ -122,10 +122,7 @@ impl PrintOptions {
 
 /// Reads a Spacetime profile.
 pub(super) fn read(input: &Input) -> anyhow::Result<Series> {
-    let options = Options {
-        strict: input.strict,
-        ..Options::default()
-    };
+    let options = input.formats_options(Options::default());
     let series = Series::read(input.bytes()?, options)
         .map_err(|error| anyhow::Error::new(error).context(input.name()))?;
     input.warn_of(series.damage());

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use heapline_model::{Batch, Birth, Frame, GcCounters, LocationId, Mark, Snapshot, Space};
 
 use super::WORD;
+use super::names::readable;
 use super::rows::{NEVER, Rows};
 use super::series::{Contents, NO_STACK, Position};
 
@@ -281,18 +282,16 @@ impl Stacks {
 
 /// Says what is at each location.
 fn define(contents: &Contents, stacks: &mut Stacks, batch: &mut Batch) {
-    let mut text;
     let mut names: Vec<Vec<u8>> = Vec::new();
     for (number, location) in (0..).zip(&contents.places.locations) {
         let positions = contents.places.positions(location);
         if positions.is_empty() {
             let name = match (&location.symbol, location.start_up) {
-                (Some(symbol), _) => symbol,
-                (None, Some(name)) => name,
+                (Some(symbol), _) => readable(symbol),
+                (None, Some(name)) => name.to_owned(),
                 (None, None) => {
                     let mark = if location.is_foreign { " [C]" } else { "" };
-                    text = format!("{:#x}{mark}", location.address);
-                    &text
+                    format!("{:#x}{mark}", location.address)
                 }
             };
             let frame = Frame {
@@ -309,7 +308,7 @@ fn define(contents: &Contents, stacks: &mut Stacks, batch: &mut Batch) {
                 .iter()
                 .enumerate()
                 .map(|(i, position)| match &location.symbol {
-                    Some(symbol) if i + 1 == positions.len() => symbol.as_bytes().to_vec(),
+                    Some(symbol) if i + 1 == positions.len() => readable(symbol).into_bytes(),
                     _ => name_of(contents, position),
                 }),
         );

@@ -344,9 +344,8 @@ fn set_symbol(contents: &mut Contents, fields: &[&str]) {
                         (rest, columns)
                     }
                 });
-        contents
-            .places
-            .locate(number, (file.as_bytes(), line.parse().unwrap()));
+        let line = (file.to_owned(), line.parse().unwrap());
+        contents.places.locate(number as usize, &[line]);
     }
 }
 

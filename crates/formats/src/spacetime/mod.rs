@@ -8,6 +8,7 @@ mod emit;
 #[cfg(test)]
 mod golden;
 mod marshal;
+mod names;
 mod print;
 mod processed;
 mod raw;
@@ -216,7 +217,7 @@ impl Spacetime {
             if is_processed(head) {
                 self.state = State::Processed;
             }
-            self.header = Some(header());
+            self.header = Some(header_of(&self.options));
         }
         let header = match marshal::Header::read(self.input()) {
             Ok(Some(header)) if header.total() <= self.input().len() => header,
@@ -224,13 +225,14 @@ impl Spacetime {
             Err(invalid) => return self.broken(None, invalid.offset, invalid.reason),
         };
         let bytes = &self.buffer[self.start..self.end];
+        let mut complete = None;
         let taken = match Heap::read(&header, bytes) {
             Err(invalid) => Err((invalid.offset, invalid.reason)),
             Ok(heap) => match &mut self.state {
                 State::Raw(raw) => raw.take(&heap).map_err(|reason| (0, reason)),
                 State::Processed => match processed::read(&heap) {
                     Ok(contents) => {
-                        self.state = State::Complete(Box::new(contents));
+                        complete = Some(contents);
                         Ok(())
                     }
                     Err(reason) => Err((0, reason)),
@@ -242,6 +244,9 @@ impl Spacetime {
             Ok(()) => {
                 self.values += 1;
                 self.consume(header.total());
+                if let Some(contents) = complete {
+                    self.complete(contents)?;
+                }
                 Ok(true)
             }
             Err((offset, reason)) => self.broken(Some(header), offset, reason),
@@ -306,6 +311,15 @@ impl Spacetime {
             self.state = State::Raw(raw);
         }
         true
+    }
+
+    /// Everything was read.
+    fn complete(&mut self, mut contents: Contents) -> Result<(), Error> {
+        if let Some(path) = &self.options.executable {
+            names::name(&mut contents, path).map_err(Error::format)?;
+        }
+        self.state = State::Complete(Box::new(contents));
+        Ok(())
     }
 
     fn emit(&mut self, contents: Contents) -> Result<(), Error> {
@@ -390,8 +404,7 @@ impl Decoder for Spacetime {
             )?;
         }
         self.start = self.end;
-        self.state = State::Complete(Box::new(raw.finish()));
-        Ok(())
+        self.complete(raw.finish())
     }
 
     fn decode(&mut self, batch: &mut Batch) -> Result<Step, Error> {
@@ -430,14 +443,15 @@ impl Decoder for Spacetime {
 }
 
 /// A profile says nothing of the program that wrote it.
-fn header() -> Header {
+fn header_of(options: &Options) -> Header {
+    let program = options.executable.as_ref();
     Header {
         format: FORMAT.name,
         format_version: 0,
         runtime: Runtime::OCaml {
             parameters: String::new(),
         },
-        program: String::new(),
+        program: program.map_or_else(String::new, |path| path.display().to_string()),
         host: String::new(),
         pid: 0,
         start_time: 0,

@@ -155,7 +155,9 @@ impl Raw {
                 Expected::Shapes
             }
             Expected::Shapes => {
-                self.shapes = Some(Shapes::read(heap)?);
+                let shapes = Shapes::read(heap)?;
+                self.contents.functions = shapes.functions();
+                self.shapes = Some(shapes);
                 Expected::Threads
             }
             Expected::Threads => match root {

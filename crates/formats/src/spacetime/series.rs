@@ -18,6 +18,16 @@ pub(super) struct Contents {
     pub(super) has_call_counts: bool,
     /// When the program ended, in seconds.
     pub(super) close_time: Option<f64>,
+    pub(super) functions: Functions,
+}
+
+/// Where the functions of the program were.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    pub(super) all: Vec<u64>,
+    /// Those that may be the one in which OCaml code starts: they call one function that is not known
+    /// before, and do nothing else.
+    pub(super) perhaps_start: Vec<u64>,
 }
 
 /// A frame of a stack, and the frame that called it.
@@ -196,12 +206,13 @@ impl Places {
         number
     }
 
-    #[cfg(test)]
-    /// Says in which line of which file a location is whose position the profile does not know.
-    pub(super) fn locate(&mut self, location: u32, (file, line): (&[u8], i64)) {
+    /// Says in which lines of which files a location is whose positions the profile does not know,
+    /// innermost first.
+    pub(super) fn locate(&mut self, location: usize, lines: &[(String, i64)]) {
+        let lines = lines.iter();
         // What is not known about columns is -1, as in the original library.
-        let positions = self.frames.positions([(file, line, -1, -1)]);
-        self.locations[location as usize].positions = positions;
+        let positions = lines.map(|(file, line)| (file.as_bytes(), *line, -1, -1));
+        self.locations[location].positions = self.frames.positions(positions);
     }
 
     /// The positions of a location, innermost first.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::marshal::{Heap, Value};
-use super::series::FrameTable;
+use super::series::{FrameTable, Functions};
 
 /// What a part of a function's node in the trie is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,16 @@ impl Shapes {
     pub(super) fn get(&self, function: u64) -> &[Part] {
         let range = self.of_function.get(&function).copied();
         range.map_or(&[], |(start, end)| &self.parts[start..end])
+    }
+
+    /// Where the functions are.
+    pub(super) fn functions(&self) -> Functions {
+        let all = self.of_function.keys().copied();
+        let is_start = |function: &u64| matches!(self.get(*function), [Part::Indirect { .. }]);
+        Functions {
+            all: all.clone().collect(),
+            perhaps_start: all.filter(is_start).collect(),
+        }
     }
 
     /// Reads the table; later entries of a function win.
