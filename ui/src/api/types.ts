@@ -54,8 +54,7 @@ promotions: boolean,
 gc_parameters: boolean,
 /** Which lane (domain or thread) allocated. */
 lanes: boolean,
-/** The size of each block, and so how many blocks were allocated. Sources without it have
- * sums: of what was alive at some moments, and of what was allocated. */
+/** The size of each block, and so how many blocks were allocated. Sources without it have sums: of what was alive at some moments, and of what was allocated. */
 sizes: boolean, };
 
 /** A change. */
