@@ -71,13 +71,11 @@ impl Input {
     /// The options of an input format, with those of the user.
     pub(crate) fn formats_options(
         &self,
-        options: heapline_formats::Options,
+        mut options: heapline_formats::Options,
     ) -> heapline_formats::Options {
-        heapline_formats::Options {
-            strict: self.strict,
-            executable: self.executable.clone(),
-            ..options
-        }
+        options.strict = self.strict;
+        options.executable.clone_from(&self.executable);
+        options
     }
 
     /// Opens the file without decompressing it.

@@ -16,15 +16,15 @@ use crate::output::{Force, to_stdout, write_file};
 /// Options of the format.
 #[derive(Debug, clap::Args)]
 pub(super) struct PrintOptions {
-    /// Select what is counted (prof_spacetime) [default: words]
+    /// Select what is counted (`prof_spacetime`) [default: words]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
 
-    /// Select the snapshot: a number from 0, or last (prof_spacetime) [default: last]
+    /// Select the snapshot: a number from 0, or last (`prof_spacetime`) [default: last]
     #[arg(long, value_name = "N")]
     snapshot: Option<SnapshotNumber>,
 
-    /// Print the outermost frame first (prof_spacetime)
+    /// Print the outermost frame first (`prof_spacetime`)
     #[arg(long)]
     inverted: bool,
 }

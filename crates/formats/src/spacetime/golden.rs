@@ -122,7 +122,7 @@ impl Golden {
     }
 }
 
-/// Everything in a golden file but what prof_spacetime's charts make of it.
+/// Everything in a golden file but what `prof_spacetime`'s charts make of it.
 fn check(folder: &Path) {
     let golden = Golden::new(&text(folder, "golden.txt").unwrap());
     let series = read(folder, "spacetime.profile");
