@@ -14,7 +14,7 @@ import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
 import { ask, currentSource, generation, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
-import { info, status } from "./state/session";
+import { info, status, tellsLifetimes } from "./state/session";
 import { setRule, type State, state, update, VIEWS } from "./state/state";
 import { toggleTheme } from "./theme";
 import { Timeline } from "./timeline/timeline";
@@ -112,7 +112,7 @@ function Page({ info }: { info: Info }): JSX.Element {
   const peak = whole ? { time: whole.peak_time, bytes: whole.live_at_peak.bytes.value } : null;
   useKeys("Everywhere", [
     { key: "?", does: "this help", run: openHelp },
-    ...VIEWS.map((view, k) => ({
+    ...shownViews().map((view, k) => ({
       key: String(k + 1),
       does: VIEW_NAMES[view].toLowerCase(),
       run: () => {
@@ -167,12 +167,18 @@ function View(): JSX.Element {
   }
 }
 
+/** The views that the source has numbers for. */
+function shownViews(): (typeof VIEWS)[number][] {
+  return VIEWS.filter((view) => tellsLifetimes() || (view !== "lifetimes" && view !== "leaks"));
+}
+
 function Tabs(): JSX.Element {
   const { view } = state.value;
+  const views = shownViews();
   const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (step === 0) return;
-    const next = VIEWS[(VIEWS.indexOf(view) + step + VIEWS.length) % VIEWS.length] as typeof view;
+    const next = views[(views.indexOf(view) + step + views.length) % views.length] as typeof view;
     update({ view: next });
     document.getElementById(`tab-${next}`)?.focus();
     event.preventDefault();
@@ -180,7 +186,7 @@ function Tabs(): JSX.Element {
   };
   return (
     <div class="tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
-      {VIEWS.map((name, k) => (
+      {views.map((name, k) => (
         <button
           key={name}
           id={`tab-${name}`}

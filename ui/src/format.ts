@@ -5,14 +5,24 @@ import type { Estimate, Label } from "./api/types";
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 const COUNT_UNITS = ["", " k", " M", " G", " T"] as const;
 
+/** What stands for a number that the source does not tell. */
+const UNTOLD = "?";
+
+/** Whether the source does not tell a number: it is null in answers, whatever their types say. */
+function isUntold(n: number | null): boolean {
+  return n === null || Number.isNaN(n);
+}
+
 /** An amount of memory, such as `12.3 MiB`. */
 export function bytes(amount: number): string {
+  if (isUntold(amount)) return UNTOLD;
   const [scale, unit] = byteScale(amount);
   return `${significant(amount / scale)} ${unit}`;
 }
 
 /** An amount of memory and its error in the same unit; `< 23.4 KiB` if nothing was sampled. */
 export function estimatedBytes({ value, error }: Estimate): string {
+  if (isUntold(value)) return UNTOLD;
   if (value === 0 && error > 0) return `< ${bytes(error)}`;
   const [scale, unit] = byteScale(value);
   return `${withError(value / scale, error / scale)} ${unit}`;
@@ -20,6 +30,7 @@ export function estimatedBytes({ value, error }: Estimate): string {
 
 /** A short count, such as `12.3 k`. */
 export function countShort(n: number): string {
+  if (isUntold(n)) return UNTOLD;
   let scale = 1;
   let unit = 0;
   while (Math.abs(n) / scale >= 999.5 && unit + 1 < COUNT_UNITS.length) {
@@ -55,6 +66,7 @@ export function count(n: number): string {
 
 /** A share, such as `12.3 %`. */
 export function percent(part: number, whole: number): string {
+  if (isUntold(part) || isUntold(whole)) return UNTOLD;
   const share = (100 * part) / whole;
   if (share > 0 && share < 0.05) return "< 0.1 %";
   return whole > 0 ? `${share.toFixed(1)} %` : "-";

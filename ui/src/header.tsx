@@ -30,7 +30,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
         <span>Heapline</span>
       </div>
       <div class="program">
-        <h1>{printable(basename(info.trace.executable_name))}</h1>
+        <h1>{printable(basename(info.trace.executable_name)) || "Unknown program"}</h1>
         <button
           type="button"
           class="facts"
@@ -38,10 +38,16 @@ export function Header({ info }: { info: Info }): JSX.Element {
           onClick={() => setOpen(!isOpen)}
           {...tipOn("Details of the recording")}
         >
-          <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>
+          {info.trace.start_time_us > 0 && <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>}
           <span>{seconds(info.duration)}</span>
-          <span>{info.is_exact ? "every block recorded" : `1 sample per ${bytes(info.bytes_per_sample)}`}</span>
-          <span>{count(allocations)} sampled blocks</span>
+          {info.tells.sizes ? (
+            <>
+              <span>{info.is_exact ? "every block recorded" : `1 sample per ${bytes(info.bytes_per_sample)}`}</span>
+              <span>{count(allocations)} sampled blocks</span>
+            </>
+          ) : (
+            <span>{count(info.snapshots.length)} snapshots</span>
+          )}
           <Icon name="down" />
         </button>
         {info.damage.count > 0 && (

@@ -55,3 +55,11 @@ test("times of queries are exact to the microsecond", () => {
   assert.equal(format.queryTime(0.000001), "0.000001s");
   assert.equal(format.queryTime(14.305212), "14.305212s");
 });
+
+test("what the source does not tell is a question mark", () => {
+  const untold = null as unknown as number;
+  assert.equal(format.countShort(untold), "?");
+  assert.equal(format.bytes(untold), "?");
+  assert.equal(format.estimatedBytes({ value: untold, error: 0, low: 0, high: 0 }), "?");
+  assert.equal(format.percent(Number.NaN, 3), "?");
+});

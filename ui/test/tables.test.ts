@@ -24,8 +24,11 @@ function row(name: string, own: number, life: number | null): Hotspot {
 }
 
 const ROWS = [row("b", 10, 0.5), row("a", 30, null), row("c", 20, 0.1)];
-const report = (promotions: boolean) =>
-  ({ rows: ROWS, subject: { duration: 2, tells: { promotions } } }) as unknown as Hotspots;
+const report = (promotions: boolean, blocks = true) =>
+  ({
+    rows: ROWS,
+    subject: { duration: 2, tells: { promotions, lifetimes: blocks, sizes: blocks } },
+  }) as unknown as Hotspots;
 const REPORT = report(true);
 const names = (rows: readonly Hotspot[]) => rows.map((one) => one.label.name).join("");
 
@@ -42,6 +45,12 @@ test("columns that would repeat what is looked at are left out", () => {
   assert.ok(shown("#live=all").includes("peak") && shown("#live=all").includes("end"));
   assert.ok(!shown("#live=peak").includes("peak"));
   assert.ok(!shown("#live=end").includes("end"));
+});
+
+test("sizes and lifetimes are left out where the source has snapshots only", () => {
+  const shown = columns(parseState(""), report(false, false)).map((column) => column.name);
+  assert.ok(!shown.includes("size") && !shown.includes("life"));
+  assert.ok(shown.includes("blocks"));
 });
 
 test("promotions are left out where the source does not tell them", () => {

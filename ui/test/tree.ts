@@ -45,7 +45,7 @@ export function treeOf(branches: readonly Branch[]): Tree {
       duration: 1,
       estimator: "horvitz_thompson",
       is_exact: false,
-      tells: { lifetimes: true, promotions: true, gc_parameters: true, lanes: true },
+      tells: { lifetimes: true, promotions: true, gc_parameters: true, lanes: true, sizes: true },
       word_bytes: 8,
       bytes_per_sample: 100,
       sampled_blocks: 1,

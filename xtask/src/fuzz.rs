@@ -9,7 +9,14 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 5] = ["reader", "locations", "round_trip", "profile", "tail"];
+const TARGETS: [&str; 6] = [
+    "reader",
+    "locations",
+    "round_trip",
+    "profile",
+    "tail",
+    "spacetime",
+];
 
 /// The flags that cargo-fuzz passes for coverage.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -69,7 +76,7 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "ctf") {
+            } else if is_seed(&path, target) {
                 let mut bytes = fs::read(&path)?;
                 match target {
                     // This target takes its options from the first byte.
@@ -94,6 +101,16 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns true if a fixture is of a format that a target reads, and not compressed.
+fn is_seed(path: &Path, target: &str) -> bool {
+    let extensions: &[&str] = match target {
+        "spacetime" => &["p", "profile"],
+        _ => &["ctf"],
+    };
+    let extension = path.extension().unwrap_or_default();
+    extensions.iter().any(|seed| extension == *seed)
 }
 
 fn host() -> Outcome<String> {

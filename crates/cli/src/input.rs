@@ -24,6 +24,10 @@ pub(crate) struct Input {
     /// Fail on damaged traces instead of reading the intact parts
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Name functions of a Spacetime profile by the program that wrote it
+    #[arg(long, short, value_name = "PROGRAM")]
+    pub(crate) executable: Option<PathBuf>,
 }
 
 impl Input {
@@ -58,13 +62,20 @@ impl Input {
         options: heapline_formats::Options,
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
-        let options = heapline_formats::Options {
-            strict: self.strict,
-            ..options
-        };
+        let options = self.formats_options(options);
         heapline_formats::Reader::new(bytes, options)
             .and_then(|mut reader| Profile::load(&mut reader, store))
             .with_context(|| self.name())
+    }
+
+    /// The options of an input format, with those of the user.
+    pub(crate) fn formats_options(
+        &self,
+        mut options: heapline_formats::Options,
+    ) -> heapline_formats::Options {
+        options.strict = self.strict;
+        options.executable.clone_from(&self.executable);
+        options
     }
 
     /// Opens the file without decompressing it.

@@ -41,9 +41,10 @@ impl Question {
         load(&self.input, self.filter.keep_recursion)
     }
 
-    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> Scope<'a> {
+    pub(crate) fn scope<'a>(&self, profile: &'a Profile) -> anyhow::Result<Scope<'a>> {
+        self.filter.check(profile)?;
         warn_of_unmatched(&self.filter.query(), profile);
-        self.filter.scope(profile)
+        Ok(self.filter.scope(profile))
     }
 
     /// The command line of another report on the same trace with the same filter.

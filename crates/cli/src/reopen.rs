@@ -18,6 +18,7 @@ pub(crate) fn traces(
     let against = against.map(|trace| Input {
         trace,
         strict: input.strict,
+        executable: input.executable.clone(),
     });
     Ok((trace(input)?, against.as_ref().map(trace).transpose()?))
 }
@@ -36,6 +37,7 @@ fn trace(input: &Input) -> anyhow::Result<Trace> {
         path: input.trace.display().to_string(),
         size: input.file_size(),
         strict: input.strict,
+        executable: input.executable.clone(),
         open: Box::new(move || Ok(Box::new(snapshot.reader()))),
     })
 }

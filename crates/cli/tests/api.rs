@@ -34,6 +34,7 @@ fn trace(path: &Path) -> Trace {
         path: path.display().to_string(),
         size: Some(bytes.len() as u64),
         strict: false,
+        executable: None,
         open: Box::new(move || Ok(Box::new(std::io::Cursor::new(bytes.clone())))),
     }
 }

@@ -15,6 +15,8 @@ pub enum ErrorKind {
     NotFound,
     /// There is no second trace to compare with.
     NoOtherTrace,
+    /// The source does not tell what the report is about.
+    NotTold,
     /// The request was cancelled.
     Cancelled,
     /// The trace cannot be read.

@@ -17,6 +17,7 @@ mod reports;
 mod request;
 mod session;
 mod shell;
+mod untold;
 
 pub use answer::{Answer, Info};
 pub use ask::Ask;
@@ -28,3 +29,4 @@ pub use reports::{Report, Request};
 pub use request::Params;
 pub use session::{LoadedTrace, Session};
 pub use shell::{shell_path, shell_quote};
+pub use untold::check_lifetimes;

@@ -1,13 +1,13 @@
 //! The reports: their requests, their answers, and how one becomes the other. A new report is added
 //! here.
 
-use clap::{Subcommand, ValueEnum as _};
+use clap::Subcommand;
+use heapline_profile::OptionError;
 use heapline_profile::reports::{
     self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
     LeakOptions, Leaks, NamedDiff, Series, SeriesOptions, Stats, StatsOptions, Summary,
     SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions, WindowError,
 };
-use heapline_profile::{OptionError, Profile};
 use serde::Serialize;
 
 use crate::answer::Info;
@@ -18,6 +18,7 @@ use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
 use crate::request::Params;
 use crate::session::Session;
+use crate::untold::{Moments, check_groups, check_hotspots, check_lifetimes, check_series};
 
 /// A report and its options. The help texts are those of the commands.
 ///
@@ -162,8 +163,8 @@ impl Request {
 /// Reports that need nothing but the selected blocks.
 macro_rules! reports_of_scope {
     ($(
-        $options:ty => $report:ty: $function:expr
-        $(, validate $validate:expr)? $(, check $check:expr)?;
+        $options:ty => $report:ty, $moments:ident: $function:expr
+        $(, validate $validate:expr)?, check $check:expr;
     )*) => {$(
         impl Ask for $options {
             type Report = $report;
@@ -179,7 +180,8 @@ macro_rules! reports_of_scope {
                 cancel: &Cancel,
             ) -> Result<Self::Report, EngineError> {
                 let profile = session.profiles().trace;
-                $($check(self, profile)?;)?
+                $check(self, profile)?;
+                filter.check_for(profile, Moments::$moments)?;
                 let scope = filter.scope(profile);
                 cancel.check()?;
                 Ok($function(&scope, self))
@@ -189,31 +191,32 @@ macro_rules! reports_of_scope {
 }
 
 reports_of_scope! {
-    SummaryOptions => Summary: reports::summary;
-    HotspotOptions => Hotspots: reports::hotspots;
-    TreeOptions => Tree: |scope, options: &Self| {
+    SummaryOptions => Summary, One: reports::summary, check |options: &Self, profile| {
+        check_groups(options.by, profile)
+    };
+    HotspotOptions => Hotspots, One: reports::hotspots, check check_hotspots;
+    TreeOptions => Tree, One: |scope, options: &Self| {
         reports::tree(scope, &options.clone().with_implied_sites())
-    }, validate Self::validate;
-    FlameOptions => Flame: |scope, options: &Self| {
+    }, validate Self::validate, check |options: &Self, profile| check_groups(options.by, profile);
+    FlameOptions => Flame, One: |scope, options: &Self| {
         let tree = options.tree.clone().with_implied_sites();
         reports::flame(scope, &FlameOptions { tree, ..*options })
-    }, validate |options: &Self| options.tree.validate();
-    SeriesOptions => Series: reports::series, validate Self::validate, check check_measure;
-    StatsOptions => Stats: reports::stats;
-    HeatmapOptions => Heatmap: reports::heatmap;
-    LeakOptions => Leaks: reports::leaks;
-    TemporaryOptions => Temporary: reports::temporary;
-}
-
-/// Refuses measures that the source does not tell.
-fn check_measure(options: &SeriesOptions, profile: &Profile) -> Result<(), EngineError> {
-    if !options.measure.is_promotion() || profile.tells().promotions {
-        return Ok(());
-    }
-    let value = options.measure.to_possible_value();
-    let name = value.as_ref().map_or("", |value| value.get_name());
-    let message = format!("cannot measure {name}: this source does not tell promotions");
-    Err(EngineError::parameter("measure", name, message))
+    }, validate |options: &Self| options.tree.validate(), check |options: &Self, profile| {
+        check_groups(options.tree.by, profile)
+    };
+    SeriesOptions => Series, Many: reports::series, validate Self::validate, check check_series;
+    StatsOptions => Stats, Many: reports::stats, check |_, profile| {
+        check_lifetimes("sizes and lifetimes", profile)
+    };
+    HeatmapOptions => Heatmap, Many: reports::heatmap, check |_, profile| {
+        check_lifetimes("lifetimes", profile)
+    };
+    LeakOptions => Leaks, Many: reports::leaks, check |_, profile| {
+        check_lifetimes("leaks", profile)
+    };
+    TemporaryOptions => Temporary, Many: reports::temporary, check |_, profile| {
+        check_lifetimes("what died soon", profile)
+    };
 }
 
 impl Ask for DiffOptions {
@@ -230,6 +233,13 @@ impl Ask for DiffOptions {
         cancel: &Cancel,
     ) -> Result<Self::Report, EngineError> {
         let profiles = session.profiles();
+        for profile in [Some(profiles.trace), profiles.against]
+            .into_iter()
+            .flatten()
+        {
+            check_groups(self.by, profile)?;
+            filter.check_for(profile, Moments::Many)?;
+        }
         let after = filter.scope(profiles.trace);
         cancel.check()?;
         if let [first, second] = &self.window[..] {

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use heapline_profile::{FileId, FrameId, FunctionId, IdVec, Scope, Symbols};
+use heapline_profile::{ContextId, FileId, FrameId, FunctionId, IdVec, Scope, Symbols};
 
-use crate::parquet::BLOCK_COLUMNS;
+use crate::parquet::{BLOCK_COLUMNS, SNAPSHOT_COLUMNS, snapshot_columns};
 use crate::text::{Out, put_quoted_name};
 
-/// Writes one row for each sampled block, with the columns of [`parquet::blocks`] and its stack:
+/// Writes one row for each sampled block, with the columns of [`parquet::blocks`], or for each
+/// snapshot and stack where the source does not know single blocks; and its stack:
 /// frames `function@file:line:start-end` separated by semicolons, outermost caller first.
 ///
 /// [`parquet::blocks`]: crate::parquet::blocks
@@ -15,6 +16,9 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
     let profile = scope.profile();
     let texts = Texts::new(profile.symbols());
     let mut out = Out::new(out);
+    if !profile.tells().sizes {
+        return snapshots(scope, &texts, out);
+    }
     out.put(BLOCK_COLUMNS.join(",").as_bytes());
     out.put(b",stack\n");
     scope.for_each_block(|block| {
@@ -39,14 +43,23 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
             out.put(b",");
             out.put(amount.to_string().as_bytes());
         }
-        out.put(b",\"");
-        for (i, frame) in scope.stack(block.stack).into_iter().rev().enumerate() {
+        texts.put_stack(scope, block.stack, &mut out);
+    });
+    out.finish()
+}
+
+/// Writes one row for each snapshot and stack, with the columns of [`crate::parquet::snapshots`].
+fn snapshots(scope: &Scope<'_>, texts: &Texts<'_>, mut out: Out<'_>) -> io::Result<()> {
+    out.put(SNAPSHOT_COLUMNS.join(",").as_bytes());
+    out.put(b",stack\n");
+    scope.for_each_at_snapshots(|row| {
+        for (i, number) in snapshot_columns(row).into_iter().enumerate() {
             if i > 0 {
-                out.put(b";");
+                out.put(b",");
             }
-            texts.put(frame, &mut out);
+            out.put(number.to_string().as_bytes());
         }
-        out.put(b"\"\n");
+        texts.put_stack(scope, row.stack, &mut out);
     });
     out.finish()
 }
@@ -72,6 +85,18 @@ impl<'a> Texts<'a> {
             functions: functions.map(|function| text(&function.name)).collect(),
             files: symbols.files().iter().map(|file| text(file)).collect(),
         }
+    }
+
+    /// Ends a row with a stack.
+    fn put_stack(&self, scope: &Scope<'_>, stack: ContextId, out: &mut Out<'_>) {
+        out.put(b",\"");
+        for (i, frame) in scope.stack(stack).into_iter().rev().enumerate() {
+            if i > 0 {
+                out.put(b";");
+            }
+            self.put(frame, out);
+        }
+        out.put(b"\"\n");
     }
 
     fn put(&self, frame: FrameId, out: &mut Out<'_>) {

@@ -22,17 +22,20 @@
 
 mod memtrace;
 mod reader;
+pub mod spacetime;
 
 pub use memtrace::memtrace_damage;
 pub use reader::Reader;
 
+use std::path::PathBuf;
+
 use heapline_model::Decoder;
 
 /// All input formats. A new one is a line here.
-static FORMATS: [Format; 1] = [memtrace::FORMAT];
+static FORMATS: [Format; 2] = [memtrace::FORMAT, spacetime::FORMAT];
 
 /// How an input is decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Make any damage an error.
     pub strict: bool,
@@ -40,6 +43,8 @@ pub struct Options {
     pub stacks: bool,
     /// Use what is intact of a packet that is cut off by the end of the input.
     pub partial_packets: bool,
+    /// The program, for names that the input does not have. Only Spacetime's profiles need it.
+    pub executable: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -48,6 +53,7 @@ impl Default for Options {
             strict: false,
             stacks: true,
             partial_packets: true,
+            executable: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{Format, Options};
 pub(crate) const FORMAT: Format = Format {
     name: "memtrace",
     matches: |head| head.starts_with(b"\xc1\x1f\xfc\xc1"),
-    decoder: |options| Box::new(Memtrace::new(options)),
+    decoder: |options| Box::new(Memtrace::new(&options)),
 };
 
 /// Translates what [`trace::Decoder`] gives.
@@ -23,7 +23,7 @@ struct Memtrace {
 }
 
 impl Memtrace {
-    fn new(options: Options) -> Self {
+    fn new(options: &Options) -> Self {
         let options = trace::Options::new()
             .strict(options.strict)
             .stacks(options.stacks)
@@ -176,6 +176,7 @@ fn header(decoder: &trace::Decoder) -> Option<Header> {
             promotions: !is_native,
             gc_parameters: !is_native && !parameters.is_empty(),
             lanes: true,
+            sizes: true,
         },
     })
 }

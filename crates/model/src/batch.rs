@@ -1,5 +1,7 @@
 //! Events on their way from a decoder to whoever wants them.
 
+use crate::{Mark, Snapshot};
+
 /// Where a block is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
@@ -109,6 +111,8 @@ pub struct Birth {
     pub space: Space,
     /// Whether the innermost frames of its stack are missing.
     pub truncated: bool,
+    /// Whether it was dead when the source told of it, and never counts as alive. No death follows.
+    pub passed: bool,
     /// The lane of its event: [`Batch::birth`] sets it.
     pub lane: u16,
     /// How many leading frames are those of the last stack of the same lane.
@@ -182,6 +186,9 @@ pub struct Batch {
     definitions: Vec<Definition>,
     named_frames: Vec<StoredFrame>,
     text: Vec<u8>,
+    /// Each with the number of events before it.
+    snapshots: Vec<(usize, Snapshot)>,
+    marks: Vec<Mark>,
 }
 
 impl Batch {
@@ -199,7 +206,10 @@ impl Batch {
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.definitions.is_empty()
+        self.events.is_empty()
+            && self.definitions.is_empty()
+            && self.snapshots.is_empty()
+            && self.marks.is_empty()
     }
 
     /// Forgets everything but the memory.
@@ -210,6 +220,8 @@ impl Batch {
         self.definitions.clear();
         self.named_frames.clear();
         self.text.clear();
+        self.snapshots.clear();
+        self.marks.clear();
     }
 
     /// Adds an allocation. `frames` follow those that the stack shares with the last one of the same
@@ -298,6 +310,28 @@ impl Batch {
             first_frame,
             frames: number(self.named_frames.len()) - first_frame,
         });
+    }
+
+    /// Adds a moment at which the source counted what was alive: what is after all events so far.
+    pub fn snapshot(&mut self, snapshot: Snapshot) {
+        self.snapshots.push((self.events.len(), snapshot));
+    }
+
+    /// Adds an event that the program noted.
+    pub fn mark(&mut self, mark: Mark) {
+        self.marks.push(mark);
+    }
+
+    /// The snapshots, in order, each with the number of the batch's events before it.
+    #[must_use]
+    pub fn snapshots(&self) -> &[(usize, Snapshot)] {
+        &self.snapshots
+    }
+
+    /// The events that the program noted, in order.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
     }
 
     /// The events, in the order of the source.

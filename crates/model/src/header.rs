@@ -79,7 +79,8 @@ pub enum Scheme {
         /// Bytes of a unit.
         unit_bytes: u64,
     },
-    /// Each row stands for as many blocks as it says it has samples. The error is not known.
+    /// Each row is a number of blocks, the [samples](crate::Birth::samples), which together take the
+    /// [size](crate::Birth::size), headers included. The amounts are exact.
     Given,
 }
 
@@ -99,4 +100,7 @@ pub struct Capabilities {
     pub gc_parameters: bool,
     /// Which lane (domain or thread) allocated.
     pub lanes: bool,
+    /// The size of each block, and so how many blocks were allocated. Sources without it have
+    /// sums: of what was alive at some moments, and of what was allocated.
+    pub sizes: bool,
 }

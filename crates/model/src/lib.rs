@@ -5,6 +5,7 @@
 //!
 //! - [`Header`]: which program was profiled, how it was sampled, and what the source can tell.
 //! - [`Batch`]: a few thousand events (births, promotions and deaths of blocks), with their stacks.
+//! - [`Snapshot`]: what was alive at a moment, from sources that do not know single blocks.
 //! - [`Damage`]: what is wrong with the input.
 //! - [`Decoder`]: bytes in, batches out, no input of its own. A format implements this.
 //! - [`Source`]: batches out, wherever they come from. Consumers take this.
@@ -35,9 +36,11 @@ mod block_index;
 mod damage;
 mod decoder;
 mod header;
+mod snapshot;
 
 pub use batch::{Batch, Birth, Event, EventKind, Frame, LocationDefinition, LocationId, Space};
 pub use block_index::BlockIndex;
 pub use damage::{Damage, Flaw};
 pub use decoder::{Decoder, Error, InputSize, Source, Step};
 pub use header::{Capabilities, Header, Runtime, Scheme};
+pub use snapshot::{GcCounters, Mark, Snapshot};

@@ -118,10 +118,7 @@ impl Sampling {
         let header = space.header_words() as f64 * self.word_bytes / unit_bytes;
         let units = ((size as f64 / unit_bytes).ceil() + header).max(1.0);
         let (bytes, blocks) = match (self.scheme, estimator) {
-            (Scheme::Given, _) => {
-                let sum = |unit: f64| Sum::of_hits(unit, samples as f64, 1.0);
-                (sum(units * unit_bytes), sum(1.0))
-            }
+            (Scheme::Given, _) => (Sum::exact(size as f64), Sum::exact(samples as f64)),
             (_, Estimator::HorvitzThompson) => {
                 // 1 - (1 - r)^S without losing the digits of a small r.
                 let seen = if self.is_exact() {
@@ -182,6 +179,18 @@ pub struct Sum {
 }
 
 impl Sum {
+    /// An amount that the source does not tell. All sums that it is part of are not known either.
+    pub(crate) const UNTOLD: Self = Self::exact(f64::NAN);
+
+    /// An amount that is known.
+    const fn exact(value: f64) -> Self {
+        Self {
+            value,
+            variance: 0.0,
+            skew: 0.0,
+        }
+    }
+
     /// `hits` of a Bernoulli trial with probability `p`, each worth `unit`. The moments are
     /// divided by the probability that they are counted with, so they are unbiased as well.
     fn of_hits(unit: f64, hits: f64, p: f64) -> Self {
@@ -287,6 +296,14 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// What the source does not tell.
+    pub(crate) const UNTOLD: Self = Self {
+        bytes: Sum::UNTOLD,
+        blocks: Sum::UNTOLD,
+        samples: 0,
+        sampled: 1,
+    };
+
     /// The amount represented by `n` blocks of the same kind.
     #[must_use]
     pub fn times(self, n: u64) -> Self {
@@ -439,8 +456,8 @@ mod tests {
     /// A source that gives the amounts itself has no errors that we know of.
     #[test]
     fn given_amounts_are_taken_as_they_are() {
-        let sampling = Sampling::new(Scheme::Given, 1);
-        let amount = sampling.amount(Estimator::HorvitzThompson, 24, Space::Native, 5);
+        let sampling = Sampling::new(Scheme::Given, 8);
+        let amount = sampling.amount(Estimator::HorvitzThompson, 120, Space::Major, 5);
         assert_eq!(amount.bytes.estimate(), Estimate::exact(120.0));
         assert_eq!(amount.blocks.estimate(), Estimate::exact(5.0));
     }

@@ -9,6 +9,7 @@
 //! - [`Sampling`] and [`Estimate`]: estimates from samples, with their errors.
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
+mod at_snapshots;
 mod attribution;
 mod callers;
 mod crates;
@@ -28,6 +29,7 @@ mod store;
 mod timeline;
 mod walk;
 
+pub use at_snapshots::AtSnapshot;
 pub use estimate::{Amount, Estimate, Estimator, Sampling, Sum};
 pub use gc_params::{GcParam, GcParams};
 pub use groups::{GroupBy, Label};

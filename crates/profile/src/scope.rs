@@ -30,6 +30,8 @@ pub struct Scope<'a> {
     weights: IdVec<KindId, Amount>,
     /// By function: whether it is left out of stacks. Empty if none is.
     hidden: IdVec<FunctionId, bool>,
+    /// Whether it is about one moment, and the source does not tell what became of blocks.
+    is_of_moment: bool,
 }
 
 /// A sampled block, with times in microseconds since the start of the trace.
@@ -70,7 +72,13 @@ impl<'a> Scope<'a> {
             selection: query.select(profile, estimator),
             weights: profile.weights(estimator),
             hidden: IdVec::default(),
+            is_of_moment: !profile.header().tells.lifetimes && query.is_of_time(),
         }
+    }
+
+    /// Returns true if nothing is known of the blocks at other moments than the one of the query.
+    pub(crate) fn is_of_moment(&self) -> bool {
+        self.is_of_moment
     }
 
     /// The same blocks, whose stacks have every frame of recursive calls if `yes`: by default a

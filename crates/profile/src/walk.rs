@@ -25,6 +25,10 @@ impl<I: Id> Changes<I> {
     /// Adds a block that is live from one event until before another one, or [`NEVER`].
     #[inline]
     pub(crate) fn add(&mut self, sort: I, start: u64, end: u64) {
+        if start == end {
+            // It was never seen alive.
+            return;
+        }
         let sort = saturated(sort.index());
         self.of_event[index(start)] = Change::new(sort, 1.0);
         if end != NEVER {

@@ -38,9 +38,10 @@ impl ApiError {
         match self {
             Self::Http { status, .. } => *status,
             Self::Engine(error) => match error.kind {
-                ErrorKind::BadParameter | ErrorKind::BadQuery | ErrorKind::NoOtherTrace => {
-                    StatusCode::BAD_REQUEST
-                }
+                ErrorKind::BadParameter
+                | ErrorKind::BadQuery
+                | ErrorKind::NoOtherTrace
+                | ErrorKind::NotTold => StatusCode::BAD_REQUEST,
                 ErrorKind::NotFound => StatusCode::NOT_FOUND,
                 ErrorKind::Cancelled | ErrorKind::Failed => StatusCode::SERVICE_UNAVAILABLE,
                 ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,

@@ -168,7 +168,11 @@ impl Question {
 /// What the page asks: `ui/src/state/questions.ts` is the other side of this.
 fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
     let has_other = session.against().is_some();
-    let has_promotions = session.trace().profile.tells().promotions;
+    let tells = session.trace().profile.tells();
+    let is_told = |measure: &Measure| {
+        (tells.promotions || !measure.is_promotion())
+            && (tells.lifetimes || *measure != Measure::AllocationRate)
+    };
     let mut requests = vec![Request::Info];
     for by in [
         None,
@@ -179,8 +183,11 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
         Some(GroupBy::Crate),
         Some(GroupBy::Domain),
     ] {
+        if by == Some(GroupBy::Domain) && !tells.lanes {
+            continue;
+        }
         let measures = Measure::value_variants().iter();
-        for &measure in measures.filter(|measure| has_promotions || !measure.is_promotion()) {
+        for &measure in measures.filter(|measure| is_told(measure)) {
             requests.push(Request::Series(Params::all(SeriesOptions {
                 measure,
                 by,
@@ -189,7 +196,8 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
             })));
         }
     }
-    for by in [GroupBy::Site, GroupBy::Function, GroupBy::Module] {
+    let of_leaks = [GroupBy::Site, GroupBy::Function, GroupBy::Module];
+    for by in of_leaks.into_iter().filter(|_| tells.lifetimes) {
         requests.push(Request::Leaks(Params::all(LeakOptions {
             by,
             rows: 100,
@@ -247,14 +255,15 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
                 asked: request(asked),
             });
         }
-        questions.extend(
-            [
-                Request::Summary(about(&filter, SummaryOptions::default())),
+        let summary = Request::Summary(about(&filter, SummaryOptions::default()));
+        questions.push(Question::new(summary));
+        if tells.lifetimes {
+            let of_lives = [
                 Request::Stats(about(&filter, StatsOptions::default())),
                 Request::Heatmap(about(&filter, HeatmapOptions::default())),
-            ]
-            .map(Question::new),
-        );
+            ];
+            questions.extend(of_lives.map(Question::new));
+        }
         for by in FRAMES {
             let request = |rows| {
                 let options = HotspotOptions {

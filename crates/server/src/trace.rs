@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,6 +21,8 @@ pub struct Trace {
     pub size: Option<u64>,
     /// True if damage is an error.
     pub strict: bool,
+    /// The program, for names that the trace does not have.
+    pub executable: Option<PathBuf>,
     /// Opens it at its beginning.
     pub open: Opener,
 }
@@ -51,6 +54,7 @@ impl Trace {
         };
         let options = Options {
             strict: self.strict,
+            executable: self.executable.clone(),
             ..Options::default()
         };
         let store = StoreOptions {

@@ -16,6 +16,7 @@ fn session() -> Session {
         path: "peakend.ctf".to_owned(),
         size: Some(bytes.len() as u64),
         strict: false,
+        executable: None,
         open: Box::new(move || Ok(Box::new(std::io::Cursor::new(bytes.clone())))),
     };
     load(&Subjects::new(trace, None), &Progress::default()).unwrap()

@@ -3,7 +3,6 @@
 use heapline_profile::reports::{Hotspot, Hotspots, SortBy};
 use heapline_profile::{Estimate, GroupBy};
 
-use crate::NO_SAMPLES;
 use crate::chart::sparkline;
 use crate::page::Page;
 use crate::screen::Context;
@@ -12,6 +11,7 @@ use crate::table::{Align, Table};
 use crate::units::{
     bytes, count, count_short, duration_or_longer, estimated_bytes, label, percent_number, seconds,
 };
+use crate::{NO_SAMPLES, SNAPSHOTS_ONLY};
 
 /// Renders a table of hotspots.
 #[must_use]
@@ -28,7 +28,10 @@ pub fn hotspots(report: &Hotspots, context: &Context<'_>) -> Text {
     }
     page.table(&table(report, context));
     page.note(&format!("The peak is at {}.", seconds(report.peak_time)));
-    if report.rows.iter().any(has_unknown_median) {
+    if !report.subject.tells.sizes {
+        page.note(SNAPSHOTS_ONLY);
+    }
+    if report.subject.tells.lifetimes && report.rows.iter().any(has_unknown_median) {
         page.note(
             "`>`: more than half of the blocks were still live at the end, so the median is a \
              lower bound.",
@@ -111,12 +114,18 @@ fn cells(row: &Hotspot, report: &Hotspots) -> Vec<(String, Style)> {
         cell(bytes_or_dash(row.own.live_at_peak.bytes)),
         cell(bytes_or_dash(row.own.live_at_end.bytes)),
         cell(count_short(allocated.blocks.value)),
-        cell(bytes(row.mean_size)),
+        cell(if report.subject.tells.sizes {
+            bytes(row.mean_size)
+        } else {
+            String::new()
+        }),
         cell(
             row.promoted_percent
                 .map_or_else(String::new, |percent| format!("{percent:.0} %")),
         ),
-        cell(if allocated.samples == 0 {
+        cell(if !report.subject.tells.lifetimes {
+            String::new()
+        } else if allocated.samples == 0 {
             "-".to_owned()
         } else {
             duration_or_longer(row.lifetime.p50, report.subject.duration)

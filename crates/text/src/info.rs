@@ -6,8 +6,10 @@ use heapline_profile::{Estimate, GcParams};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::SNAPSHOTS_ONLY;
 use crate::page::Page;
 use crate::screen::Context;
+use crate::snapshots::snapshots;
 use crate::styled::{Line, Style, Text};
 use crate::table::{Align, Table};
 use crate::units::{
@@ -31,6 +33,13 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
     source(&mut page, overview, file);
     page.title("Memory");
     page.table(&memory(overview, context));
+    if !overview.tells.sizes {
+        page.note(SNAPSHOTS_ONLY);
+        snapshots(&mut page, overview, context);
+        page.title("Damage");
+        damage(&mut page, &overview.damage);
+        return page.finish();
+    }
     page.note(match (overview.is_exact, is_native(overview)) {
         (true, true) => "Every block was recorded, so the figures are exact.",
         (true, false) => {
@@ -67,13 +76,13 @@ fn is_native(overview: &Overview) -> bool {
 fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
     let trace = &overview.trace;
     let mut row = |label: &str, value: String| page.row(label, &Line::plain(&value));
-    row(
-        "Program",
-        format!(
-            "{} (pid {}) on {}",
-            trace.executable_name, trace.pid, trace.host_name
-        ),
-    );
+    let is_of_snapshots = !overview.tells.sizes;
+    if !is_of_snapshots {
+        let (program, pid, host) = (&trace.executable_name, trace.pid, &trace.host_name);
+        row("Program", format!("{program} (pid {pid}) on {host}"));
+    } else if !trace.executable_name.is_empty() {
+        row("Program", trace.executable_name.clone());
+    }
     if let Some(context) = &trace.context {
         row("Context", context.clone());
     }
@@ -97,9 +106,17 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
                 8 => String::new(),
                 bits => format!("{bits}-bit, "),
             },
-            plural(overview.packets, "packet")
+            plural(
+                overview.packets,
+                if is_of_snapshots { "value" } else { "packet" }
+            )
         ),
     );
+    if is_of_snapshots {
+        let snapshots = plural(overview.snapshots.len() as u64, "snapshot");
+        let events = plural(overview.marks.len() as u64, "event");
+        return row("Contents", format!("{snapshots}, {events}"));
+    }
     let lanes = if is_native(overview) {
         "Threads"
     } else {
@@ -170,7 +187,10 @@ fn memory(overview: &Overview, context: &Context<'_>) -> Table {
         None => String::new(),
     };
     let mut rows = vec![("Allocated", amounts.allocated, blocks)];
-    if is_native(overview) {
+    if !overview.tells.sizes {
+        rows[0].2 = String::new();
+        rows.push(("Freed", amounts.collected, String::new()));
+    } else if is_native(overview) {
         rows.push(("Freed", amounts.collected, String::new()));
     } else {
         rows.extend([

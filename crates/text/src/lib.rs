@@ -14,6 +14,7 @@ mod page;
 mod sanitize;
 mod screen;
 mod series;
+mod snapshots;
 mod stats;
 mod styled;
 mod summary;
@@ -71,6 +72,10 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
         Report::Flame(_) | Report::Completion(_) => Text::default(),
     }
 }
+
+/// Shown below figures from snapshots.
+const SNAPSHOTS_ONLY: &str = "The figures are exact. Live memory is known at snapshots, and how many \
+     blocks were allocated is not (`?`).";
 
 /// Shown instead of a table when the selection is empty.
 const NO_SAMPLES: &str = "No sampled blocks, or none that match the filter.";

@@ -3,6 +3,7 @@
 use heapline_profile::reports::{Ranking, RankingKind, Summary};
 use heapline_profile::{Estimate, GroupBy};
 
+use crate::SNAPSHOTS_ONLY;
 use crate::chart::bar;
 use crate::page::Page;
 use crate::screen::Context;
@@ -20,7 +21,18 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.title(program_name(&report.subject.program));
     page.table(&totals(report, context));
     page.note(&precision(report));
+    let tells = report.subject.tells;
     for list in &report.lists {
+        let is_told = match list.kind {
+            RankingKind::Blocks => tells.sizes,
+            RankingKind::ShortLived => tells.lifetimes,
+            RankingKind::LiveAtPeak => !report.live_at_peak.bytes.value.is_nan(),
+            RankingKind::LiveAtEnd => !report.live_at_end.bytes.value.is_nan(),
+            RankingKind::Allocated => true,
+        };
+        if !is_told {
+            continue;
+        }
         let list = List {
             ranking: list,
             by: report.by,
@@ -30,18 +42,20 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
         ranking(&mut page, &list, context);
     }
     if report.subject.sampled_blocks > 0 {
-        page.next(
-            context,
-            &[
-                ("hotspots", &[], "full table, with lifetimes and growth"),
-                (
-                    "tree",
-                    &["--live", "peak", "--bottom-up"],
-                    "callers of what is live at the peak",
-                ),
-                ("leaks", &[], "memory that grows and is never freed"),
-            ],
-        );
+        let hints: [(&str, &[&str], &str); 3] = [
+            ("hotspots", &[], "full table, with lifetimes and growth"),
+            (
+                "tree",
+                &["--live", "peak", "--bottom-up"],
+                "callers of what is live at the peak",
+            ),
+            ("leaks", &[], "memory that grows and is never freed"),
+        ];
+        if tells.lifetimes {
+            page.next(context, &hints);
+        } else {
+            page.next(context, &hints[1..2]);
+        }
     }
     page.finish()
 }
@@ -109,6 +123,9 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
 /// The precision of the figures.
 fn precision(report: &Summary) -> String {
     let subject = &report.subject;
+    if !subject.tells.sizes {
+        return format!("{SNAPSHOTS_ONLY} Sizes include headers.");
+    }
     if subject.is_exact {
         let headers = if subject.word_bytes > 1.0 {
             " Sizes include headers."

@@ -6,9 +6,15 @@ use crate::sanitize::sanitize;
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
+/// What stands for a number that the source does not tell.
+const UNTOLD: &str = "?";
+
 /// An amount of memory, such as `12.3 MiB`.
 #[must_use]
 pub fn bytes(amount: f64) -> String {
+    if amount.is_nan() {
+        return UNTOLD.to_owned();
+    }
     let (scale, unit) = scale(amount);
     format!("{} {unit}", significant(amount / scale))
 }
@@ -18,6 +24,9 @@ pub fn bytes(amount: f64) -> String {
 /// Where nothing was seen, all that is known is how much may have been missed: `< 23.4 KiB`.
 #[must_use]
 pub fn estimated_bytes(estimate: Estimate) -> String {
+    if estimate.value.is_nan() {
+        return UNTOLD.to_owned();
+    }
     if estimate.value == 0.0 && estimate.error > 0.0 {
         return format!("< {}", bytes(estimate.error));
     }
@@ -31,7 +40,9 @@ pub fn estimated_bytes(estimate: Estimate) -> String {
 /// A number of things and its error, such as `12,300 ± 400`.
 #[must_use]
 pub fn estimated_count(estimate: Estimate) -> String {
-    if estimate.error == 0.0 {
+    if estimate.value.is_nan() {
+        UNTOLD.to_owned()
+    } else if estimate.error == 0.0 {
         grouped(estimate.value)
     } else {
         format!("{} ± {}", grouped(estimate.value), grouped(estimate.error))
@@ -56,6 +67,9 @@ pub fn estimated_count_short(estimate: Estimate) -> String {
 #[must_use]
 pub fn count_short(n: f64) -> String {
     const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
+    if n.is_nan() {
+        return UNTOLD.to_owned();
+    }
     let mut scale = 1.0;
     let mut unit = 0;
     while n.abs() / scale >= 999.5 && unit + 1 < UNITS.len() {
@@ -99,7 +113,10 @@ pub fn label(label: &Label) -> String {
 /// The last part of a program's path.
 #[must_use]
 pub fn program_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
+    match path.rsplit('/').next() {
+        None | Some("") => "Unknown program",
+        Some(name) => name,
+    }
 }
 
 /// A median lifetime; if it is not known, more than the whole run.

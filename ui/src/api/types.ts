@@ -53,7 +53,9 @@ promotions: boolean,
 /** The parameters of the garbage collector. */
 gc_parameters: boolean,
 /** Which lane (domain or thread) allocated. */
-lanes: boolean, };
+lanes: boolean,
+/** The size of each block, and so how many blocks were allocated. Sources without it have sums: of what was alive at some moments, and of what was allocated. */
+sizes: boolean, };
 
 /** A change. */
 export type Change = {
@@ -204,6 +206,27 @@ offset: number,
 /** What is wrong, as a word for programs, such as `truncated`. */
 kind: string, };
 
+/** The counters of OCaml's garbage collector, as `Gc.quick_stat` has them. */
+export type GcCounters = {
+/** Words allocated on the minor heap. */
+minor_words: number,
+/** Words moved from the minor to the major heap. */
+promoted_words: number,
+/** Words allocated on the major heap, those promoted included. */
+major_words: number,
+/** Minor collections. */
+minor_collections: number,
+/** Major collections. */
+major_collections: number,
+/** Words of the major heap. */
+heap_words: number,
+/** Pieces of memory that the major heap consists of. */
+heap_chunks: number,
+/** Compactions of the major heap. */
+compactions: number,
+/** The most words that the major heap had. */
+top_heap_words: number, };
+
 /** One parameter. */
 export type GcParam = {
 /** Its letter in `OCAMLRUNPARAM`. */
@@ -340,6 +363,10 @@ size_classes: Array<SizeClass>,
 largest_words: number,
 /** True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>` stands for the others. */
 has_cut_stacks: boolean,
+/** The moments at which the source counted what was alive; empty if it has single blocks. */
+snapshots: Array<Snapshot>,
+/** The events that the program noted. */
+marks: Array<Mark>,
 /** The damage found in the trace. */
 damage: Damage, };
 
@@ -425,6 +452,15 @@ values: Array<number>,
 low: Array<number>,
 /** The largest value since the point before. */
 high: Array<number>, };
+
+/** An event that the program noted. */
+export type Mark = {
+/** Microseconds since the start. */
+time_us: number,
+/** How many snapshots came before it. */
+snapshots: number,
+/** Its name. */
+name: string, };
 
 /** The measure of a series. */
 export type Measure = "live-bytes" | "live-blocks" | "live-words" | "allocated-words" | "allocated-bytes" | "allocation-rate" | "promoted-bytes" | "promotion-rate";
@@ -623,6 +659,21 @@ large_bytes_percent: number | null,
 linear: Array<Bin>,
 /** A bar for each power of two. */
 log: Array<Bin>, };
+
+/** A moment at which the source counted what was alive. */
+export type Snapshot = {
+/** Microseconds since the start. It never goes back. */
+time_us: number,
+/** Seconds, as the source has it. */
+given_time: number,
+/** Live blocks, those without a known stack excluded. */
+live_blocks: number,
+/** Live bytes, headers included. */
+live_bytes: number,
+/** The part of that of which it is not known where it was allocated. */
+unattributed_bytes: number,
+/** The counters of the garbage collector; null if the source has none. */
+gc: GcCounters | null, };
 
 /** The sort order of rows. */
 export type SortBy = "allocated" | "inclusive" | "peak" | "end" | "blocks";

@@ -30,7 +30,8 @@ function nodesOf(columns: NodeColumns, labels: readonly Label[], hasMinorHeap: b
       others,
       total: {
         bytes: estimate(bytes, at(columns.error, i)),
-        blocks: estimate(at(columns.blocks, i), at(columns.blocks_error, i)),
+        // Null if the source does not tell.
+        blocks: estimate(columns.blocks[i] ?? Number.NaN, at(columns.blocks_error, i)),
         samples: at(columns.samples, i),
       },
       own: estimate(at(columns.own, i), at(columns.own_error, i)),

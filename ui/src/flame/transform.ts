@@ -162,7 +162,7 @@ const NO_DETAILS: Details = {
 };
 
 function sum(a: Figures | null, b: Figures): Figures {
-  if (!a || a.samples === 0) return b;
+  if (!a || a.bytes.value === 0) return b;
   return {
     bytes: sumEstimates(a.bytes, b.bytes),
     blocks: sumEstimates(a.blocks, b.blocks),

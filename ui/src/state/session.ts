@@ -9,6 +9,11 @@ import type { TraceFacts } from "./questions";
 export const status = signal<Status | null>(null);
 export const info = signal<Info | null>(null);
 
+/** Whether the source tells when blocks were allocated and died. Snapshots do not. */
+export function tellsLifetimes(): boolean {
+  return info.value?.tells.lifetimes ?? true;
+}
+
 /** Whether the source tells promotions: native programs have no minor and major heap. */
 export function tellsPromotions(): boolean {
   return info.value?.tells.promotions ?? false;

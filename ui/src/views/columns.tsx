@@ -90,26 +90,30 @@ export function columns(state: State, report: Hotspots): Column[] {
       cell: (row) => countShort(row.allocated.blocks.value),
       text: (row) => countShort(row.allocated.blocks.value),
     },
-    {
-      name: "size",
-      title: "Mean size",
-      help: "Mean block size, header included.",
-      width: "80px",
-      rank: 4,
-      value: (row) => row.mean_size,
-      cell: (row) => (row.mean_size > 0 ? bytes(row.mean_size) : "-"),
-      text: (row) => (row.mean_size > 0 ? bytes(row.mean_size) : "-"),
-    },
-    {
-      name: "life",
-      title: "Median life",
-      help: "Median lifetime of its blocks. >: more than half were live at the end, so it is a lower bound.",
-      width: "88px",
-      rank: 3,
-      value: (row) => row.lifetime.p50 ?? (row.allocated.samples > 0 ? Number.POSITIVE_INFINITY : -1),
-      cell: (row) => life(row, report),
-      text: (row) => life(row, report),
-    },
+    report.subject.tells.sizes
+      ? {
+          name: "size",
+          title: "Mean size",
+          help: "Mean block size, header included.",
+          width: "80px",
+          rank: 4,
+          value: (row) => row.mean_size,
+          cell: (row) => (row.mean_size > 0 ? bytes(row.mean_size) : "-"),
+          text: (row) => (row.mean_size > 0 ? bytes(row.mean_size) : "-"),
+        }
+      : null,
+    report.subject.tells.lifetimes
+      ? {
+          name: "life",
+          title: "Median life",
+          help: "Median lifetime of its blocks. >: more than half were live at the end, so it is a lower bound.",
+          width: "88px",
+          rank: 3,
+          value: (row) => row.lifetime.p50 ?? (row.allocated.samples > 0 ? Number.POSITIVE_INFINITY : -1),
+          cell: (row) => life(row, report),
+          text: (row) => life(row, report),
+        }
+      : null,
     report.subject.tells.promotions
       ? {
           name: "promoted",

@@ -89,6 +89,7 @@ impl Args {
             let base = Input {
                 trace: base.clone(),
                 strict: self.input.strict,
+                executable: self.input.executable.clone(),
             };
             let base = load(&base, false)?;
             verdicts.extend(reports::check_against(

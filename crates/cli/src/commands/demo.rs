@@ -42,6 +42,7 @@ impl Args {
             path: "mix.ctf".to_owned(),
             size: Some(TRACE.len() as u64),
             strict: false,
+            executable: None,
             open: Box::new(|| Ok(Box::new(TRACE))),
         };
         self.serving.serve(Subjects::new(trace, None))

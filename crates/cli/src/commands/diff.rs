@@ -8,6 +8,7 @@ use heapline_profile::Profile;
 use heapline_profile::reports::{self, DiffOptions};
 use heapline_text::{self as text, Context, Screen};
 
+use super::prof_spacetime::{self, is_spacetime};
 use crate::input::Input;
 use crate::question::{Json, ask, load, warn_of_unmatched};
 
@@ -48,6 +49,10 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
+    /// Name functions of Spacetime profiles by the program that wrote both
+    #[arg(long, short, value_name = "PROGRAM")]
+    executable: Option<PathBuf>,
+
     #[command(flatten)]
     filter: Filter,
 
@@ -68,6 +73,10 @@ impl Args {
         if self.compat.is_some()
             && let Some(after) = &after
         {
+            let is_plain = !self.json.json && self.filter.query().is_all();
+            if is_plain && is_spacetime(&before) && is_spacetime(after) {
+                return prof_spacetime::compare(&before, after);
+            }
             let [before, after] = [self.load(&before)?, self.load(after)?];
             let [before, after] = [&before, &after].map(|profile| self.filter.scope(profile));
             let rows = reports::compare_files(&before, &after);
@@ -88,6 +97,7 @@ impl Args {
         Input {
             trace: path.to_owned(),
             strict: self.strict,
+            executable: self.executable.clone(),
         }
     }
 

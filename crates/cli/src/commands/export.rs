@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use heapline_engine::check_lifetimes;
 use heapline_export as export;
 use heapline_export::Leaf;
 use heapline_profile::query::TimePoint;
@@ -68,9 +69,9 @@ enum Format {
     Speedscope,
     /// For profiler.firefox.com, with times
     Firefox,
-    /// Tables of sampled blocks and of stacks, for `DuckDB`, Polars, Spark
+    /// Tables of sampled blocks (or snapshots) and of stacks, for `DuckDB`, Polars, Spark
     Parquet,
-    /// Table of sampled blocks
+    /// Table of sampled blocks, or of snapshots
     Csv,
 }
 
@@ -88,14 +89,25 @@ impl Args {
             _ => {}
         }
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile).hiding(&self.look.hide);
+        let scope = self.question.scope(&profile)?.hiding(&self.look.hide);
+        if self.format == Format::Firefox {
+            check_lifetimes(
+                "the times of single blocks, which this format has",
+                &profile,
+            )?;
+        }
+        let has_blocks = profile.tells().sizes;
         let at = self
             .at
             .as_ref()
             .map(|at| at.moment(&profile, scope.estimator()));
         if self.format == Format::Parquet {
             write_file(&self.output, &self.force, |out| {
-                export::parquet::blocks(&scope, out)
+                if has_blocks {
+                    export::parquet::blocks(&scope, out)
+                } else {
+                    export::parquet::snapshots(&scope, out)
+                }
             })?;
             let stacks = stacks_path(&self.output);
             return write_file(&stacks, &self.force, |out| {

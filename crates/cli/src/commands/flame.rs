@@ -9,6 +9,7 @@ use heapline_profile::{Look, Scope};
 use heapline_text::sanitize;
 use heapline_text::units::{estimated_bytes, program_name, seconds};
 
+use super::prof_spacetime::PrintOptions;
 use crate::output::{Force, write_file};
 use crate::question::Question;
 
@@ -19,6 +20,7 @@ Examples:
   heapline flame trace.ctf -o heap.svg
   heapline flame trace.ctf --live peak --sites -o peak.svg
   heapline flame trace.ctf --where 'heap = major' --hide 'Stdlib.*' | flamegraph.pl > heap.svg
+  heapline flame spacetime-1234 --format prof_spacetime --mode allocations --inverted
   heapline tree trace.ctf --json      the same as data, with error bars")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     icicle: bool,
 
     #[command(flatten)]
+    print: PrintOptions,
+
+    #[command(flatten)]
     look: Look,
 
     #[command(flatten)]
@@ -53,10 +58,21 @@ enum Format {
     Folded,
     /// Flame graph
     Svg,
+    /// What `prof_spacetime print` printed for a Spacetime profile
+    #[value(name = "prof_spacetime")]
+    ProfSpacetime,
 }
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.format == Some(Format::ProfSpacetime) {
+            if !self.question.filter.query().is_all() {
+                anyhow::bail!("prof_spacetime has no filters: --where and --live go without it");
+            }
+            let input = &self.question.input;
+            return self.print.print(input, &self.output, &self.force);
+        }
+        self.print.refuse()?;
         let extension = self.output.extension().unwrap_or_default();
         let is_svg = match self.format {
             Some(format) => format == Format::Svg,
@@ -73,7 +89,7 @@ impl Args {
             None => extension == "svg",
         };
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile).hiding(&self.look.hide);
+        let scope = self.question.scope(&profile)?.hiding(&self.look.hide);
         let leaf = if self.sites {
             Leaf::Site
         } else {

@@ -68,6 +68,9 @@ impl Args {
                 };
                 to_stdout_styled(&text::info(&overview, file, &Context::new(screen)))
             }
+            Format::Memtrace if !overview.tells.sizes => {
+                anyhow::bail!("{file} is not a trace: memtrace's identify does not know it")
+            }
             Format::Memtrace => {
                 self.input.warn_of(&overview.damage);
                 warn_of_left_out(&overview.damage);

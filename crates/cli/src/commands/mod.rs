@@ -11,6 +11,7 @@ mod flame;
 mod info;
 mod man;
 mod plain_report;
+mod prof_spacetime;
 #[cfg(recording)]
 mod record;
 #[cfg(not(recording))]

@@ -44,7 +44,9 @@ impl Args {
             if !self.question.filter.query().is_all() {
                 anyhow::bail!("ocaml-alloc-stats has no filters: --where goes without --compat");
             }
-            let report = reports::alloc_stats(&self.question.load()?);
+            let profile = self.question.load()?;
+            heapline_engine::check_lifetimes("sizes and lifetimes", &profile)?;
+            let report = reports::alloc_stats(&profile);
             return self
                 .question
                 .print(self.json, screen, &report, text::alloc_stats);

@@ -32,6 +32,10 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
+    /// Name functions of Spacetime profiles by the program that wrote them
+    #[arg(long, short, value_name = "PROGRAM")]
+    executable: Option<PathBuf>,
+
     #[command(flatten)]
     options: SummaryOptions,
 
@@ -102,6 +106,7 @@ impl Args {
         Input {
             trace: trace.to_owned(),
             strict: self.strict,
+            executable: self.executable.clone(),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Tables for programs that query tables: DuckDB, Polars, pandas, Spark and others.
 //!
-//! There are two of them, joined by `stack_id`: [`blocks()`] and [`stacks()`]. They are plain Parquet
+//! There are two of them, joined by `stack_id`: [`blocks()`], or [`snapshots()`] where there are no
+//! single blocks, and [`stacks()`]. They are plain Parquet
 //! with types that every reader has; what the trace says of itself is in their metadata.
 
 mod blocks;
+mod snapshots;
 mod stacks;
 
 use std::io::{self, Write};
@@ -22,6 +24,8 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 
 pub(crate) use self::blocks::BLOCK_COLUMNS;
 pub use self::blocks::blocks;
+pub use self::snapshots::snapshots;
+pub(crate) use self::snapshots::{SNAPSHOT_COLUMNS, columns as snapshot_columns};
 pub use self::stacks::stacks;
 use crate::provenance;
 

@@ -42,7 +42,8 @@ struct Key {
 ///
 /// Samples have the labels `heap` (the name of the space), `domain`, and `bytes`: the
 /// size of the blocks with their headers, rounded up to a power of two. Amounts are rounded
-/// estimates, as a comment in the profile says. The output is compressed with gzip.
+/// estimates, as a comment in the profile says. Sources that do not know single blocks have no
+/// labels, and no number of blocks allocated. The output is compressed with gzip.
 pub fn pprof(scope: &Scope<'_>, live: Moment, out: &mut impl Write) -> io::Result<()> {
     let mut sink = Sink::new(BufWriter::new(out));
     let mut strings = Strings::default();
@@ -60,7 +61,10 @@ fn header(scope: &Scope<'_>, strings: &mut Strings) -> proto::Profile {
         unit: strings.number(unit),
     };
     proto::Profile {
-        sample_type: COLUMNS.map(&mut value_type).to_vec(),
+        sample_type: COLUMNS[first_column(profile)..]
+            .iter()
+            .map(|&column| value_type(column))
+            .collect(),
         period_type: Some(value_type(("space", "bytes"))),
         period: signed(profile.sampling().bytes_per_sample()).max(1),
         default_sample_type: strings.number("inuse_space"),
@@ -79,6 +83,11 @@ fn header(scope: &Scope<'_>, strings: &mut Strings) -> proto::Profile {
     }
 }
 
+/// The first column: sources without single blocks do not tell how many were allocated.
+fn first_column(profile: &Profile) -> usize {
+    usize::from(!profile.tells().sizes)
+}
+
 /// Writes the samples. Returns which frames they use, and whether one has none.
 fn samples(
     scope: &Scope<'_>,
@@ -89,8 +98,19 @@ fn samples(
     let profile = scope.profile();
     let mut sums: HashMap<Key, [f64; 4]> = HashMap::new();
     let word = profile.header().word_bytes;
+    let has_blocks = profile.tells().sizes;
     let mut add = |block: &SampledBlock, column: usize| {
-        let sums = sums.entry(key(block, word)).or_default();
+        let key = if has_blocks {
+            key(block, word)
+        } else {
+            Key {
+                stack: block.stack,
+                heap: 0,
+                domain: 0,
+                class: 0,
+            }
+        };
+        let sums = sums.entry(key).or_default();
         sums[column] += block.amount.blocks.value;
         sums[column + 1] += block.amount.bytes.value;
     };
@@ -136,13 +156,20 @@ fn samples(
         };
         let mut sample = proto::Sample {
             location_id: std::mem::take(&mut ids),
-            value: values.map(signed).to_vec(),
-            label: vec![
-                string(heap, heaps[usize::from(key.heap)]),
-                // Text, though it is a number: numbers are measured, and put in ranges.
-                string(domain, strings.number(&key.domain.to_string())),
-                size,
-            ],
+            value: values[first_column(profile)..]
+                .iter()
+                .map(|&value| signed(value))
+                .collect(),
+            label: if has_blocks {
+                vec![
+                    string(heap, heaps[usize::from(key.heap)]),
+                    // Text, though it is a number: numbers are measured, and put in ranges.
+                    string(domain, strings.number(&key.domain.to_string())),
+                    size,
+                ]
+            } else {
+                Vec::new()
+            },
         };
         sink.sample(&mut sample)?;
         ids = sample.location_id;

@@ -16,6 +16,7 @@ mod parser;
 mod pattern;
 mod token;
 mod unmatched;
+mod untold;
 
 pub use amount::{Lifetime, Size, TimePoint, share};
 pub(crate) use amount::{size, time_point};
@@ -24,6 +25,7 @@ pub use error::QueryError;
 pub use pattern::Pattern;
 pub use token::Comparison;
 pub(crate) use token::{TokenKind, tokens};
+pub use untold::Untold;
 
 use std::fmt;
 use std::str::FromStr;

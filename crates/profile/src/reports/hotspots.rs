@@ -253,7 +253,11 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
                 lifetime: Quantiles::of(&survival, 1e6),
                 promoted_percent: (sums.minor.bytes.value > 0.0)
                     .then(|| 100.0 * sums.promoted.bytes.value / sums.minor.bytes.value),
-                growth,
+                growth: if scope.is_of_moment() {
+                    Vec::new()
+                } else {
+                    growth
+                },
                 is_noise: is_noise(scope, bytes.estimate()),
             }
         })
@@ -306,12 +310,21 @@ fn sums(scope: &Scope<'_>, groups: &Groups, peak: Moment) -> (Vec<Sums>, Vec<u32
     };
     let sums = sums
         .into_iter()
-        .map(|[allocated, peak, end, minor, promoted]| Sums {
-            allocated,
-            peak,
-            end,
-            minor,
-            promoted,
+        .map(|[allocated, peak, end, minor, promoted]| {
+            let told = |amount: Amount| {
+                if scope.is_of_moment() && !allocated.is_empty() {
+                    Amount::UNTOLD
+                } else {
+                    amount
+                }
+            };
+            Sums {
+                allocated,
+                peak: told(peak),
+                end: told(end),
+                minor,
+                promoted,
+            }
         })
         .collect();
     (sums, counts)
@@ -332,6 +345,7 @@ fn details(
     }
     let row_of = groups.renumbered(&row_of);
     let timeline = Timeline::new(profile, points);
+    let tells_lifetimes = profile.header().tells.lifetimes;
     let mut rows = scope.fold(
         || vec![(Survival::default(), vec![0.0; points]); shown.len()],
         |rows, stay| {
@@ -343,7 +357,9 @@ fn details(
             let weight = scope.weight(&stay);
             let died = stay.ends();
             let age = profile.time(stay.end) - profile.time(stay.start);
-            survival.add(age, died, weight.blocks.value);
+            if tells_lifetimes {
+                survival.add(age, died, weight.blocks.value);
+            }
             growth[timeline.slot(stay.start)] += weight.bytes.value;
             if died {
                 growth[timeline.slot(stay.end)] -= weight.bytes.value;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use heapline_model::{Capabilities, Damage, Header, Scheme, Space};
+use heapline_model::{Capabilities, Damage, Header, Mark, Scheme, Snapshot, Space};
 use serde::Serialize;
 
 use crate::estimate::{Amount, Estimate, Estimator};
@@ -55,6 +55,10 @@ pub struct Overview {
     /// True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>`
     /// stands for the others.
     pub has_cut_stacks: bool,
+    /// The moments at which the source counted what was alive; empty if it has single blocks.
+    pub snapshots: Vec<Snapshot>,
+    /// The events that the program noted.
+    pub marks: Vec<Mark>,
     /// The damage found in the trace.
     pub damage: Damage,
 }
@@ -226,7 +230,11 @@ struct Counts(BTreeMap<(Space, u64), Count>);
 
 impl Counts {
     fn new(profile: &Profile) -> Self {
-        let scope = Scope::new(profile, &Query::default(), Estimator::HorvitzThompson);
+        if !profile.tells().sizes {
+            // There are no single blocks to count.
+            return Self(BTreeMap::new());
+        }
+        let scope = everything(profile);
         let by_class = scope.counts_of(|stay: Stay| {
             let died = stay.ends();
             [true, stay.is_promoted(), died, died && stay.is_promoted()]
@@ -293,14 +301,26 @@ pub fn has_cut_stacks(profile: &Profile) -> bool {
     functions.any(|function| function.raw == DEEPER_CALLS)
 }
 
+fn everything(profile: &Profile) -> Scope<'_> {
+    Scope::new(profile, &Query::default(), Estimator::HorvitzThompson)
+}
+
 /// Computes the contents of a profile. Stacks are not used, so the source may be read without them.
 #[must_use]
 pub fn info(profile: &Profile) -> Overview {
     let counts = Counts::new(profile);
     let everything = |_: Space, _: u64| true;
     let sampling = profile.sampling();
-    let allocated = counts.estimate(profile, |count| count.allocated, everything);
-    let collected = counts.estimate(profile, |count| count.collected, everything);
+    let (allocated, collected) = if profile.tells().sizes {
+        (
+            counts.estimate(profile, |count| count.allocated, everything),
+            counts.estimate(profile, |count| count.collected, everything),
+        )
+    } else {
+        let scope = self::everything(profile);
+        let allocated = scope.total();
+        (allocated, allocated - scope.at_end().total())
+    };
     let promoted = counts.estimate(profile, |count| count.promoted, everything);
     let of_space = |wanted: Space| {
         counts.estimate(profile, |count| count.allocated, |space, _| space == wanted)
@@ -340,6 +360,12 @@ pub fn info(profile: &Profile) -> Overview {
         size_classes: size_classes(profile, &counts),
         largest_words: counts.0.keys().map(|&(_, words)| words).max().unwrap_or(0),
         has_cut_stacks: has_cut_stacks(profile),
+        snapshots: profile
+            .snapshots()
+            .iter()
+            .map(|&(_, snapshot)| snapshot)
+            .collect(),
+        marks: profile.marks().to_vec(),
         damage: profile.damage().clone(),
     }
 }

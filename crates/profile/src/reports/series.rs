@@ -439,19 +439,31 @@ fn live(
     let mut variance = 0.0_f64;
     let mut error = Vec::with_capacity(points);
     let mut start = Moment::default();
+    let snapshots = scope.profile().snapshots().iter();
+    let mut snapshots = snapshots.map(|&(moment, _)| moment).peekable();
     for part in 0..points {
         for extent in &mut now {
             extent.begin();
         }
-        for (sort, sign) in changes.between(start, parts.end(part)) {
-            let sort = &sorts[sort];
-            variance += sign * sort.variance;
-            now[0].add(sign * sort.value);
-            if let Some(row) = now.get_mut(sort.line) {
-                row.add(sign * sort.value);
+        let end = parts.end(part);
+        while start < end {
+            // All changes of a snapshot happen at once: in between there is nothing to see.
+            let snapshot = snapshots.next_if(|&snapshot| snapshot <= end);
+            let stop = snapshot.unwrap_or(end);
+            for (sort, sign) in changes.between(start, stop) {
+                let sort = &sorts[sort];
+                variance += sign * sort.variance;
+                now[0].add(sign * sort.value, snapshot.is_none());
+                if let Some(row) = now.get_mut(sort.line) {
+                    row.add(sign * sort.value, snapshot.is_none());
+                }
             }
+            for extent in &mut now {
+                extent.note();
+            }
+            start = stop.max(start);
         }
-        start = parts.end(part).max(start);
+        start = end.max(start);
         for (line, extent) in lines.iter_mut().zip(&now) {
             extent.put(line);
         }
@@ -541,8 +553,15 @@ impl Extent {
     }
 
     #[inline]
-    fn add(&mut self, change: f64) {
+    fn add(&mut self, change: f64, is_seen: bool) {
         self.value += change;
+        if is_seen {
+            self.note();
+        }
+    }
+
+    #[inline]
+    fn note(&mut self) {
         self.low = self.low.min(self.value);
         self.high = self.high.max(self.value);
     }

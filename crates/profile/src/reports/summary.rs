@@ -134,7 +134,11 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         ]
     });
     let column = |i: usize| -> Vec<Amount> { sums.iter().map(|sums| sums[i]).collect() };
-    let [allocated, at_peak, at_end, short_lived, promoted] = std::array::from_fn(column);
+    let [allocated, mut at_peak, mut at_end, short_lived, promoted] = std::array::from_fn(column);
+    if scope.is_of_moment() {
+        at_peak = vec![Amount::UNTOLD];
+        at_end = vec![Amount::UNTOLD];
+    }
     let total = |sums: &[Amount]| -> Amount { sums.iter().copied().sum() };
     let figures = |amount: &Amount| Figures::of_total(scope, amount);
     let collected = figures(&(total(&allocated) - total(&at_end)));
@@ -146,7 +150,14 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         (RankingKind::ShortLived, &short_lived),
     ]
     .into_iter()
-    .map(|(kind, sums)| ranking(kind, &groups.labels, sums, figures(&total(sums)), rows))
+    // Lists of what is not known are empty.
+    .map(|(kind, sums)| {
+        let sums = match &sums[..] {
+            [only] if only.bytes.value.is_nan() => &[],
+            sums => sums,
+        };
+        ranking(kind, &groups.labels, sums, figures(&total(sums)), rows)
+    })
     .collect();
     let [allocated, at_peak, at_end, promoted] =
         [allocated, at_peak, at_end, promoted].map(|sums| figures(&total(&sums)));

@@ -200,6 +200,7 @@ mod tests {
                     promotions: true,
                     gc_parameters: false,
                     lanes: true,
+                    sizes: true,
                 },
             },
             StoreOptions::default(),

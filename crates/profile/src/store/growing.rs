@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use heapline_model::{
-    Batch, Birth, BlockIndex, Damage, Event, EventKind, Header, InputSize, Source,
+    Batch, Birth, BlockIndex, Damage, Event, EventKind, Header, InputSize, Mark, Snapshot, Source,
 };
 
+use super::Moment;
 use super::classes::ClassTable;
 use super::clock::Clock;
 use super::ids::{ClassId, ContextId};
@@ -54,7 +55,8 @@ pub enum Recursion {
 /// #     format: "test", format_version: 1, runtime: Runtime::Native, program: "demo".into(),
 /// #     host: String::new(), pid: 1, start_time: 0, first_lane: 0, context: None, word_bytes: 1,
 /// #     scheme: Scheme::Exact,
-/// #     tells: Capabilities { lifetimes: true, promotions: false, gc_parameters: false, lanes: true },
+/// #     tells: Capabilities { lifetimes: true, promotions: false, gc_parameters: false, lanes: true,
+/// #         sizes: true },
 /// # };
 /// let mut store = Store::new(header, StoreOptions::default());
 /// let mut batch = Batch::default();
@@ -93,6 +95,8 @@ pub struct Store {
     late: LateEvents,
     last_event_time: u64,
     unmatched: Unmatched,
+    snapshots: Vec<(Moment, Snapshot)>,
+    marks: Vec<Mark>,
 }
 
 #[derive(Debug)]
@@ -131,6 +135,8 @@ impl Store {
             late: LateEvents::default(),
             last_event_time: 0,
             unmatched: Unmatched::default(),
+            snapshots: Vec::new(),
+            marks: Vec::new(),
         }
     }
 
@@ -145,6 +151,7 @@ impl Store {
 
     /// Takes all events of a batch whose stacks have been looked up.
     fn append_read(&mut self, batch: &Batch, contexts: &[ContextId]) {
+        let events_before = self.clock.get().len();
         let mut births = batch.births().iter().zip(contexts);
         for event in batch.events() {
             self.lanes.insert(event.lane);
@@ -164,6 +171,11 @@ impl Store {
         if let Some(log) = &mut self.log {
             log.get_mut().append(batch);
         }
+        for &(events, snapshot) in batch.snapshots() {
+            let moment = Moment(events_before + events as u64);
+            self.snapshots.push((moment, snapshot));
+        }
+        self.marks.extend_from_slice(batch.marks());
     }
 
     #[inline]
@@ -173,6 +185,7 @@ impl Store {
             samples: birth.samples,
             space: birth.space,
             lane: event.lane,
+            passed: birth.passed,
         };
         let kind = self.kinds.number(kind, |kind| {
             let amount = kind.amount(&self.sampling, Estimator::default());
@@ -181,7 +194,9 @@ impl Store {
         let class = self.classes.number(context, kind);
         self.index.push(event.block);
         let event = self.tick(event.time);
-        self.live.born(kind, event);
+        if !birth.passed {
+            self.live.born(kind, event);
+        }
         if self
             .segments
             .last()
@@ -193,7 +208,12 @@ impl Store {
             });
         }
         if let Some(segment) = self.segments.last_mut() {
-            segment.lives.get_mut().push(event);
+            let lives = segment.lives.get_mut();
+            lives.push(event);
+            if birth.passed {
+                // It ends where it begins, so it is never alive.
+                lives.set(Column::Death, lives.len() - 1, event);
+            }
             segment.class.get_mut().push(class);
         }
     }
@@ -350,6 +370,8 @@ impl Store {
             lanes: self.lanes.to_vec(),
             last_event_time: self.last_event_time,
             unmatched,
+            snapshots: self.snapshots.clone(),
+            marks: self.marks.clone(),
         });
         if let Some(peak) = self.live.peak() {
             profile.set_peak(Estimator::default(), peak);

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use heapline_model::Space;
 
 use super::ids::{Id, IdVec, KindId};
-use crate::estimate::{Amount, Estimator, Sampling};
+use crate::estimate::{Amount, Estimator, Sampling, Sum};
 
 /// What a block is, apart from when and where it was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,13 +17,20 @@ pub struct Kind {
     pub space: Space,
     /// The lane (domain or thread) that allocated it.
     pub lane: u16,
+    /// Whether it was dead when the source told of it. Nobody knows how many blocks that were.
+    pub passed: bool,
 }
 
 impl Kind {
     /// What a block of this kind stands for.
     #[must_use]
     pub fn amount(&self, sampling: &Sampling, estimator: Estimator) -> Amount {
-        sampling.amount(estimator, self.size, self.space, self.samples)
+        let amount = sampling.amount(estimator, self.size, self.space, self.samples);
+        if self.passed {
+            let blocks = Sum::UNTOLD;
+            return Amount { blocks, ..amount };
+        }
+        amount
     }
 }
 

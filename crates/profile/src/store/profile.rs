@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Space};
+use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Mark, Snapshot, Space};
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
@@ -42,6 +42,8 @@ pub(super) struct Parts {
     pub(super) lanes: Vec<u16>,
     pub(super) last_event_time: u64,
     pub(super) unmatched: Unmatched,
+    pub(super) snapshots: Vec<(Moment, Snapshot)>,
+    pub(super) marks: Vec<Mark>,
 }
 
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
@@ -135,6 +137,19 @@ impl Profile {
             promotions: tells.promotions && has_minor_heap,
             ..tells
         }
+    }
+
+    /// The moments at which the source counted what was alive, in order. Empty if it tells what
+    /// happened in between.
+    #[must_use]
+    pub fn snapshots(&self) -> &[(Moment, Snapshot)] {
+        &self.parts.snapshots
+    }
+
+    /// The events that the program noted, in order.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.parts.marks
     }
 
     /// Stacks of which only the outer part was kept, because there were too many different ones.
@@ -340,6 +355,8 @@ impl Profile {
             },
             log: None,
             lanes: self.parts.lanes.clone(),
+            snapshots: self.parts.snapshots.clone(),
+            marks: self.parts.marks.clone(),
             ..self.parts
         });
         for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {

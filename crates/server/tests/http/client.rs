@@ -24,6 +24,7 @@ pub(crate) fn trace(bytes: Vec<u8>) -> Trace {
         path: "some/trace.ctf".to_owned(),
         size: Some(size),
         strict: false,
+        executable: None,
         open,
     }
 }

@@ -157,6 +157,13 @@ impl Load for Detailed {
     fn of_class(scope: &Scope<'_>, class: Class, counts: &Counts) -> Self {
         let weight = scope.weights()[class.kind];
         let bytes = |n: u32| weight.bytes.value * f64::from(n);
+        let told = |bytes: f64| {
+            if scope.is_of_moment() {
+                f64::NAN
+            } else {
+                bytes
+            }
+        };
         let mut heap = ByHeap::default();
         *match scope.profile().kinds()[class.kind].space {
             Space::Minor => &mut heap.minor,
@@ -166,11 +173,15 @@ impl Load for Detailed {
         } = bytes(counts.blocks);
         Self {
             amount: weight.times(counts.blocks.into()),
-            seconds: counts.micros as f64 / 1e6 * weight.blocks.value,
+            seconds: if scope.profile().header().tells.lifetimes {
+                counts.micros as f64 / 1e6 * weight.blocks.value
+            } else {
+                f64::NAN
+            },
             heap,
             promoted: bytes(counts.promoted),
-            half: bytes(counts.half),
-            end: bytes(counts.end),
+            half: told(bytes(counts.half)),
+            end: told(bytes(counts.end)),
         }
     }
 
@@ -193,7 +204,9 @@ impl Load for Detailed {
     fn details(&self) -> Option<Details> {
         let blocks = self.amount.blocks.value;
         Some(Details {
-            lifetime: (blocks > 0.0).then(|| self.seconds / blocks),
+            lifetime: (blocks > 0.0)
+                .then(|| self.seconds / blocks)
+                .filter(|seconds| !seconds.is_nan()),
             heap: self.heap,
             promoted: self.promoted,
             live_at_half: self.half,

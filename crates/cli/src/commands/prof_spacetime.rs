@@ -1,0 +1,151 @@
+//! What `prof_spacetime` printed: `heapline flame --format prof_spacetime` and
+//! `heapline diff --compat prof-spacetime`.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use heapline_formats::spacetime::{PrintMode, Series};
+use heapline_formats::{HEAD, Options};
+
+use crate::input::Input;
+use crate::output::{Force, to_stdout, write_file};
+
+/// Options of the format.
+#[derive(Debug, clap::Args)]
+pub(super) struct PrintOptions {
+    /// Select what is counted (`prof_spacetime`) [default: words]
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+
+    /// Select the snapshot: a number from 0, or last (`prof_spacetime`) [default: last]
+    #[arg(long, value_name = "N")]
+    snapshot: Option<SnapshotNumber>,
+
+    /// Print the outermost frame first (`prof_spacetime`)
+    #[arg(long)]
+    inverted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Live words
+    Words,
+    /// Live blocks
+    Blocks,
+    /// Words allocated since the start
+    Allocations,
+    /// Calls
+    Calls,
+    /// Calls of functions that are only known when the program runs
+    IndirectCalls,
+}
+
+impl From<Mode> for PrintMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Words => Self::Words,
+            Mode::Blocks => Self::Blocks,
+            Mode::Allocations => Self::Allocations,
+            Mode::Calls => Self::Calls,
+            Mode::IndirectCalls => Self::IndirectCalls,
+        }
+    }
+}
+
+/// The number of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SnapshotNumber {
+    Number(usize),
+    Last,
+}
+
+impl FromStr for SnapshotNumber {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "last" => Ok(Self::Last),
+            number => number
+                .parse()
+                .map(Self::Number)
+                .map_err(|_| "expected a number from 0, or last"),
+        }
+    }
+}
+
+impl PrintOptions {
+    /// Refuses the options with another format.
+    pub(super) fn refuse(&self) -> anyhow::Result<()> {
+        let given = [
+            (self.mode.is_some(), "--mode"),
+            (self.snapshot.is_some(), "--snapshot"),
+            (self.inverted, "--inverted"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => anyhow::bail!("{option} needs --format prof_spacetime"),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints folded stacks.
+    pub(super) fn print(&self, input: &Input, output: &Path, force: &Force) -> anyhow::Result<()> {
+        let series = read(input)?;
+        let mode = PrintMode::from(self.mode.unwrap_or(Mode::Words));
+        let name = input.name();
+        let snapshot = if mode.is_of_calls() {
+            if self.snapshot.is_some() {
+                anyhow::bail!("calls are counted for the whole run: leave out --snapshot");
+            }
+            if !series.has_call_counts() {
+                anyhow::bail!("{name} has no call counts");
+            }
+            0
+        } else {
+            let last = series.snapshots().checked_sub(1);
+            let last = last.ok_or_else(|| anyhow::anyhow!("{name} has no snapshots"))?;
+            match self.snapshot.unwrap_or(SnapshotNumber::Last) {
+                SnapshotNumber::Last => last,
+                SnapshotNumber::Number(n) if n <= last => n,
+                SnapshotNumber::Number(n) => {
+                    anyhow::bail!("there is no snapshot {n}: {name} has 0 to {last}")
+                }
+            }
+        };
+        write_file(output, force, |mut out| {
+            series.print(mode, snapshot, self.inverted, &mut out)
+        })
+    }
+}
+
+/// Reads a Spacetime profile.
+pub(super) fn read(input: &Input) -> anyhow::Result<Series> {
+    let options = input.formats_options(Options::default());
+    let series = Series::read(input.bytes()?, options)
+        .map_err(|error| anyhow::Error::new(error).context(input.name()))?;
+    input.warn_of(series.damage());
+    Ok(series)
+}
+
+/// Prints what `prof_spacetime compare` printed.
+pub(super) fn compare(before: &Input, after: &Input) -> anyhow::Result<()> {
+    let [before, after] = [read(before)?, read(after)?];
+    let mut out = Vec::new();
+    before.compare(&after, &mut out)?;
+    to_stdout(&out)
+}
+
+/// Returns true if a file is a Spacetime profile. Standard input cannot be read twice.
+pub(super) fn is_spacetime(input: &Input) -> bool {
+    let head = || {
+        let file = File::open(&input.trace).ok()?;
+        let (bytes, _) = heapline_trace::decompressed(Box::new(file)).ok()?;
+        let mut head = Vec::new();
+        bytes.take(HEAD as u64).read_to_end(&mut head).ok()?;
+        Some(head)
+    };
+    let format = head().and_then(|head| heapline_formats::sniff(&head));
+    format.is_some_and(|format| format.name == "spacetime")
+}

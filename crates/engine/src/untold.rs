@@ -1,0 +1,98 @@
+//! Refuses what a source does not tell, in place of numbers that mean nothing.
+
+use clap::ValueEnum;
+use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, SortBy};
+use heapline_profile::{GroupBy, Profile};
+
+use crate::error::{EngineError, ErrorKind};
+use crate::filter::Filter;
+
+/// Whether a report is about several moments of the run by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moments {
+    One,
+    Many,
+}
+
+impl Filter {
+    /// Refuses queries about what the source does not tell.
+    pub fn check(&self, profile: &Profile) -> Result<(), EngineError> {
+        self.check_for(profile, Moments::One)
+    }
+
+    pub(crate) fn check_for(&self, profile: &Profile, moments: Moments) -> Result<(), EngineError> {
+        let query = self.query();
+        match query.untold(profile.tells(), moments == Moments::Many) {
+            None => Ok(()),
+            Some(untold) => {
+                let message = format!("cannot select `{}`: {untold}", query.text());
+                Err(EngineError::parameter("where", query.text(), message))
+            }
+        }
+    }
+}
+
+/// Refuses groups that the source does not tell.
+pub(crate) fn check_groups(by: GroupBy, profile: &Profile) -> Result<(), EngineError> {
+    let tells = profile.tells();
+    let thing = match by {
+        GroupBy::Size if !tells.sizes => "the sizes of blocks",
+        GroupBy::Age if !tells.lifetimes => "when blocks died",
+        GroupBy::Domain if !tells.lanes => "domains",
+        _ => return Ok(()),
+    };
+    let message = format!(
+        "cannot group by {}: this source does not tell {thing}",
+        by.name()
+    );
+    Err(EngineError::parameter("by", by.name(), message))
+}
+
+/// Refuses reports that need the life of each block.
+pub fn check_lifetimes(report: &str, profile: &Profile) -> Result<(), EngineError> {
+    if profile.tells().lifetimes {
+        return Ok(());
+    }
+    Err(EngineError::new(
+        ErrorKind::NotTold,
+        format!(
+            "cannot show {report}: this source has snapshots of live memory, \
+             and does not tell when blocks were allocated and died"
+        ),
+    ))
+}
+
+/// Refuses measures that the source does not tell.
+pub(crate) fn check_series(options: &SeriesOptions, profile: &Profile) -> Result<(), EngineError> {
+    if let Some(by) = options.by {
+        check_groups(by, profile)?;
+    }
+    let tells = profile.tells();
+    let thing = match options.measure {
+        measure if measure.is_promotion() && !tells.promotions => "promotions",
+        Measure::AllocationRate if !tells.lifetimes => "when blocks were allocated",
+        _ => return Ok(()),
+    };
+    let name = name_of(&options.measure);
+    let message = format!("cannot measure {name}: this source does not tell {thing}");
+    Err(EngineError::parameter("measure", &name, message))
+}
+
+/// Refuses groups and orders that the source does not tell.
+pub(crate) fn check_hotspots(
+    options: &HotspotOptions,
+    profile: &Profile,
+) -> Result<(), EngineError> {
+    check_groups(options.by, profile)?;
+    if options.sort != SortBy::Blocks || profile.tells().sizes {
+        return Ok(());
+    }
+    let name = name_of(&options.sort);
+    let message = "cannot sort by blocks: this source does not tell how many were allocated";
+    Err(EngineError::parameter("sort", &name, message))
+}
+
+fn name_of(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}

@@ -1,0 +1,43 @@
+//! Tables of what each stack had at each snapshot.
+
+use heapline_model::Snapshot;
+
+use crate::estimate::Amount;
+use crate::scope::Scope;
+use crate::store::{ContextId, Moment};
+
+/// What a stack had at a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AtSnapshot {
+    /// The number of the snapshot, from 0.
+    pub number: usize,
+    /// The snapshot.
+    pub snapshot: Snapshot,
+    /// Its stack: see [`Profile::stack`](crate::Profile::stack).
+    pub stack: ContextId,
+    /// What was alive.
+    pub live: Amount,
+    /// What had been allocated since the start.
+    pub allocated: Amount,
+}
+
+impl Scope<'_> {
+    /// All stacks that had allocated something by then, snapshot by snapshot.
+    pub fn for_each_at_snapshots(&self, mut f: impl FnMut(&AtSnapshot)) {
+        for (number, &(moment, snapshot)) in self.profile().snapshots().iter().enumerate() {
+            let live = self.live_at(moment).by_stack();
+            let allocated = self.allocated_in((Moment::default(), moment)).by_stack();
+            for (stack, &allocated) in allocated.enumerate() {
+                if !allocated.is_empty() {
+                    f(&AtSnapshot {
+                        number,
+                        snapshot,
+                        stack,
+                        live: live[stack],
+                        allocated,
+                    });
+                }
+            }
+        }
+    }
+}
