@@ -175,3 +175,36 @@ fn mistakes_are_errors() {
     assert!(said.contains("cannot open odd/missing.ctf"), "{said}");
     assert!(error(&["summary"]).contains("TRACE"));
 }
+
+#[test]
+fn snapshots_do_not_tell_how_many_blocks_were_allocated() {
+    let profiles = ["mix", "events"].map(|name| format!("spacetime/{name}/spacetime.profile.zst"));
+    let profiles = [&*profiles[0], &*profiles[1]];
+    let text = heapline(&[&["summary"], &profiles[..]].concat());
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(
+        text.contains("The figures are exact. Live memory is known at snapshots"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("Blocks allocated") && !text.contains("NaN"),
+        "{text}"
+    );
+    let all = summary(&profiles);
+    assert!(all["allocated"]["blocks"]["value"].is_null(), "{all}");
+    let each = profiles.map(|profile| summary(&[profile]));
+    let bytes = each
+        .each_ref()
+        .map(|one| &one["allocated"]["bytes"]["value"]);
+    assert_near(
+        &all["allocated"]["bytes"]["value"],
+        sum(&bytes, |bytes| bytes),
+        "bytes",
+    );
+    // What was alive of blocks that were allocated in a span of time is not known.
+    let span = summary(&[&profiles[..], &["--where", "allocated in 2s..3s"]].concat());
+    assert!(
+        span["traces"][0]["live_at_peak"]["bytes"]["value"].is_null(),
+        "{span}"
+    );
+}

@@ -2,6 +2,7 @@
 
 use heapline_profile::reports::{CombinedSummary, TraceSummary};
 
+use crate::SNAPSHOTS_ONLY;
 use crate::page::Page;
 use crate::sanitize::sanitize;
 use crate::screen::Context;
@@ -21,7 +22,9 @@ pub fn combined_summary(report: &CombinedSummary, context: &Context<'_>) -> Text
     let mut page = Page::new(context.screen);
     page.title(&plural(report.traces.len() as u64, "trace"));
     page.table(&totals(report, context));
-    page.note(&if report.is_exact {
+    page.note(&if report.is_exact && !report.tells_sizes {
+        SNAPSHOTS_ONLY.to_owned()
+    } else if report.is_exact {
         "Every block was recorded, so the figures are exact.".to_owned()
     } else {
         let blocks = count(report.sampled_blocks as u64);
@@ -55,6 +58,7 @@ fn totals(report: &CombinedSummary, context: &Context<'_>) -> Table {
     let largest = report
         .traces
         .iter()
+        .filter(|trace| !peak(trace).is_nan())
         .max_by(|a, b| peak(a).total_cmp(&peak(b)));
     let mut rows = vec![("Allocated", report.allocated, String::new())];
     if report.tells_promotions {

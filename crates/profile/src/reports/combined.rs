@@ -19,6 +19,8 @@ pub struct CombinedSummary {
     pub by: GroupBy,
     /// True if every block of every trace was recorded.
     pub is_exact: bool,
+    /// True if all sources tell single blocks and their sizes.
+    pub tells_sizes: bool,
     /// True if a source tells promotions.
     pub tells_promotions: bool,
     /// Sampled blocks.
@@ -31,7 +33,7 @@ pub struct CombinedSummary {
     pub collected: Figures,
     /// The traces, those with the most bytes allocated first.
     pub traces: Vec<TraceSummary>,
-    /// The lists: most allocated, most blocks.
+    /// The lists: most allocated; most blocks, if all sources tell how many there were.
     pub lists: Vec<Ranking>,
 }
 
@@ -108,7 +110,11 @@ impl Combiner {
                 *self.groups.entry(label.clone()).or_default() += sums[0];
             }
         }
-        let [allocated, at_peak, at_end, promoted] = totals;
+        let [allocated, mut at_peak, mut at_end, promoted] = totals;
+        if scope.is_of_moment() {
+            at_peak = Amount::UNTOLD;
+            at_end = Amount::UNTOLD;
+        }
         self.allocated += allocated;
         self.promoted += promoted;
         self.collected += allocated - at_end;
@@ -144,8 +150,15 @@ impl Combiner {
         };
         let (labels, sums): (Vec<Label>, Vec<Amount>) = self.groups.into_iter().unzip();
         let allocated = figures(&self.allocated);
-        let lists = [RankingKind::Allocated, RankingKind::Blocks]
-            .map(|kind| ranking(kind, &labels, &sums, allocated, self.options.rows));
+        let kinds: &[_] = if allocated.blocks.value.is_nan() {
+            &[RankingKind::Allocated]
+        } else {
+            &[RankingKind::Allocated, RankingKind::Blocks]
+        };
+        let lists = kinds
+            .iter()
+            .map(|&kind| ranking(kind, &labels, &sums, allocated, self.options.rows))
+            .collect();
         // Stable: traces of the same amount stay in the order that they were given in.
         self.traces.sort_by(|a, b| {
             let bytes = |trace: &TraceSummary| trace.allocated.bytes.value;
@@ -155,12 +168,13 @@ impl Combiner {
         CombinedSummary {
             by: self.options.by,
             is_exact: subjects().all(|subject| subject.is_exact),
+            tells_sizes: subjects().all(|subject| subject.tells.sizes),
             tells_promotions: subjects().any(|subject| subject.tells.promotions),
             sampled_blocks: subjects().map(|subject| subject.sampled_blocks).sum(),
             allocated,
             promoted: figures(&self.promoted),
             collected: figures(&self.collected),
-            lists: lists.into(),
+            lists,
             traces: self.traces,
         }
     }
