@@ -58,9 +58,12 @@ fn the_line_of_a_leak_is_named() {
 
     let leaks = text(&heapline(&folder, &["leaks", "leak.ctf"]).stdout);
     let place = format!("leak.rs:{}", line_of("leak.rs", "format!("));
-    let first = leaks.lines().find(|line| line.contains("linear")).unwrap();
+    // The first row that grows. Its shape depends on how evenly a busy machine runs the program.
+    let first = leaks
+        .lines()
+        .find(|line| line.trim_start().starts_with('+'));
     assert!(
-        first.contains("leak::answer") && first.contains(&place),
+        first.is_some_and(|row| row.contains("leak::answer") && row.contains(&place)),
         "{leaks}"
     );
 }
