@@ -17,17 +17,34 @@ use crate::progress::Watched;
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Input {
-    /// Trace to read: a .ctf file, plain or compressed (.gz, .zst), or - for standard input
+    /// Trace to read: a .ctf file or a Spacetime profile, plain or compressed (.gz, .zst), or - for standard input
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
 
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// The options of reading, for all traces of a command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Reading {
     /// Fail on damaged traces instead of reading the intact parts
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Name functions of a Spacetime profile by the program that wrote it
+    /// Name functions of Spacetime profiles by the program that wrote them
     #[arg(long, short, value_name = "PROGRAM")]
     pub(crate) executable: Option<PathBuf>,
+}
+
+impl Reading {
+    /// A trace to be read with these options.
+    pub(crate) fn input(&self, trace: &Path) -> Input {
+        Input {
+            trace: trace.to_owned(),
+            reading: self.clone(),
+        }
+    }
 }
 
 impl Input {
@@ -42,7 +59,7 @@ impl Input {
         bytes: Watched<Box<dyn Read + Send>>,
         options: Options,
     ) -> anyhow::Result<Reader<ByteSource>> {
-        let options = options.strict(self.strict);
+        let options = options.strict(self.reading.strict);
         Reader::from_source(bytes, options).map_err(|error| self.error(error))
     }
 
@@ -73,8 +90,8 @@ impl Input {
         &self,
         mut options: heapline_formats::Options,
     ) -> heapline_formats::Options {
-        options.strict = self.strict;
-        options.executable.clone_from(&self.executable);
+        options.strict = self.reading.strict;
+        options.executable.clone_from(&self.reading.executable);
         options
     }
 

@@ -15,11 +15,7 @@ pub(crate) fn traces(
     input: &Input,
     against: Option<PathBuf>,
 ) -> anyhow::Result<(Trace, Option<Trace>)> {
-    let against = against.map(|trace| Input {
-        trace,
-        strict: input.strict,
-        executable: input.executable.clone(),
-    });
+    let against = against.map(|trace| input.reading.input(&trace));
     Ok((trace(input)?, against.as_ref().map(trace).transpose()?))
 }
 
@@ -36,8 +32,8 @@ fn trace(input: &Input) -> anyhow::Result<Trace> {
     Ok(Trace {
         path: input.trace.display().to_string(),
         size: input.file_size(),
-        strict: input.strict,
-        executable: input.executable.clone(),
+        strict: input.reading.strict,
+        executable: input.reading.executable.clone(),
         open: Box::new(move || Ok(Box::new(snapshot.reader()))),
     })
 }

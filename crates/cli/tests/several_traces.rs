@@ -177,6 +177,23 @@ fn mistakes_are_errors() {
 }
 
 #[test]
+fn groups_and_queries_that_one_trace_does_not_tell_are_refused() {
+    let traces = [
+        "mix-ocaml53/trace.ctf",
+        "spacetime/mix/spacetime.profile.zst",
+    ];
+    for (option, value) in [("--by", "size"), ("--where", "size > 1k")] {
+        let output = heapline(&[&["summary", option, value], &traces[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.contains(traces[1]) && said.contains("does not tell"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn snapshots_do_not_tell_how_many_blocks_were_allocated() {
     let profiles = ["mix", "events"].map(|name| format!("spacetime/{name}/spacetime.profile.zst"));
     let profiles = [&*profiles[0], &*profiles[1]];

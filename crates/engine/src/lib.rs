@@ -29,4 +29,4 @@ pub use reports::{Report, Request};
 pub use request::Params;
 pub use session::{LoadedTrace, Session};
 pub use shell::{shell_path, shell_quote};
-pub use untold::check_lifetimes;
+pub use untold::{check_lifetimes, check_summary};

@@ -1,13 +1,13 @@
 //! Refuses what a source does not tell, in place of numbers that mean nothing.
 
 use clap::ValueEnum;
-use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, SortBy};
+use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, SortBy, SummaryOptions};
 use heapline_profile::{GroupBy, Profile};
 
 use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
 
-/// Whether a report is about several moments of the run by itself.
+/// How many moments of the run a report is about by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moments {
     One,
@@ -76,6 +76,16 @@ pub(crate) fn check_series(options: &SeriesOptions, profile: &Profile) -> Result
     let name = name_of(&options.measure);
     let message = format!("cannot measure {name}: this source does not tell {thing}");
     Err(EngineError::parameter("measure", &name, message))
+}
+
+/// Refuses groups and queries of a summary that the source does not tell.
+pub fn check_summary(
+    options: &SummaryOptions,
+    filter: &Filter,
+    profile: &Profile,
+) -> Result<(), EngineError> {
+    check_groups(options.by, profile)?;
+    filter.check(profile)
 }
 
 /// Refuses groups and orders that the source does not tell.

@@ -86,12 +86,7 @@ impl Args {
             .map(|budget| budget.check(&profile, self.estimator))
             .collect();
         if let Some(base) = &self.against {
-            let base = Input {
-                trace: base.clone(),
-                strict: self.input.strict,
-                executable: self.input.executable.clone(),
-            };
-            let base = load(&base, false)?;
+            let base = load(&self.input.reading.input(base), false)?;
             verdicts.extend(reports::check_against(
                 &base,
                 &profile,

@@ -1,6 +1,6 @@
 //! `heapline diff`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use heapline_engine::Filter;
@@ -9,7 +9,7 @@ use heapline_profile::reports::{self, DiffOptions};
 use heapline_text::{self as text, Context, Screen};
 
 use super::prof_spacetime::{self, is_spacetime};
-use crate::input::Input;
+use crate::input::{Input, Reading};
 use crate::question::{Json, ask, load, warn_of_unmatched};
 
 /// Show what changed between two traces, or two parts of one, and whether it is real
@@ -26,7 +26,7 @@ Examples:
   heapline diff trace.ctf --window ..50% --window 50%.. --of end
   heapline diff before.ctf after.ctf --compat prof-spacetime")]
 pub(crate) struct Args {
-    /// The trace before: a .ctf file, plain or compressed (.gz, .zst), or - for standard input
+    /// The trace before: a .ctf file or a Spacetime profile, plain or compressed (.gz, .zst), or - for standard input
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
 
@@ -45,13 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, conflicts_with_all = ["window", "per", "of", "by"])]
     compat: Option<Compat>,
 
-    /// Refuse damaged traces instead of showing what is intact
-    #[arg(long)]
-    strict: bool,
-
-    /// Name functions of Spacetime profiles by the program that wrote both
-    #[arg(long, short, value_name = "PROGRAM")]
-    executable: Option<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
 
     #[command(flatten)]
     filter: Filter,
@@ -68,8 +63,8 @@ enum Compat {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        let before = self.input(&self.before);
-        let after = self.after.as_ref().map(|after| self.input(after));
+        let before = self.reading.input(&self.before);
+        let after = self.after.as_ref().map(|after| self.reading.input(after));
         if self.compat.is_some()
             && let Some(after) = &after
         {
@@ -91,14 +86,6 @@ impl Args {
         };
         self.json
             .print(&report, |report| text::diff(report, &Context::new(screen)))
-    }
-
-    fn input(&self, path: &Path) -> Input {
-        Input {
-            trace: path.to_owned(),
-            strict: self.strict,
-            executable: self.executable.clone(),
-        }
     }
 
     fn load(&self, input: &Input) -> anyhow::Result<Profile> {

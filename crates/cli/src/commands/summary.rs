@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use heapline_engine::Filter;
+use anyhow::{Context as _, bail};
+use heapline_engine::{Filter, check_summary};
 use heapline_profile::reports::{Combiner, SummaryOptions};
 use heapline_text::{self as text, Context, Screen};
 
 use crate::error::warn;
-use crate::input::Input;
+use crate::input::Reading;
 use crate::question::{Json, Question, command_line, load};
 
 /// Show the totals, the peak, and the five lists that matter
@@ -24,17 +24,12 @@ Examples:
   heapline summary trace.ctf --where 'inside \"Parser.*\"' --json
   heapline summary build.*.ctf")]
 pub(crate) struct Args {
-    /// Traces to read: .ctf files, plain or compressed (.gz, .zst), or - for standard input
+    /// Traces to read: .ctf files or Spacetime profiles, plain or compressed (.gz, .zst), or - for standard input
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
 
-    /// Fail on damaged traces instead of reading the intact parts
-    #[arg(long)]
-    strict: bool,
-
-    /// Name functions of Spacetime profiles by the program that wrote them
-    #[arg(long, short, value_name = "PROGRAM")]
-    executable: Option<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
 
     #[command(flatten)]
     options: SummaryOptions,
@@ -50,7 +45,7 @@ impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
         if let [trace] = &self.traces[..] {
             let question = Question {
-                input: self.input(trace),
+                input: self.reading.input(trace),
                 filter: self.filter.clone(),
             };
             let report = question.ask(&self.options)?;
@@ -73,7 +68,9 @@ impl Args {
         let mut combiner = Combiner::new(self.options.clone());
         let mut missing: Option<BTreeSet<String>> = None;
         for trace in &self.traces {
-            let profile = load(&self.input(trace), self.filter.keep_recursion)?;
+            let profile = load(&self.reading.input(trace), self.filter.keep_recursion)?;
+            check_summary(&self.options, &self.filter, &profile)
+                .with_context(|| trace.display().to_string())?;
             let names: BTreeSet<String> = query.unmatched(&profile).into_iter().collect();
             missing = Some(match missing {
                 Some(missing) => missing.intersection(&names).cloned().collect(),
@@ -100,13 +97,5 @@ impl Args {
         };
         self.json
             .print(&report, |report| text::combined_summary(report, &context))
-    }
-
-    fn input(&self, trace: &Path) -> Input {
-        Input {
-            trace: trace.to_owned(),
-            strict: self.strict,
-            executable: self.executable.clone(),
-        }
     }
 }
