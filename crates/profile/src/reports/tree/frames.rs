@@ -223,7 +223,7 @@ impl<'a> Frames<'a> {
         None
     }
 
-    /// What is around a focus.
+    /// The callers and callees of a focus.
     pub(super) fn around<T: Load>(
         &self,
         focus: &Focus,
