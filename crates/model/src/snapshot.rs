@@ -1,4 +1,4 @@
-//! What sources tell that count what is alive at some moments, in place of single blocks.
+//! Sources that count live memory at some moments, in place of single blocks.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct Snapshot {
 }
 
 /// The counters of OCaml's garbage collector, as `Gc.quick_stat` has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GcCounters {
     /// Words allocated on the minor heap.

@@ -1,4 +1,4 @@
-//! What `prof_spacetime` printed: `heapline flame --format prof_spacetime` and
+//! The output of `prof_spacetime`: `heapline flame --format prof_spacetime` and
 //! `heapline diff --compat prof-spacetime`.
 
 use std::fs::File;
@@ -6,8 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use clap::ValueEnum;
-use heapline_formats::spacetime::{PrintMode, Series};
+use heapline_formats::spacetime::{self, PrintMode, Series};
 use heapline_formats::{HEAD, Options};
 
 use crate::input::Input;
@@ -18,7 +17,7 @@ use crate::output::{Force, to_stdout, write_file};
 pub(super) struct PrintOptions {
     /// Select what is counted (`prof_spacetime`) [default: words]
     #[arg(long, value_enum)]
-    mode: Option<Mode>,
+    mode: Option<PrintMode>,
 
     /// Select the snapshot: a number from 0, or last (`prof_spacetime`) [default: last]
     #[arg(long, value_name = "N")]
@@ -27,32 +26,6 @@ pub(super) struct PrintOptions {
     /// Print the outermost frame first (`prof_spacetime`)
     #[arg(long)]
     inverted: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Mode {
-    /// Live words
-    Words,
-    /// Live blocks
-    Blocks,
-    /// Words allocated since the start
-    Allocations,
-    /// Calls
-    Calls,
-    /// Calls of functions that are only known when the program runs
-    IndirectCalls,
-}
-
-impl From<Mode> for PrintMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Words => Self::Words,
-            Mode::Blocks => Self::Blocks,
-            Mode::Allocations => Self::Allocations,
-            Mode::Calls => Self::Calls,
-            Mode::IndirectCalls => Self::IndirectCalls,
-        }
-    }
 }
 
 /// The number of a snapshot.
@@ -93,7 +66,7 @@ impl PrintOptions {
     /// Prints folded stacks.
     pub(super) fn print(&self, input: &Input, output: &Path, force: &Force) -> anyhow::Result<()> {
         let series = read(input)?;
-        let mode = PrintMode::from(self.mode.unwrap_or(Mode::Words));
+        let mode = self.mode.unwrap_or(PrintMode::Words);
         let name = input.name();
         let snapshot = if mode.is_of_calls() {
             if self.snapshot.is_some() {
@@ -147,5 +120,5 @@ pub(super) fn is_spacetime(input: &Input) -> bool {
         Some(head)
     };
     let format = head().and_then(|head| heapline_formats::sniff(&head));
-    format.is_some_and(|format| format.name == "spacetime")
+    format.is_some_and(|format| format.name == spacetime::NAME)
 }

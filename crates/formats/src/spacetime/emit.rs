@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use heapline_model::{Batch, Birth, Frame, GcCounters, LocationId, Mark, Snapshot, Space};
+use heapline_model::{Batch, Birth, Frame, LocationId, Mark, Snapshot, Space};
 
-use super::WORD;
 use super::names::readable;
 use super::rows::{NEVER, Rows};
-use super::series::{Contents, NO_STACK, Position};
+use super::series::{Contents, NO_STACK, Position, WORD};
 
 /// Frames of a stack that are shown: no program has more, but a crafted file may.
 const MAX_DEPTH: usize = 4096;
@@ -33,7 +32,7 @@ pub(super) struct Emission {
     /// Microseconds of each snapshot, and of the end.
     times: Vec<u64>,
     stacks: Option<Stacks>,
-    /// Whether marks and locations were told.
+    /// True once marks and locations were sent.
     has_begun: bool,
     /// How many snapshots were told: each comes after its events.
     told: usize,
@@ -178,18 +177,7 @@ fn snapshot(of: &super::series::Snapshot, time: u64) -> Snapshot {
         live_blocks: blocks,
         live_bytes: words.saturating_add(unattributed).saturating_mul(WORD),
         unattributed_bytes: unattributed.saturating_mul(WORD),
-        gc: of.gc.map(|gc| GcCounters {
-            minor_words: gc.minor_words,
-            promoted_words: gc.promoted_words,
-            major_words: gc.major_words,
-            minor_collections: gc.minor_collections,
-            major_collections: gc.major_collections,
-            // The file has a number of words divided by 8, as if it were bytes.
-            heap_words: gc.heap_words.saturating_mul(WORD),
-            heap_chunks: gc.heap_chunks,
-            compactions: gc.compactions,
-            top_heap_words: gc.top_heap_words.saturating_mul(WORD),
-        }),
+        gc: of.gc.map(|gc| gc.counters),
     }
 }
 
@@ -340,7 +328,7 @@ fn define(contents: &Contents, stacks: &mut Stacks, batch: &mut Batch) {
     }
 }
 
-/// What stands for the name of a function that is not known: its line.
+/// The name of a function that is not known: its line.
 fn name_of(contents: &Contents, position: &Position) -> Vec<u8> {
     let mut name = contents.places.file(position).to_vec();
     name.extend(format!(":{}", position.line).bytes());

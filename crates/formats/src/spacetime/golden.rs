@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use heapline_testkit as testkit;
 
-use super::series::{Contents, NO_STACK};
+use super::series::{Contents, NO_STACK, WORD};
 use super::{PrintMode, Series};
 use crate::Options;
 
@@ -211,15 +211,15 @@ fn check_snapshots(golden: &Golden, contents: &Contents) {
         };
         let (blocks, words) = (sum(|live| live.blocks), sum(|live| live.words));
         let found = [
-            gc.minor_words,
-            gc.promoted_words,
-            gc.major_words,
-            gc.minor_collections,
-            gc.major_collections,
-            gc.heap_words,
-            gc.heap_chunks,
-            gc.compactions,
-            gc.top_heap_words,
+            gc.counters.minor_words,
+            gc.counters.promoted_words,
+            gc.counters.major_words,
+            gc.counters.minor_collections,
+            gc.counters.major_collections,
+            gc.counters.heap_words / WORD,
+            gc.counters.heap_chunks,
+            gc.counters.compactions,
+            gc.counters.top_heap_words / WORD,
             gc.scanned,
             gc.scanned_with_point,
             snapshot.live.len() as u64,

@@ -28,10 +28,13 @@ use emit::Emission;
 use marshal::Heap;
 pub use print::PrintMode;
 use raw::Raw;
-use series::Contents;
+use series::{Contents, WORD};
+
+/// The name of the format.
+pub const NAME: &str = "spacetime";
 
 pub(crate) const FORMAT: Format = Format {
-    name: "spacetime",
+    name: NAME,
     matches: |head| is_raw(head) || is_processed(head),
     decoder: |options| Box::new(Spacetime::new(options)),
 };
@@ -77,7 +80,7 @@ impl Series {
         self.contents.snapshots.len()
     }
 
-    /// Whether calls were counted.
+    /// True if calls were counted.
     #[must_use]
     pub fn has_call_counts(&self) -> bool {
         self.contents.has_call_counts
@@ -100,9 +103,6 @@ impl Series {
         print::compare(&self.contents, &after.contents, out)
     }
 }
-
-/// Bytes of a word: Spacetime is for 64 bits only.
-const WORD: u64 = 8;
 
 /// Bytes of the header of a small value.
 const HEAD: usize = 20;
@@ -446,7 +446,7 @@ impl Decoder for Spacetime {
 fn header_of(options: &Options) -> Header {
     let program = options.executable.as_ref();
     Header {
-        format: FORMAT.name,
+        format: NAME,
         format_version: 0,
         runtime: Runtime::OCaml {
             parameters: String::new(),

@@ -1,22 +1,22 @@
-//! What `prof_spacetime` printed, byte for byte.
+//! Prints profiles as `prof_spacetime` did, byte for byte.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::series::Contents;
 
-/// What is counted for each stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The figure of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum PrintMode {
-    /// Live words.
+    /// Live words
     Words,
-    /// Live blocks.
+    /// Live blocks
     Blocks,
-    /// Words allocated since the start.
+    /// Words allocated since the start
     Allocations,
-    /// Calls.
+    /// Calls
     Calls,
-    /// Calls of functions that are not known before.
+    /// Calls of functions that are only known when the program runs
     IndirectCalls,
 }
 

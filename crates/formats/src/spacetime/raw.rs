@@ -4,7 +4,9 @@
 //! magic, (0, snapshot | 2, name, time)*, 1, time, positions, shapes, threads, (trie, trie)*
 //! ```
 
-use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
 
 use super::marshal::{Block, Heap, Value};
 use super::series::{Contents, Gc, Live, Mark, Point, Snapshot};
@@ -38,8 +40,45 @@ pub(super) struct Raw {
     contents: Contents,
     shapes: Option<Shapes>,
     has_call_counts: bool,
-    /// Whether all tries were read.
+    /// True if all tries were read.
     has_stacks: bool,
+    known: Known,
+}
+
+/// The snapshots and events that were read, to recognise those that a child process repeats.
+///
+/// Hashes with random keys stand for their contents: comparing all of them would take quadratic time
+/// for files that are made to.
+#[derive(Debug, Default)]
+struct Known {
+    keys: RandomState,
+    hashes: HashSet<u64>,
+    /// True once a child process has begun with what it inherited.
+    repeats: bool,
+}
+
+impl Known {
+    /// Returns true if a snapshot is a repetition; else it is known from now on.
+    fn has_snapshot(&mut self, snapshot: &Snapshot) -> bool {
+        let Snapshot {
+            time,
+            gc,
+            live,
+            totals,
+        } = snapshot;
+        let hash = self.keys.hash_one((time.to_bits(), gc, live, totals));
+        self.has(hash)
+    }
+
+    /// Returns true if an event is a repetition; else it is known from now on.
+    fn has_mark(&mut self, time: f64, name: &[u8]) -> bool {
+        let hash = self.keys.hash_one((time.to_bits(), name));
+        self.has(hash)
+    }
+
+    fn has(&mut self, hash: u64) -> bool {
+        !self.hashes.insert(hash) && self.repeats
+    }
 }
 
 impl Raw {
@@ -50,15 +89,16 @@ impl Raw {
             shapes: None,
             has_call_counts: false,
             has_stacks: false,
+            known: Known::default(),
         }
     }
 
-    /// Whether everything was read.
+    /// Returns true if everything was read.
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.expected, Expected::Nothing)
     }
 
-    /// Whether snapshots may follow, so that reading can go on at the next one after damage.
+    /// Returns true if snapshots may follow, so that reading can go on at the next one after damage.
     pub(super) fn is_among_snapshots(&self) -> bool {
         matches!(
             self.expected,
@@ -71,7 +111,7 @@ impl Raw {
         self.expected = Expected::Kind;
     }
 
-    /// What is missing in a file that ends too early.
+    /// Names what is missing in a file that ends too early.
     pub(super) fn missing(&self) -> &'static str {
         if self.is_among_snapshots() {
             "the file ends before its tables: the program did not exit normally. \
@@ -113,12 +153,17 @@ impl Raw {
                 Value::Int(1) => Expected::CloseTime,
                 Value::Int(2) => Expected::MarkName,
                 // A child process wrote what it had inherited: it begins again.
-                _ if self.magic(root).is_ok() => Expected::Kind,
+                _ if self.magic(root).is_ok() => {
+                    self.known.repeats = true;
+                    Expected::Kind
+                }
                 _ => return Err("there is neither a snapshot nor an event nor the end"),
             },
             Expected::Snapshot => {
                 let snapshot = snapshot(heap).ok_or("a snapshot is not one")?;
-                self.add(snapshot);
+                if !self.known.has_snapshot(&snapshot) {
+                    self.contents.snapshots.push(snapshot);
+                }
                 Expected::Kind
             }
             Expected::MarkName => {
@@ -131,15 +176,13 @@ impl Raw {
                 let time = heap
                     .double(root)
                     .ok_or("the time of an event is not a number")?;
-                let snapshots = self.contents.snapshots.len();
-                let mark = Mark {
-                    snapshots,
-                    time,
-                    name,
-                };
-                // Repeated by a child process, as snapshots may be.
-                if !self.contents.marks.contains(&mark) || snapshots > 0 {
-                    self.contents.marks.push(mark);
+                if !self.known.has_mark(time, &name) {
+                    let snapshots = self.contents.snapshots.len();
+                    self.contents.marks.push(Mark {
+                        snapshots,
+                        time,
+                        name,
+                    });
                 }
                 Expected::Kind
             }
@@ -196,17 +239,6 @@ impl Raw {
         }
         self.has_call_counts = magic >> 48 & 1 == 1;
         Ok(())
-    }
-
-    /// Adds a snapshot unless a child process wrote it too.
-    fn add(&mut self, new: Snapshot) {
-        let known = self.contents.snapshots.iter().rev();
-        let mut same_time = known.filter(|old| old.time.to_bits() == new.time.to_bits());
-        if !same_time
-            .any(|old| old.gc == new.gc && old.live == new.live && old.totals == new.totals)
-        {
-            self.contents.snapshots.push(new);
-        }
     }
 
     fn trie(&mut self, heap: &Heap<'_>) -> Result<(), &'static str> {

@@ -1,9 +1,14 @@
-//! What a Spacetime profile holds, whichever of the two kinds of file it comes from.
+//! The contents of a Spacetime profile, whichever of the two kinds of file it comes from.
 
 use std::collections::HashMap;
 
+use heapline_model::GcCounters;
+
 /// No stack: nothing is known of where something was allocated, or there is no caller.
 pub(super) const NO_STACK: u32 = u32::MAX;
+
+/// Bytes of a word: Spacetime only ran on 64-bit machines.
+pub(super) const WORD: u64 = 8;
 
 /// The contents of a profile.
 #[derive(Debug, Default)]
@@ -48,7 +53,7 @@ pub(super) struct Point {
     pub(super) at_exit: Option<u64>,
 }
 
-/// What was alive at some time.
+/// Live memory at some time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot {
     /// In seconds, as the file has it: it may go back.
@@ -59,33 +64,26 @@ pub(super) struct Snapshot {
     pub(super) totals: Vec<(u32, u64)>,
 }
 
-/// What was alive of an allocation point. In raw files, `point` is its annotation at first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Live memory of an allocation point. In raw files, `point` is its annotation at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Live {
     pub(super) point: u32,
     pub(super) blocks: u64,
     pub(super) words: u64,
 }
 
-/// The counters of the garbage collector at a snapshot, in words as the file has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The garbage collector at a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Gc {
-    pub(super) minor_words: u64,
-    pub(super) promoted_words: u64,
-    pub(super) major_words: u64,
-    pub(super) minor_collections: u64,
-    pub(super) major_collections: u64,
-    /// Divided by 8, by mistake.
-    pub(super) heap_words: u64,
-    pub(super) heap_chunks: u64,
-    pub(super) compactions: u64,
-    /// Divided by 8, by mistake.
-    pub(super) top_heap_words: u64,
+    pub(super) counters: GcCounters,
+    /// Words that the snapshot found alive.
     pub(super) scanned: u64,
+    /// Those of them that have an allocation point.
     pub(super) scanned_with_point: u64,
 }
 
 impl Gc {
+    /// The counters are in the order of the file.
     pub(super) fn new(counters: [u64; 9], scanned: u64, scanned_with_point: u64) -> Self {
         let [
             minor_words,
@@ -99,15 +97,18 @@ impl Gc {
             top_heap_words,
         ] = counters;
         Self {
-            minor_words,
-            promoted_words,
-            major_words,
-            minor_collections,
-            major_collections,
-            heap_words,
-            heap_chunks,
-            compactions,
-            top_heap_words,
+            counters: GcCounters {
+                minor_words,
+                promoted_words,
+                major_words,
+                minor_collections,
+                major_collections,
+                // The file has a number of words divided by 8, as if it were bytes.
+                heap_words: heap_words.saturating_mul(WORD),
+                heap_chunks,
+                compactions,
+                top_heap_words: top_heap_words.saturating_mul(WORD),
+            },
             scanned,
             scanned_with_point,
         }
@@ -120,8 +121,9 @@ impl Gc {
 
     /// All words that were ever allocated.
     pub(super) fn allocated(&self) -> u64 {
-        let all = self.minor_words.saturating_add(self.major_words);
-        all.saturating_sub(self.promoted_words)
+        let gc = &self.counters;
+        let all = gc.minor_words.saturating_add(gc.major_words);
+        all.saturating_sub(gc.promoted_words)
     }
 }
 
@@ -141,7 +143,7 @@ pub(super) struct Call {
     pub(super) is_direct: bool,
     /// Where the callee begins, if the file says so.
     pub(super) callee: u64,
-    /// Whether anything is known of what the callee did.
+    /// True if anything is known of what the callee did.
     pub(super) has_node: bool,
     pub(super) count: u64,
 }
@@ -158,7 +160,7 @@ pub(super) struct Places {
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) address: u64,
-    /// Whether it is in code that is not OCaml's.
+    /// True if it is in code that is not OCaml's.
     pub(super) is_foreign: bool,
     /// Its function, if it is known.
     pub(super) symbol: Option<Box<str>>,
