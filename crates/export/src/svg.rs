@@ -38,7 +38,7 @@ pub struct SvgOptions {
 
 /// Draws a flame graph of the bytes that were allocated, which a browser can zoom and search.
 ///
-/// What is too small to be seen is added to its callers. Functions have the same colours in every
+/// Frames that are too small to be seen are added to their callers. Functions have the same colours in every
 /// picture. For what is alive at some moment, give [`Scope::live_at`].
 pub fn svg(scope: &Scope<'_>, options: &SvgOptions, out: &mut impl Write) -> io::Result<()> {
     let mut tree = Tree::new(scope, options.leaf, &[scope.by_stack()]);

@@ -63,7 +63,7 @@ impl Default for Options {
 pub struct Format {
     /// Its name, such as `memtrace`.
     pub name: &'static str,
-    /// Whether an input begins like this format. There may be fewer bytes than asked for, but not
+    /// Returns true if an input begins like this format. There may be fewer bytes than asked for, but not
     /// fewer than [`HEAD`] unless the input is shorter.
     pub matches: fn(head: &[u8]) -> bool,
     /// Makes a decoder.

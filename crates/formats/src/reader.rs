@@ -14,7 +14,7 @@ pub struct Reader {
     decoder: Box<dyn Decoder>,
     bytes: Box<dyn Read + Send>,
     is_compressed: bool,
-    /// What came along with the header.
+    /// The events that came along with the header.
     first: Batch,
     ended: bool,
 }

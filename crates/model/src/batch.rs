@@ -109,9 +109,9 @@ pub struct Birth {
     pub samples: u64,
     /// Where it was allocated.
     pub space: Space,
-    /// Whether the innermost frames of its stack are missing.
+    /// True if the innermost frames of its stack are missing.
     pub truncated: bool,
-    /// Whether it was dead when the source told of it, and never counts as alive. No death follows.
+    /// True if it was dead when the source told of it: it never counts as alive. No death follows.
     pub passed: bool,
     /// The lane of its event: [`Batch::birth`] sets it.
     pub lane: u16,
@@ -128,7 +128,7 @@ pub struct LocationDefinition<'a> {
     pub id: LocationId,
     /// Its address in the program, or another number that identifies it.
     pub address: u64,
-    /// Whether the source has named it. It may do so later: then it is defined again.
+    /// True if the source has named it. It may do so later: then it is defined again.
     pub is_named: bool,
     frames: &'a [StoredFrame],
     text: &'a [u8],
@@ -196,14 +196,14 @@ impl Batch {
     /// processor's cache.
     pub const FULL: usize = 1 << 13;
 
-    /// Whether it is time to hand it over.
+    /// Returns true if it is time to hand it over.
     #[must_use]
     #[inline]
     pub fn is_full(&self) -> bool {
         self.events.len() + self.frames.len() >= Self::FULL
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()

@@ -59,7 +59,7 @@ impl BlockIndex {
         self.len
     }
 
-    /// Whether there are no blocks.
+    /// Returns true if there are no blocks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -1,4 +1,4 @@
-//! What is wrong with an input: where, and what it cost.
+//! Damage of an input: where it is, and what is lost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,13 +27,13 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Whether nothing is wrong.
+    /// Returns true if nothing is wrong.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether the input ends in the middle of something.
+    /// Returns true if the input ends in the middle of something.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         self.flaws.iter().any(|flaw| flaw.kind == Flaw::TRUNCATED)
@@ -46,9 +46,9 @@ impl Damage {
 pub struct Flaw {
     /// Where, in bytes from the start of the decompressed input.
     pub offset: u64,
-    /// What is wrong, as a word for programs, such as `truncated`.
+    /// The kind of damage, as a word for programs, such as `truncated`.
     pub kind: String,
-    /// What is wrong, for people.
+    /// A description for people.
     #[serde(skip)]
     pub message: String,
     /// Numbers and reasons that belong to the kind.

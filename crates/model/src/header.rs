@@ -30,7 +30,7 @@ pub struct Header {
     pub word_bytes: u64,
     /// How blocks were sampled.
     pub scheme: Scheme,
-    /// What the source can tell.
+    /// The properties that the source can tell.
     pub tells: Capabilities,
 }
 
@@ -84,7 +84,7 @@ pub enum Scheme {
     Given,
 }
 
-/// What a source can tell. Reports say that a source does not tell something rather than show zeros.
+/// The properties that a source can tell. Reports say that a source does not tell something rather than show zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[expect(

@@ -6,7 +6,7 @@ use crate::estimate::Amount;
 use crate::scope::Scope;
 use crate::store::{ContextId, Moment};
 
-/// What a stack had at a snapshot.
+/// The figures of a stack at a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AtSnapshot {
     /// The number of the snapshot, from 0.
@@ -15,9 +15,9 @@ pub struct AtSnapshot {
     pub snapshot: Snapshot,
     /// Its stack: see [`Profile::stack`](crate::Profile::stack).
     pub stack: ContextId,
-    /// What was alive.
+    /// Live memory.
     pub live: Amount,
-    /// What had been allocated since the start.
+    /// Memory allocated since the start.
     pub allocated: Amount,
 }
 

@@ -296,7 +296,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// What the source does not tell.
+    /// The property that the source does not tell.
     pub(crate) const UNTOLD: Self = Self {
         bytes: Sum::UNTOLD,
         blocks: Sum::UNTOLD,

@@ -30,7 +30,7 @@ pub struct Scope<'a> {
     weights: IdVec<KindId, Amount>,
     /// By function: whether it is left out of stacks. Empty if none is.
     hidden: IdVec<FunctionId, bool>,
-    /// Whether it is about one moment, and the source does not tell what became of blocks.
+    /// True if it is about one moment, and the source does not tell what became of blocks.
     is_of_moment: bool,
 }
 

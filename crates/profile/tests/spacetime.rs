@@ -77,7 +77,7 @@ fn sums_at_snapshots_are_those_of_the_file() {
     }
 }
 
-/// What was allocated but never seen alive does not tell how many blocks that were.
+/// Memory that was allocated but never seen alive has no number of blocks.
 #[test]
 fn allocated_blocks_are_not_known() {
     let profile = profile("mix");

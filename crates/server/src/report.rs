@@ -165,7 +165,7 @@ impl Question {
     }
 }
 
-/// What the page asks: `ui/src/state/questions.ts` is the other side of this.
+/// The requests of the page: `ui/src/state/questions.ts` is the other side of this.
 fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
     let has_other = session.against().is_some();
     let tells = session.trace().profile.tells();

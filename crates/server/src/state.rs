@@ -39,7 +39,7 @@ pub(crate) struct Status<'a> {
     against: Option<&'a str>,
     /// The command that opens the traces in the viewer.
     command: String,
-    /// What identifies the traces, and the epoch of the profile, once it is loaded.
+    /// Identifies the traces, with the epoch of the profile, once it is loaded.
     identity: Option<String>,
     epoch: u64,
     read: u64,

@@ -6,7 +6,7 @@ use crate::sanitize::sanitize;
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// What stands for a number that the source does not tell.
+/// Stands for a number that the source does not tell.
 const UNTOLD: &str = "?";
 
 /// An amount of memory, such as `12.3 MiB`.

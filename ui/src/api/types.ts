@@ -44,7 +44,7 @@ external: number,
 /** Memory of an allocator such as malloc. */
 native: number, };
 
-/** What a source can tell. Reports say that a source does not tell something rather than show zeros. */
+/** The properties that a source can tell. Reports say that a source does not tell something rather than show zeros. */
 export type Capabilities = {
 /** When blocks died. */
 lifetimes: boolean,
@@ -203,7 +203,7 @@ callers: NodeColumns, };
 export type Flaw = {
 /** Where, in bytes from the start of the decompressed input. */
 offset: number,
-/** What is wrong, as a word for programs, such as `truncated`. */
+/** The kind of damage, as a word for programs, such as `truncated`. */
 kind: string, };
 
 /** The counters of OCaml's garbage collector, as `Gc.quick_stat` has them. */

@@ -54,7 +54,7 @@ struct Workload {
     command: Vec<String>,
 }
 
-/// What a run took: user time in seconds, peak memory in MiB.
+/// The cost of a run: user time in seconds, peak memory in MiB.
 #[derive(Clone, Copy)]
 struct Cost {
     user: f64,

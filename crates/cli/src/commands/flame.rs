@@ -58,7 +58,7 @@ enum Format {
     Folded,
     /// Flame graph
     Svg,
-    /// What `prof_spacetime print` printed for a Spacetime profile
+    /// Print a Spacetime profile as `prof_spacetime print` did
     #[value(name = "prof_spacetime")]
     ProfSpacetime,
 }

@@ -1,4 +1,4 @@
-//! What `heapline record` says at the end is true, whatever happened to the files meanwhile.
+//! Checks that the closing lines of `heapline record` are true, whatever happened to the files meanwhile.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use crate::run::heapline;
 use crate::toolchain::{Compiler, compilers};
 use crate::unshare::unshare;
 
-/// What must not be said of a program that was recorded.
+/// Messages that must not be printed about a program that was recorded.
 const NOTHING: &str = "nothing was recorded";
 
 /// Records a program that is killed while it sleeps, after something was done to its trace; what

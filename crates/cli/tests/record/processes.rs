@@ -66,7 +66,7 @@ fn forked_children_get_traces_of_their_own_when_asked() {
     }
 }
 
-/// What goes on is the process to look at, not the one between it and the program.
+/// Looks at the process that goes on, not at the one between it and the program.
 #[test]
 fn a_daemon_is_listed_as_running() {
     for compiler in compilers("a_daemon_is_listed_as_running") {

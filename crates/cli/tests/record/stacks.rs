@@ -82,12 +82,17 @@ fn stacks_are_cut_at_a_depth() {
             assert_eq!(trace.depth, 21, "OCaml {}, {mode}", compiler.version);
             let words = trace.heap_words();
             trace.assert_near(words, whole.heap_words(), &compiler.version);
-            let tree = crate::run::heapline()
-                .arg("tree")
-                .arg(&recording.trace)
-                .output();
-            let tree = String::from_utf8(tree.unwrap().stdout).unwrap();
+            let print = |command: &str| {
+                let output = crate::run::heapline()
+                    .arg(command)
+                    .arg(&recording.trace)
+                    .output();
+                String::from_utf8(output.unwrap().stdout).unwrap()
+            };
+            let tree = print("tree");
             assert!(tree.contains("<deeper calls>"), "{tree}");
+            let info = print("info");
+            assert!(info.contains("cut when they were recorded"), "{info}");
         }
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn functions(profile: &Profile, stack: ContextId) -> Vec<&str> {
     }
 }
 
-/// Whether two numbers are the same but for so many roundings.
+/// Returns true if two numbers are the same but for so many roundings.
 pub(crate) fn about(a: f64, b: f64, roundings: usize) -> bool {
     (a - b).abs() <= roundings as f64 * 0.5 + 1e-9 * a.abs()
 }

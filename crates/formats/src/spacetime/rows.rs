@@ -38,7 +38,7 @@ pub(super) struct Rows {
     pub(super) never_allocated: u64,
 }
 
-/// What is known of a point at a snapshot where that differs from the one before.
+/// The figures of a point at a snapshot where they differ from the one before.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     point: u32,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::marshal::{Heap, Value};
 use super::series::{FrameTable, Functions};
 
-/// What a part of a function's node in the trie is about.
+/// The kind of a part of a function's node in the trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// A call of a known function.

@@ -8,13 +8,13 @@ use super::marshal::{Block, Heap, Value};
 use super::series::{Call, Contents, NO_STACK, Point, StackNode};
 use super::tables::{Part, Shapes};
 
-/// What is known of the function of a node: those that start the program have no positions, but
+/// The function of a node: those that start the program have no positions, but
 /// where they are in the trie tells which they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// Called from C.
     StartProgram,
-    /// What that calls: it runs the modules of the program.
+    /// The function that it calls: it runs the modules of the program.
     Program,
     Other,
 }

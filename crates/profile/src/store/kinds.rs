@@ -6,7 +6,7 @@ use heapline_model::Space;
 use super::ids::{Id, IdVec, KindId};
 use crate::estimate::{Amount, Estimator, Sampling, Sum};
 
-/// What a block is, apart from when and where it was allocated.
+/// The kind of a block: all but when and where it was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     /// Bytes, without the header.
@@ -17,12 +17,12 @@ pub struct Kind {
     pub space: Space,
     /// The lane (domain or thread) that allocated it.
     pub lane: u16,
-    /// Whether it was dead when the source told of it. Nobody knows how many blocks that were.
+    /// True if it was dead when the source told of it. Nobody knows how many blocks that were.
     pub passed: bool,
 }
 
 impl Kind {
-    /// What a block of this kind stands for.
+    /// The amount that a block of this kind stands for.
     #[must_use]
     pub fn amount(&self, sampling: &Sampling, estimator: Estimator) -> Amount {
         let amount = sampling.amount(estimator, self.size, self.space, self.samples);

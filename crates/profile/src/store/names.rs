@@ -1,6 +1,6 @@
 //! OCaml's names as people write them.
 
-/// What stands for a file that is not known.
+/// Stands for a file that is not known.
 pub(crate) const UNKNOWN_FILE: &str = "(unknown file)";
 /// The module of functions whose names do not tell.
 pub(crate) const NO_MODULE: &str = "(no module)";
@@ -63,7 +63,7 @@ pub(crate) fn module(name: &str) -> Option<&str> {
     path.rsplit_once("::").map(|(module, _)| module)
 }
 
-/// Whether a function has no name of its own, so that others share the one it is given.
+/// Returns true if a function has no name of its own, so that others share the one it is given.
 pub(crate) fn is_anonymous(name: &str) -> bool {
     name.contains("(fun)") || name.contains("{{closure}}")
 }

@@ -126,7 +126,7 @@ impl Profile {
         &self.parts.tables.symbols
     }
 
-    /// What the source tells. Only a program with a minor heap promotes: where there is no block on
+    /// The properties that the source tells. Only a program with a minor heap promotes: where there is no block on
     /// it, as in traces of Rust programs, there is nothing to tell of promotions.
     #[must_use]
     pub fn tells(&self) -> Capabilities {
@@ -174,7 +174,7 @@ impl Profile {
         self.len
     }
 
-    /// Whether no block was sampled.
+    /// Returns true if no block was sampled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

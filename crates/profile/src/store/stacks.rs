@@ -62,7 +62,7 @@ struct ShortStack<'a> {
     /// How many locations are those of the last stack.
     shared: usize,
     new: &'a [LocationId],
-    /// Whether its innermost frames are not known.
+    /// True if its innermost frames are not known.
     truncated: bool,
 }
 

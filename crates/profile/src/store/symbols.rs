@@ -25,7 +25,7 @@ struct Location {
     start: u32,
     /// 0 until the location has been defined.
     len: u32,
-    /// Whether its frames are part of stacks. They are not where the program itself knows nothing of
+    /// True if its frames are part of stacks. They are not where the program itself knows nothing of
     /// the location: it is a frame of the runtime.
     is_in_stacks: bool,
 }

@@ -65,7 +65,7 @@ impl TreeBuilder {
         self.names.add(location, frames);
     }
 
-    /// Whether it was said what the frames of a location are.
+    /// Returns true if it was said what the frames of a location are.
     #[inline]
     pub(crate) fn knows(&self, location: LocationId) -> bool {
         location.index() < self.names.places.len()

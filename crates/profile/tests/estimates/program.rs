@@ -18,7 +18,7 @@ pub(crate) struct Blocks {
     pub(crate) source: Source,
     pub(crate) count: u64,
     pub(crate) site: u64,
-    /// Whether they are alive at the moment that is asked about.
+    /// True if they are alive at the moment that is asked about.
     pub(crate) live: bool,
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ]
 }
 
-/// Whether blocks belong to a part.
+/// Returns true if blocks belong to a part.
 pub(crate) type IsPart = fn(&Blocks) -> bool;
 
 /// Parts of a program that figures are asked of.

@@ -106,7 +106,7 @@ impl Time {
         }
     }
 
-    /// Whether an event has happened before it, or at the latest at it.
+    /// Returns true if an event has happened before it, or at the latest at it.
     pub(crate) fn is_after(self, event: usize, model: &Model, or_equal: bool) -> bool {
         let by_time =
             |micros: u64| model.times[event] < micros || (or_equal && model.times[event] == micros);
