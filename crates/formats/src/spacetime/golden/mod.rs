@@ -1,5 +1,7 @@
 //! Compares what is read with what the original libraries found in the same files.
 
+mod tools;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -122,7 +124,7 @@ impl Golden {
     }
 }
 
-/// Everything in a golden file but what `prof_spacetime`'s charts make of it.
+/// Compares everything in a golden file.
 fn check(folder: &Path) {
     let golden = Golden::new(&text(folder, "golden.txt").unwrap());
     let series = read(folder, "spacetime.profile");
@@ -197,6 +199,7 @@ fn check(folder: &Path) {
         );
     }
     check_calls(&golden, contents);
+    tools::check(&golden, contents);
 }
 
 fn check_snapshots(golden: &Golden, contents: &Contents) {
