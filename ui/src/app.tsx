@@ -14,7 +14,7 @@ import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
 import { ask, currentSource, generation, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
-import { info, status, tellsLifetimes } from "./state/session";
+import { info, status, tells } from "./state/session";
 import { setRule, type State, state, update, VIEWS } from "./state/state";
 import { toggleTheme } from "./theme";
 import { Timeline } from "./timeline/timeline";
@@ -169,7 +169,7 @@ function View(): JSX.Element {
 
 /** The views that the source has numbers for. */
 function shownViews(): (typeof VIEWS)[number][] {
-  return VIEWS.filter((view) => tellsLifetimes() || (view !== "lifetimes" && view !== "leaks"));
+  return VIEWS.filter((view) => tells().lifetimes || (view !== "lifetimes" && view !== "leaks"));
 }
 
 function Tabs(): JSX.Element {

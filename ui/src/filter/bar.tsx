@@ -9,7 +9,7 @@ import { bytes } from "../format";
 import { ask, currentSource } from "../state/answers";
 import { clausesOf, quoted, withClause } from "../state/patterns";
 import { windowClause } from "../state/questions";
-import { info, tellsPromotions } from "../state/session";
+import { info, tells } from "../state/session";
 import { state, update } from "../state/state";
 import { Chip, Explain, IconButton } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
@@ -56,7 +56,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
     abort.current?.abort();
     const mine = new AbortController();
     abort.current = mine;
-    const { from, to, words, names } = suggest(text, at, tellsPromotions());
+    const { from, to, words, names } = suggest(text, at, tells());
     const show = (found: Choices["items"]) => {
       const items = [...words.map((word) => ({ ...word, kind: "" })), ...found];
       setCompletion(items.length > 0 && document.activeElement === input.current ? { from, to, items } : null);
@@ -134,7 +134,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           disabled={!hasServer}
           placeholder={
             hasServer
-              ? 'Filter: inside "Parser.*" and size >= 64KiB and lifetime > 2s'
+              ? `Filter: inside "Parser.*" and ${tells().lifetimes ? "size >= 64KiB and lifetime > 2s" : "not live at end"}`
               : "Custom filters need the trace: heapline view TRACE"
           }
           value={draft}
@@ -194,7 +194,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             onClick={(event) =>
               openMenuBelow(
                 event,
-                quickClauses(info.value?.duration ?? 1, tellsPromotions()).map(({ text, clause }) => ({
+                quickClauses(info.value?.duration ?? 1, tells()).map(({ text, clause }) => ({
                   text,
                   hint: clause,
                   run: () => update({ where: withClause(state.value.where, clause), node: "" }),
@@ -257,10 +257,11 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
         )}
         {hasServer && (
           <Explain>
-            Only blocks of which this is true. Fields: size, lifetime, allocated, collected,{" "}
-            {tellsPromotions() && "promoted, heap, "}live at, domain, inside (any function of the stack), site, file,
-            module, line. Join with and, or, not and brackets. Names can have * and ?, /regular expressions/ are in
-            slashes.
+            Only blocks of which this is true. Fields: {tells().sizes && "size, "}
+            {tells().lifetimes && "lifetime, collected, "}
+            {tells().promotions && "promoted, heap, "}
+            {tells().lanes && "domain, "}allocated, live at, inside (any function of the stack), site, file, module,
+            line. Join with and, or, not and brackets. Names can have * and ?, /regular expressions/ are in slashes.
           </Explain>
         )}
       </div>

@@ -1,5 +1,6 @@
 // Common clauses, for the menu of the filter bar.
 
+import type { Capabilities } from "../api/types";
 import { queryTime } from "../format";
 
 export interface QuickClause {
@@ -14,15 +15,20 @@ const GENERATIONAL: QuickClause[] = [
   { text: "Promoted", clause: "promoted" },
 ];
 
-export function quickClauses(duration: number, hasPromotions: boolean): QuickClause[] {
+const SIZES: QuickClause[] = [
+  { text: "Large blocks", clause: "size >= 2KiB" },
+  { text: "Small blocks", clause: "size <= 16w" },
+];
+
+export function quickClauses(duration: number, tells: Capabilities): QuickClause[] {
   const tenth = queryTime(Number((duration / 10).toPrecision(2)));
+  const isOCaml = tells.promotions || !tells.lifetimes;
   return [
-    ...(hasPromotions ? GENERATIONAL : []),
-    { text: hasPromotions ? "Collected" : "Freed", clause: "collected" },
+    ...(tells.promotions ? GENERATIONAL : []),
+    ...(tells.lifetimes ? [{ text: tells.promotions ? "Collected" : "Freed", clause: "collected" }] : []),
     { text: "Alive at the end", clause: "live at end" },
-    { text: `Living longer than ${tenth}`, clause: `lifetime > ${tenth}` },
-    { text: "Large blocks", clause: "size >= 2KiB" },
-    { text: "Small blocks", clause: "size <= 16w" },
-    ...(hasPromotions ? [{ text: "Not in the standard library", clause: "not inside module /^Stdlib/" }] : []),
+    ...(tells.lifetimes ? [{ text: `Living longer than ${tenth}`, clause: `lifetime > ${tenth}` }] : []),
+    ...(tells.sizes ? SIZES : []),
+    ...(isOCaml ? [{ text: "Not in the standard library", clause: "not inside module /^Stdlib/" }] : []),
   ];
 }

@@ -1,5 +1,7 @@
 // Completion of queries. The grammar is in docs/query.md; names come from the trace.
 
+import type { Capabilities } from "../api/types";
+
 export interface Suggestion {
   text: string;
   detail: string;
@@ -46,8 +48,22 @@ const FIELDS: Suggestion[] = [
   { text: "not", detail: "the opposite" },
 ];
 
-/** Fields that native programs do not have. */
-const HEAP_FIELDS = new Set(["promoted", "heap"]);
+/** The property of a source that a field needs. */
+const NEEDS: Record<string, keyof Capabilities> = {
+  "live in": "lifetimes",
+  collected: "lifetimes",
+  lifetime: "lifetimes",
+  promoted: "promotions",
+  heap: "promotions",
+  size: "sizes",
+  samples: "sizes",
+  domain: "lanes",
+};
+
+function isTold(field: string, tells: Capabilities): boolean {
+  const need = NEEDS[field];
+  return need === undefined || tells[need];
+}
 
 const TIMES: Suggestion[] = [
   { text: "peak", detail: "when the program used most memory" },
@@ -117,8 +133,8 @@ function tokens(text: string): Token[] {
   }));
 }
 
-/** What fits at a place of a query. `hasHeaps` is false for native programs, which have no minor and major heap. */
-export function suggest(text: string, at: number, hasHeaps = true): Suggestions {
+/** Suggests what fits at a place of a query, and can be asked of a source that tells this. */
+export function suggest(text: string, at: number, tells: Capabilities): Suggestions {
   const before = tokens(text.slice(0, at));
   const last = before.at(-1);
   // The token at the cursor is still being typed, unless it is a closed quote.
@@ -128,7 +144,7 @@ export function suggest(text: string, at: number, hasHeaps = true): Suggestions 
   const expected = afterTokens(done.map((token) => token.text.toLowerCase()));
   const part = typed.replace(/^["/]/, "");
   const words = expected.words.filter(
-    (word) => word.text.toLowerCase().startsWith(typed.toLowerCase()) && (hasHeaps || !HEAP_FIELDS.has(word.text)),
+    (word) => word.text.toLowerCase().startsWith(typed.toLowerCase()) && isTold(word.text, tells),
   );
   const from = isTyped ? (last as Token).start : at;
   const rest = isTyped ? (/^[^\s()"]*"?/.exec(text.slice(at))?.[0].length ?? 0) : 0;

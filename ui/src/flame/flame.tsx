@@ -8,7 +8,7 @@ import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { scopeText } from "../state/describe";
 import { flameQuestion } from "../state/questions";
-import { tellsPromotions } from "../state/session";
+import { tells } from "../state/session";
 import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
 import { isDark } from "../theme";
 import { Chip, Empty, IconButton, Segmented, Select } from "../widgets/controls";
@@ -24,6 +24,14 @@ import { transformed } from "./transform";
 
 /** The pattern for functions of OCaml's standard library. */
 const STDLIB = "Stdlib.*";
+
+function isTold(colour: (typeof COLOURS)[number]): boolean {
+  if (colour === "heap") {
+    return tells().promotions;
+  }
+  // Growth is that of the blocks that were chosen, which snapshots do not follow.
+  return colour === "module" || tells().lifetimes;
+}
 
 export function FlameView(): JSX.Element {
   const now = state.value;
@@ -116,10 +124,7 @@ export function FlameView(): JSX.Element {
         <Select
           label="Colour"
           value={now.colour}
-          options={COLOURS.filter((value) => value !== "heap" || tellsPromotions()).map((value) => ({
-            value,
-            text: value,
-          }))}
+          options={COLOURS.filter(isTold).map((value) => ({ value, text: value }))}
           onChange={(colour) => update({ colour })}
         />
         {key && (

@@ -2,21 +2,19 @@
 
 import { signal } from "@preact/signals";
 import type { Status } from "../api/server";
-import type { Info } from "../api/types";
+import type { Capabilities, Info } from "../api/types";
 import { currentSource } from "./answers";
 import type { TraceFacts } from "./questions";
 
 export const status = signal<Status | null>(null);
 export const info = signal<Info | null>(null);
 
-/** Whether the source tells when blocks were allocated and died. Snapshots do not. */
-export function tellsLifetimes(): boolean {
-  return info.value?.tells.lifetimes ?? true;
-}
+/** Taken for granted until the trace is known. */
+const ALL: Capabilities = { lifetimes: true, promotions: false, gc_parameters: false, lanes: true, sizes: true };
 
-/** Whether the source tells promotions: native programs have no minor and major heap. */
-export function tellsPromotions(): boolean {
-  return info.value?.tells.promotions ?? false;
+/** The properties that the source tells. Snapshots have no lifetimes, native programs no promotions. */
+export function tells(): Capabilities {
+  return info.value?.tells ?? ALL;
 }
 
 export function traceFacts(): TraceFacts {

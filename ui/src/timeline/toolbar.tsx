@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { GroupLine, Series } from "../api/types";
 import { printable } from "../format";
 import { GROUP_NAMES } from "../state/describe";
-import { tellsLifetimes, tellsPromotions } from "../state/session";
+import { tells } from "../state/session";
 import { GROUPS, MEASURES, state, update } from "../state/state";
 import { Chip, Explain, IconButton, Select } from "../widgets/controls";
 import { groupName } from "./layers";
@@ -20,9 +20,9 @@ export function TimelineBar(props: {
   const now = state.value;
   const measures = MEASURES.filter(
     (measure) =>
-      (tellsPromotions() || !PROMOTION_MEASURES.has(measure)) && (tellsLifetimes() || measure !== "allocation-rate"),
+      (tells().promotions || !PROMOTION_MEASURES.has(measure)) && (tells().lifetimes || measure !== "allocation-rate"),
   );
-  const isTold = (group: (typeof GROUPS)[number]) => tellsLifetimes() || !["size", "age", "domain"].includes(group);
+  const isTold = (group: (typeof GROUPS)[number]) => tells().lifetimes || !["size", "age", "domain"].includes(group);
   const splits = props.hasServer
     ? [...GROUPS.filter(isTold), "none" as const]
     : GROUPS.filter((one) => one !== "size" && one !== "age" && isTold(one));
