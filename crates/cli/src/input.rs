@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use heapline_engine::shell_path;
+use heapline_formats::{HEAD, spacetime};
 use heapline_model::{Damage, Flaw};
 use heapline_profile::{Profile, StoreOptions};
 use heapline_trace::{ByteSource, Options, Reader, Snapshot};
@@ -60,7 +61,27 @@ impl Input {
         options: Options,
     ) -> anyhow::Result<Reader<ByteSource>> {
         let options = options.strict(self.reading.strict);
-        Reader::from_source(bytes, options).map_err(|error| self.error(error))
+        Reader::from_source(bytes, options).map_err(|error| match error {
+            heapline_trace::Error::NotATrace { .. } if self.is_spacetime() => anyhow::anyhow!(
+                "{} is a Spacetime profile, which has no single blocks as this command needs them; \
+                 use summary, tree or export",
+                self.name()
+            ),
+            error => self.error(error),
+        })
+    }
+
+    /// Returns true if the file is a Spacetime profile. Standard input cannot be read twice.
+    pub(crate) fn is_spacetime(&self) -> bool {
+        let head = || {
+            let file = File::open(&self.trace).ok()?;
+            let (bytes, _) = heapline_trace::decompressed(Box::new(file)).ok()?;
+            let mut head = Vec::new();
+            bytes.take(HEAD as u64).read_to_end(&mut head).ok()?;
+            Some(head)
+        };
+        let format = head().and_then(|head| heapline_formats::sniff(&head));
+        format.is_some_and(|format| format.name == spacetime::NAME)
     }
 
     /// Loads the profile in any input format.

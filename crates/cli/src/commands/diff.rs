@@ -8,7 +8,7 @@ use heapline_profile::Profile;
 use heapline_profile::reports::{self, DiffOptions};
 use heapline_text::{self as text, Context, Screen};
 
-use super::prof_spacetime::{self, is_spacetime};
+use super::prof_spacetime;
 use crate::input::{Input, Reading};
 use crate::question::{Json, ask, load, warn_of_unmatched};
 
@@ -69,7 +69,7 @@ impl Args {
             && let Some(after) = &after
         {
             let is_plain = !self.json.json && self.filter.query().is_all();
-            if is_plain && is_spacetime(&before) && is_spacetime(after) {
+            if is_plain && before.is_spacetime() && after.is_spacetime() {
                 return prof_spacetime::compare(&before, after);
             }
             let [before, after] = [self.load(&before)?, self.load(after)?];

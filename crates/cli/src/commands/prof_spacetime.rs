@@ -1,13 +1,11 @@
 //! The output of `prof_spacetime`: `heapline flame --format prof_spacetime` and
 //! `heapline diff --compat prof-spacetime`.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
-use heapline_formats::spacetime::{self, PrintMode, Series};
-use heapline_formats::{HEAD, Options};
+use heapline_formats::Options;
+use heapline_formats::spacetime::{PrintMode, Series};
 
 use crate::input::Input;
 use crate::output::{Force, to_stdout, write_file};
@@ -108,17 +106,4 @@ pub(super) fn compare(before: &Input, after: &Input) -> anyhow::Result<()> {
     let mut out = Vec::new();
     before.compare(&after, &mut out)?;
     to_stdout(&out)
-}
-
-/// Returns true if a file is a Spacetime profile. Standard input cannot be read twice.
-pub(super) fn is_spacetime(input: &Input) -> bool {
-    let head = || {
-        let file = File::open(&input.trace).ok()?;
-        let (bytes, _) = heapline_trace::decompressed(Box::new(file)).ok()?;
-        let mut head = Vec::new();
-        bytes.take(HEAD as u64).read_to_end(&mut head).ok()?;
-        Some(head)
-    };
-    let format = head().and_then(|head| heapline_formats::sniff(&head));
-    format.is_some_and(|format| format.name == spacetime::NAME)
 }
