@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use heapline_engine::shell_path;
-use heapline_formats::{HEAD, spacetime};
+use heapline_formats::{Executable, HEAD, spacetime};
 use heapline_model::{Damage, Flaw};
 use heapline_profile::{Profile, StoreOptions};
 use heapline_trace::{ByteSource, Options, Reader, Snapshot};
@@ -45,6 +45,15 @@ impl Reading {
             trace: trace.to_owned(),
             reading: self.clone(),
         }
+    }
+
+    /// Reads the program that wrote the profiles, if it was given.
+    pub(crate) fn executable(&self) -> anyhow::Result<Option<Executable>> {
+        let read = |path: &PathBuf| {
+            let cannot_read = || format!("cannot read the executable {}", path.display());
+            Executable::read(path).with_context(cannot_read)
+        };
+        self.executable.as_ref().map(read).transpose()
     }
 }
 
@@ -100,7 +109,7 @@ impl Input {
         options: heapline_formats::Options,
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
-        let options = self.formats_options(options);
+        let options = self.formats_options(options)?;
         heapline_formats::Reader::new(bytes, options)
             .and_then(|mut reader| Profile::load(&mut reader, store))
             .with_context(|| self.name())
@@ -110,10 +119,10 @@ impl Input {
     pub(crate) fn formats_options(
         &self,
         mut options: heapline_formats::Options,
-    ) -> heapline_formats::Options {
+    ) -> anyhow::Result<heapline_formats::Options> {
         options.strict = self.reading.strict;
-        options.executable.clone_from(&self.reading.executable);
-        options
+        options.executable = self.reading.executable()?;
+        Ok(options)
     }
 
     /// Opens the file without decompressing it.

@@ -33,7 +33,7 @@ fn trace(input: &Input) -> anyhow::Result<Trace> {
         path: input.trace.display().to_string(),
         size: input.file_size(),
         strict: input.reading.strict,
-        executable: input.reading.executable.clone(),
+        executable: input.reading.executable()?,
         open: Box::new(move || Ok(Box::new(snapshot.reader()))),
     })
 }

@@ -20,14 +20,14 @@
 //! # Ok::<(), heapline_model::Error>(())
 //! ```
 
+mod executable;
 mod memtrace;
 mod reader;
 pub mod spacetime;
 
+pub use executable::Executable;
 pub use memtrace::memtrace_damage;
 pub use reader::Reader;
-
-use std::path::PathBuf;
 
 use heapline_model::Decoder;
 
@@ -44,7 +44,7 @@ pub struct Options {
     /// Use what is intact of a packet that is cut off by the end of the input.
     pub partial_packets: bool,
     /// The program, for names that the input does not have. Only Spacetime's profiles need it.
-    pub executable: Option<PathBuf>,
+    pub executable: Option<Executable>,
 }
 
 impl Default for Options {

@@ -2,12 +2,11 @@
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use heapline_engine::{LoadedTrace, Session, shell_path};
-use heapline_formats::{Options, Reader};
+use heapline_formats::{Executable, Options, Reader};
 use heapline_profile::{Profile, Recursion, StoreOptions};
 
 /// Bytes of answers that are kept.
@@ -22,7 +21,7 @@ pub struct Trace {
     /// True if damage is an error.
     pub strict: bool,
     /// The program, for names that the trace does not have.
-    pub executable: Option<PathBuf>,
+    pub executable: Option<Executable>,
     /// Opens it at its beginning.
     pub open: Opener,
 }

@@ -93,7 +93,7 @@ impl PrintOptions {
 
 /// Reads a Spacetime profile.
 pub(super) fn read(input: &Input) -> anyhow::Result<Series> {
-    let options = input.formats_options(Options::default());
+    let options = input.formats_options(Options::default())?;
     let series = Series::read(input.bytes()?, options)
         .map_err(|error| anyhow::Error::new(error).context(input.name()))?;
     input.warn_of(series.damage());

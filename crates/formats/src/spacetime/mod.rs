@@ -315,8 +315,8 @@ impl Spacetime {
 
     /// Everything was read.
     fn complete(&mut self, mut contents: Contents) -> Result<(), Error> {
-        if let Some(path) = &self.options.executable {
-            names::name(&mut contents, path).map_err(Error::format)?;
+        if let Some(executable) = &self.options.executable {
+            names::name(&mut contents, executable).map_err(Error::format)?;
         }
         self.state = State::Complete(Box::new(contents));
         Ok(())
@@ -451,7 +451,7 @@ fn header_of(options: &Options) -> Header {
         runtime: Runtime::OCaml {
             parameters: String::new(),
         },
-        program: program.map_or_else(String::new, |path| path.display().to_string()),
+        program: program.map_or_else(String::new, |program| program.path().display().to_string()),
         host: String::new(),
         pid: 0,
         start_time: 0,

@@ -3,13 +3,17 @@
 //! A profile has addresses, and positions of OCaml code only. Addresses are those of the process:
 //! where the executable was loaded is not in the file, but follows from the functions that are.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::btree_map::Entry;
+use std::convert::Infallible;
 
-use addr2line::Loader;
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
+use addr2line::Context;
+use addr2line::gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
 
 use super::series::Contents;
+use crate::Executable;
 
 /// The function in which OCaml code starts.
 const START: &str = "caml_start_program";
@@ -21,7 +25,7 @@ const PAGE: u64 = 4096;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
     #[error("cannot read the executable {0}: {1}")]
-    Unreadable(String, Box<dyn std::error::Error + Send + Sync>),
+    Unreadable(String, object::Error),
     #[error(
         "{0} is not the executable of this profile: its functions are at other addresses. \
          Give the one that was profiled"
@@ -30,19 +34,29 @@ pub(super) enum Unusable {
 }
 
 /// Names the locations of a profile.
-pub(super) fn name(contents: &mut Contents, path: &Path) -> Result<(), Unusable> {
-    name_from(contents, path, START)
+pub(super) fn name(contents: &mut Contents, executable: &Executable) -> Result<(), Unusable> {
+    name_from(contents, executable, START)
 }
 
-fn name_from(contents: &mut Contents, path: &Path, start: &str) -> Result<(), Unusable> {
-    let name = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|error| Unusable::Unreadable(name.clone(), error.into()))?;
-    let symbols =
-        Symbols::read(&bytes).map_err(|error| Unusable::Unreadable(name.clone(), error.into()))?;
-    let slide = slide(contents, &symbols, start).ok_or(Unusable::Other(name))?;
+fn name_from(
+    contents: &mut Contents,
+    executable: &Executable,
+    start: &str,
+) -> Result<(), Unusable> {
+    let path = || executable.path().display().to_string();
+    let file = object::File::parse(executable.bytes())
+        .map_err(|error| Unusable::Unreadable(path(), error))?;
+    let symbols = Symbols::of(&file);
+    let slide = slide(contents, &symbols, start).ok_or_else(|| Unusable::Other(path()))?;
     // Without debug information there are still symbols.
-    let lines = Loader::new(path).ok();
+    let sections = DwarfSections::load(|id| Ok::<_, Infallible>(section(&file, id)));
+    let Ok(sections) = sections;
+    let endian = match file.endianness() {
+        object::Endianness::Little => RunTimeEndian::Little,
+        object::Endianness::Big => RunTimeEndian::Big,
+    };
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+    let lines = Context::from_dwarf(dwarf).ok();
     for number in 0..contents.places.locations.len() {
         let location = &contents.places.locations[number];
         // The address after a call may be that of the next function.
@@ -62,10 +76,17 @@ fn name_from(contents: &mut Contents, path: &Path, start: &str) -> Result<(), Un
     Ok(())
 }
 
+/// A section of debug information; empty if there is none.
+fn section<'a>(file: &object::File<'a>, id: SectionId) -> Cow<'a, [u8]> {
+    let section = file.section_by_name(id.name());
+    let data = section.and_then(|section| section.uncompressed_data().ok());
+    data.unwrap_or_default()
+}
+
 /// Files and lines at an address, innermost first.
-fn positions(lines: &Loader, address: u64) -> Vec<(String, i64)> {
+fn positions(lines: &Context<EndianSlice<'_, RunTimeEndian>>, address: u64) -> Vec<(String, i64)> {
     let mut found = Vec::new();
-    let Ok(mut frames) = lines.find_frames(address) else {
+    let Ok(mut frames) = lines.find_frames(address).skip_all_loads() else {
         return found;
     };
     while let Ok(Some(frame)) = frames.next() {
@@ -82,51 +103,71 @@ fn positions(lines: &Loader, address: u64) -> Vec<(String, i64)> {
 
 /// The functions of an executable.
 struct Symbols {
-    /// By address: the end, 0 if it is not known, and the name.
-    functions: BTreeMap<u64, (u64, String)>,
+    by_address: BTreeMap<u64, Function>,
+}
+
+struct Function {
+    /// Where it ends at the latest.
+    end: u64,
+    has_size: bool,
+    name: String,
 }
 
 impl Symbols {
-    fn read(bytes: &[u8]) -> Result<Self, object::Error> {
-        let file = object::File::parse(bytes)?;
-        let mut functions = BTreeMap::new();
+    fn of(file: &object::File<'_>) -> Self {
+        let mut functions: BTreeMap<u64, Function> = BTreeMap::new();
         for symbol in file.symbols() {
-            let is_code = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown)
-                && symbol.section_index().is_some();
-            if let Ok(name) = symbol.name()
-                && is_code
+            // Libraries are elsewhere: no function reaches beyond the code of the executable.
+            let section = symbol
+                .section_index()
+                .and_then(|index| file.section_by_index(index).ok())
+                .filter(|section| section.kind() == SectionKind::Text);
+            if let Some(section) = section
+                && let Ok(name) = symbol.name()
                 && !name.is_empty()
             {
                 let end = match symbol.size() {
-                    0 => 0,
+                    // OCaml's functions have no size: they reach to the next one.
+                    0 => section.address().saturating_add(section.size()),
                     size => symbol.address().saturating_add(size),
                 };
                 let place = functions.entry(symbol.address());
-                // Of several names the one with a size is that of the function.
-                let known: &mut (u64, String) = place.or_insert((end, name.to_owned()));
-                if end > known.0 {
-                    *known = (end, name.to_owned());
+                let function = Function {
+                    end,
+                    has_size: symbol.size() > 0,
+                    name: name.to_owned(),
+                };
+                match place {
+                    Entry::Vacant(place) => {
+                        place.insert(function);
+                    }
+                    // Of several names the one with a size is that of the function.
+                    Entry::Occupied(mut place) if function.has_size && !place.get().has_size => {
+                        place.insert(function);
+                    }
+                    Entry::Occupied(_) => {}
                 }
             }
         }
-        Ok(Self { functions })
+        Self {
+            by_address: functions,
+        }
     }
 
     fn address(&self, name: &str) -> Option<u64> {
-        let mut functions = self.functions.iter();
-        functions.find_map(|(&address, (_, known))| (known == name).then_some(address))
+        let mut functions = self.by_address.iter();
+        functions.find_map(|(&address, known)| (known.name == name).then_some(address))
     }
 
     fn containing(&self, address: u64) -> Option<&str> {
-        let (_, (end, name)) = self.functions.range(..=address).next_back()?;
-        // OCaml's functions have no size: they reach to the next one.
-        (*end == 0 || address < *end).then_some(name)
+        let (_, function) = self.by_address.range(..=address).next_back()?;
+        (address < function.end).then_some(&function.name)
     }
 
     /// Returns true if functions of a profile are those of the executable, moved so far.
     fn fit(&self, functions: &[u64], slide: u64) -> bool {
         let is_function =
-            |function: &&u64| self.functions.contains_key(&function.wrapping_sub(slide));
+            |function: &&u64| self.by_address.contains_key(&function.wrapping_sub(slide));
         let found = functions.iter().filter(is_function).count();
         // All of them, but for code that was loaded later.
         found > 0 && found * 2 > functions.len()
@@ -221,15 +262,14 @@ mod tests {
     /// loaded elsewhere.
     #[test]
     fn functions_are_found_wherever_the_executable_was_loaded() {
-        let path = std::env::current_exe().unwrap();
-        let bytes = std::fs::read(&path).unwrap();
-        let symbols = Symbols::read(&bytes).unwrap();
+        let executable = Executable::read(std::env::current_exe().unwrap()).unwrap();
+        let symbols = Symbols::of(&object::File::parse(executable.bytes()).unwrap());
         let main = symbols.address("main").expect("a program has a start");
         let some: Vec<(u64, String)> = symbols
-            .functions
+            .by_address
             .iter()
-            .filter(|(_, (end, _))| *end > 0)
-            .map(|(&address, (_, name))| (address, name.clone()))
+            .filter(|(_, function)| function.has_size)
+            .map(|(&address, function)| (address, function.name.clone()))
             .take(50)
             .collect();
         for slide in [0, 0x5555_5555_4000] {
@@ -237,13 +277,19 @@ mod tests {
             contents.functions.all = some.iter().map(|(address, _)| address + slide).collect();
             contents.functions.perhaps_start = vec![some[3].0 + slide, main + slide];
             let location = contents.places.number(main + slide + 1, true);
-            name_from(&mut contents, &path, "main").unwrap();
-            let found = &contents.places.locations[location as usize].symbol;
-            assert_eq!(found.as_deref(), Some("main"), "{slide:x}");
+            let library = contents.places.number(u64::MAX / 2 + slide, true);
+            name_from(&mut contents, &executable, "main").unwrap();
+            let symbol = |location: u32| {
+                contents.places.locations[location as usize]
+                    .symbol
+                    .as_deref()
+            };
+            assert_eq!(symbol(location), Some("main"), "{slide:x}");
+            assert_eq!(symbol(library), None, "beyond the last function");
         }
         let mut contents = Contents::default();
         contents.functions.all = some.iter().map(|(address, _)| address + 8).collect();
-        let error = name_from(&mut contents, &path, "main").unwrap_err();
+        let error = name_from(&mut contents, &executable, "main").unwrap_err();
         assert!(error.to_string().contains("not the executable"), "{error}");
     }
 }
