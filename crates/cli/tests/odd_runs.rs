@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use heapline_testkit as testkit;
 use heapline_trace::{Block, DEEPER_CALLS, Frame, FrameSink, Source, TraceInfo, Writer};
 
 /// A trace of blocks that are allocated at these times, in microseconds.
@@ -21,13 +22,8 @@ fn trace_of_stack(
     let info = TraceInfo {
         sample_rate: 1.0,
         word_size,
-        executable_name: "program".into(),
-        host_name: "host".into(),
-        ocaml_runtime_params: String::new(),
-        pid: 1,
         start_time: 0,
-        initial_domain: 0,
-        context: None,
+        ..testkit::generate::info()
     };
     let mut writer = Writer::new(Vec::new(), &info).unwrap();
     let block = Block {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use heapline_testkit as testkit;
 use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
 
 /// Names that a shell, a query or a terminal could take for something else.
@@ -21,13 +22,8 @@ fn leak(path: &Path, name: &str) {
     let info = TraceInfo {
         sample_rate: 1.0,
         word_size: 64,
-        executable_name: "leak".into(),
-        host_name: "host".into(),
-        ocaml_runtime_params: String::new(),
-        pid: 1,
         start_time: 0,
-        initial_domain: 0,
-        context: None,
+        ..testkit::generate::info()
     };
     let mut writer = Writer::new(Vec::new(), &info).unwrap();
     let block = Block {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use heapline_testkit as testkit;
 use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
 use serde_json::Value;
 
@@ -44,13 +45,8 @@ fn writer(word_size: u8) -> Writer<Vec<u8>> {
     let info = TraceInfo {
         sample_rate: 1.0,
         word_size,
-        executable_name: "program".into(),
-        host_name: "host".into(),
-        ocaml_runtime_params: String::new(),
-        pid: 1,
         start_time: 0,
-        initial_domain: 0,
-        context: None,
+        ..testkit::generate::info()
     };
     Writer::new(Vec::new(), &info).unwrap()
 }
