@@ -2,7 +2,7 @@
 //!
 //! [`Reader`] recognises the format by its first bytes, decompresses, and yields batches of events in
 //! the vocabulary of [`heapline_model`]. A new format is one file here that implements
-//! [`Decoder`], and one line in `FORMATS`.
+//! [`Decoder`], and one line in `FORMATS`. [`Follower`] reads a recording that still runs.
 //!
 //! ```
 //! use heapline_formats::{Options, Reader};
@@ -20,10 +20,12 @@
 //! # Ok::<(), heapline_model::Error>(())
 //! ```
 
+mod follow;
 mod memtrace;
 mod reader;
 pub mod spacetime;
 
+pub use follow::Follower;
 pub use memtrace::memtrace_damage;
 pub use reader::Reader;
 
