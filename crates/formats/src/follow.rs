@@ -76,12 +76,9 @@ impl Follower {
     /// header yet: its file is empty.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let path = path.as_ref();
-        if let Some(mut trace) = GrowingTrace::open(path)? {
+        if let Some(trace) = GrowingTrace::open(path, is_unlocked)? {
             let mut decoder = Box::new(Memtrace::of_packets(&options));
-            trace.refresh(is_unlocked)?;
-            if let Some(first) = trace.next_packet()? {
-                decoder.resume(first, &mut Batch::default())?;
-            }
+            decoder.begin(trace.first_packet())?;
             if decoder.header().is_some() {
                 return Ok(Self {
                     input: Input::Growing {
@@ -105,7 +102,7 @@ impl Follower {
     #[must_use]
     pub fn is_recording(&self) -> bool {
         match &self.input {
-            Input::Growing { trace, .. } => !trace.is_last_refresh(),
+            Input::Growing { trace, .. } => !trace.has_ended(),
             Input::Complete { .. } => false,
         }
     }
@@ -171,7 +168,7 @@ impl Source for Follower {
 impl GrowingSource for Follower {
     fn refresh(&mut self) -> Result<(), Error> {
         if let Input::Growing { trace, .. } = &mut self.input {
-            trace.refresh(is_unlocked)?;
+            trace.refresh()?;
         }
         Ok(())
     }

@@ -40,17 +40,19 @@ impl Memtrace {
         }
     }
 
-    /// Decodes the first packet of a trace that grows, or a part of another one.
+    /// Decodes the first packet.
+    pub(crate) fn begin(&mut self, packet: &[u8]) -> Result<(), Error> {
+        self.decoder.push(packet);
+        self.decode(&mut Batch::default())?;
+        Ok(())
+    }
+
+    /// Decodes another packet, or a part of one.
     pub(crate) fn resume(
         &mut self,
         part: trace::PacketPart<'_>,
         batch: &mut Batch,
     ) -> Result<(), Error> {
-        if self.header.is_none() {
-            self.decoder.push(part.bytes);
-            self.decode(batch)?;
-            return Ok(());
-        }
         self.fill(batch, |decoder, fill| {
             decoder.resume_packet(part, fill).map_err(Error::format)
         })?;

@@ -35,6 +35,8 @@ pub struct GrowingTrace {
     trace: File,
     tail: File,
     tail_path: PathBuf,
+    is_unlocked: fn(&File) -> bool,
+    first_packet: Vec<u8>,
     /// Packets of each domain that begin before this offset have been handed over.
     seen: HashMap<u16, u64>,
     /// The first packet that may not have been handed over.
@@ -76,8 +78,12 @@ impl fmt::Debug for GrowingTrace {
 }
 
 impl GrowingTrace {
-    /// Opens a trace that is being recorded; `None` if it is not: it has no usable tail.
-    pub fn open(path: impl AsRef<Path>) -> io::Result<Option<Self>> {
+    /// Opens a trace that is being recorded; `None` if it is not: it has no usable tail, or its recording
+    /// has ended. `is_unlocked` says whether nobody holds a lock on a file, see [`Tail::has_ended`].
+    pub fn open(
+        path: impl AsRef<Path>,
+        is_unlocked: fn(&File) -> bool,
+    ) -> io::Result<Option<Self>> {
         let path = path.as_ref();
         if !fs::metadata(path)?.is_file() {
             return Ok(None);
@@ -87,37 +93,47 @@ impl GrowingTrace {
             let Ok(Some((tail_path, mut tail))) = open_tail(path) else {
                 return Ok(None);
             };
-            let mut first = Vec::new();
-            (&mut trace)
-                .take(MAX_HEADER as u64)
-                .read_to_end(&mut first)?;
-            let is_usable =
-                |tail: &Tail| tail.version() >= VERSION && tail.has_begun() && !first.is_empty();
+            let Some(first_packet) = read_first_packet(&mut trace)? else {
+                return Ok(None);
+            };
             match Tail::read(&mut tail) {
-                Ok(found) if is_usable(&found) && found.belongs_to(&first) => {
+                Ok(found)
+                    if found.version() < VERSION
+                        || !found.has_begun()
+                        || found.has_ended(|| is_unlocked(&tail)) =>
+                {
+                    return Ok(None);
+                }
+                Ok(found) if found.belongs_to(&first_packet) => {
                     return Ok(Some(Self {
                         trace,
                         tail,
                         tail_path,
+                        is_unlocked,
+                        start: first_packet.len() as u64,
+                        first_packet,
                         seen: HashMap::new(),
-                        start: 0,
                         current: Current::default(),
                         has_ended: false,
                         early_end: None,
                     }));
                 }
-                Ok(found) if is_usable(&found) => {}
-                _ => return Ok(None),
+                Ok(_) => {}
+                Err(_) => return Ok(None),
             }
         }
         Ok(None)
     }
 
-    /// Looks for what is new. `is_unlocked` says whether nobody holds a lock on a file, see
-    /// [`Tail::has_ended`].
-    ///
-    /// Does nothing while there are packets to be handed over.
-    pub fn refresh(&mut self, is_unlocked: impl FnOnce(&File) -> bool) -> io::Result<()> {
+    /// The first packet, which says what was recorded and how. It is not one of those that are
+    /// [handed over](Self::next_packet).
+    #[must_use]
+    pub fn first_packet(&self) -> &[u8] {
+        &self.first_packet
+    }
+
+    /// Looks for what is new. Does nothing while there are packets to be handed over.
+    pub fn refresh(&mut self) -> io::Result<()> {
         if self.current.is_pending || self.has_ended {
             return Ok(());
         }
@@ -126,14 +142,15 @@ impl GrowingTrace {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(()),
             result => result?,
         };
-        if tail.has_ended(|| is_unlocked(&self.tail)) || self.is_removed()? {
+        if tail.has_ended(|| (self.is_unlocked)(&self.tail)) || self.is_removed()? {
             // It may have gone on in the meantime.
             tail = Tail::read(&mut self.tail)?;
             self.has_ended = true;
             self.early_end = self.read_early_end()?;
         }
         let written: HashMap<u16, u64> = tail.written().collect();
-        let end = written.values().copied().fold(0, u64::max);
+        let first = self.first_packet.len() as u64;
+        let end = written.values().copied().fold(first, u64::max);
         let mut packets: Vec<Vec<u8>> = tail.into_packets().collect();
         packets.reverse();
         let tail_bytes: usize = packets.iter().map(Vec::len).sum();
@@ -154,8 +171,7 @@ impl GrowingTrace {
         Ok(())
     }
 
-    /// The next packet that is new or has grown; `None` when everything was handed over. The first
-    /// packet of a trace comes first.
+    /// The next packet that is new or has grown; `None` when everything was handed over.
     pub fn next_packet(&mut self) -> io::Result<Option<PacketPart<'_>>> {
         let current = &mut self.current;
         if !current.is_pending {
@@ -168,7 +184,7 @@ impl GrowingTrace {
             let at = current.at;
             current.at += header.size;
             current.offset += header.size as u64;
-            if offset > 0 && offset >= written {
+            if offset >= written {
                 // It was moved to the trace after the tail was read, which has it.
                 current.deferred.get_or_insert(offset);
             } else if offset >= seen {
@@ -192,13 +208,6 @@ impl GrowingTrace {
         self.start = current.deferred.unwrap_or(current.offset);
         self.seen = std::mem::take(&mut current.written);
         Ok(None)
-    }
-
-    /// Returns true if the last refresh brings everything: the recording has ended, or its process
-    /// has.
-    #[must_use]
-    pub fn is_last_refresh(&self) -> bool {
-        self.has_ended
     }
 
     /// Returns true if everything was handed over, and nothing more will come.
@@ -243,11 +252,22 @@ impl GrowingTrace {
     }
 }
 
+/// The first packet of a trace, if it is there.
+fn read_first_packet(trace: &mut File) -> io::Result<Option<Vec<u8>>> {
+    let mut packet = Vec::new();
+    trace.take(MAX_HEADER as u64).read_to_end(&mut packet)?;
+    let Ok(header) = PacketHeader::parse(&packet) else {
+        return Ok(None);
+    };
+    let rest = header.size.saturating_sub(packet.len());
+    trace.take(rest as u64).read_to_end(&mut packet)?;
+    Ok((packet.len() == header.size).then_some(packet))
+}
+
 impl Current {
     /// The header of the next packet of the trace, all of which is in the buffer then.
     fn next_header(&mut self, trace: &mut File) -> io::Result<Option<PacketHeader>> {
-        // The first packet is there before any lane.
-        if self.offset >= self.end && self.offset > 0 {
+        if self.offset >= self.end {
             return Ok(None);
         }
         self.fill(trace, MAX_HEADER)?;

@@ -315,7 +315,7 @@ impl Store {
             kinds: self.kinds.kinds().clone(),
             classes: self.classes.classes().clone(),
             stacks,
-            symbols: Arc::new(symbols),
+            symbols,
         };
         let segments = self.segments.iter_mut().map(|segment| Segment {
             lives: segment.lives.share(),
@@ -343,7 +343,7 @@ impl Store {
             kinds: self.kinds.kinds().clone(),
             classes,
             stacks,
-            symbols: Arc::new(symbols),
+            symbols,
         };
         if let Some(last) = self.segments.last_mut() {
             last.lives.get_mut().shrink();

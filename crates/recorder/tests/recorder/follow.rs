@@ -161,10 +161,26 @@ fn alive(profile: &Profile, time: TimePoint, until: u64) -> Vec<String> {
 
 fn hotspots(profile: &Profile, time: TimePoint) -> String {
     let scope = Scope::new(profile, &Query::live_at(time), Estimator::default());
-    let report = reports::hotspots(&scope, &HotspotOptions::default());
-    let rows = report.rows.iter();
-    let rows = rows.map(|row| format!("{}: {:?}", row.label.name, row.own.allocated));
-    rows.collect::<Vec<_>>().join("\n")
+    let options = HotspotOptions {
+        rows: 1000,
+        ..HotspotOptions::default()
+    };
+    let report = reports::hotspots(&scope, &options);
+    // Blocks that come in another order give sums that are rounded otherwise.
+    let mut rows: Vec<String> = report
+        .rows
+        .iter()
+        .map(|row| {
+            let own = row.own.allocated;
+            let (bytes, samples) = (own.bytes, own.samples);
+            format!(
+                "{} {:.6e} ± {:.6e} {samples}",
+                row.label.name, bytes.value, bytes.error
+            )
+        })
+        .collect();
+    rows.sort_unstable();
+    rows.join("\n")
 }
 
 #[test]
