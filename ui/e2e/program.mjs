@@ -4,8 +4,8 @@ import { execFileSync, spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const program = resolve(process.env.HEAPLINE ?? `${root}target/debug/heapline`);
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+export const program = resolve(process.env.HEAPLINE ?? `${root}target/debug/heapline`);
 
 /** The path of a fixture. */
 export function trace(name) {

@@ -14,9 +14,11 @@ import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
 import { ask, currentSource, generation, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
+import { followRecording, mode, togglePause } from "./state/live";
 import { info, status, tells } from "./state/session";
-import { setRule, type State, state, update, VIEWS } from "./state/state";
+import { amend, setRule, type State, state, update, VIEWS } from "./state/state";
 import { toggleTheme } from "./theme";
+import { extended } from "./timeline/snap";
 import { Timeline } from "./timeline/timeline";
 import { CompareView } from "./views/compare";
 import { LeaksView } from "./views/leaks";
@@ -80,15 +82,28 @@ async function open(): Promise<void> {
     status.value = await source.status();
   }
   const { report } = await asked;
+  if (status.value.state === "loading") status.value = await source.status();
   document.title = `${basename(report.trace.executable_name)} · Heapline`;
   info.value = report;
   generation.subscribe(() => {
     // If it fails, so do the questions of the views, which say why.
     ask<Info>(infoQuestion).then(
-      ({ report }) => (info.value = report),
+      ({ report }) => {
+        const before = info.value?.duration ?? 0;
+        info.value = report;
+        amendSpans(before, report.duration);
+      },
       () => {},
     );
   });
+  if (status.value.recording && source.follow) followRecording();
+}
+
+/** Windows that end with the trace go on to do so when it grows. */
+function amendSpans(before: number, now: number): void {
+  const { window, zoom } = state.value;
+  const change = { window: extended(window, before, now), zoom: extended(zoom, before, now) };
+  if (change.window !== window || change.zoom !== zoom) amend(change);
 }
 
 function pause(ms: number): Promise<false> {
@@ -126,6 +141,9 @@ function Page({ info }: { info: Info }): JSX.Element {
     { key: "b", does: "collapse or expand the timeline", run: () => update({ folded: !now.folded }) },
     { key: "w", does: "write a filter", run: () => document.querySelector<HTMLElement>(".filter-input")?.focus() },
     { key: "d", does: "light or dark", run: toggleTheme },
+    ...(mode.value === "live" || mode.value === "paused"
+      ? [{ key: "n", does: "pause or resume following the recording", run: togglePause }]
+      : []),
   ]);
   return (
     <div class="page">

@@ -6,6 +6,7 @@ import type { Info } from "./api/types";
 import { basename } from "./app";
 import { bytes, count, printable, seconds } from "./format";
 import { openHelp } from "./help";
+import { LiveMark } from "./live-mark";
 import { useAnswer } from "./state/answers";
 import { commandOf } from "./state/command";
 import { viewQuestion } from "./state/questions";
@@ -50,6 +51,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
           )}
           <Icon name="down" />
         </button>
+        <LiveMark info={info} />
         {info.damage.count > 0 && (
           <button
             type="button"

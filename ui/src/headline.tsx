@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { Estimate, Figures, Summary } from "./api/types";
 import { bytes, countShort, estimatedBytes, estimatedCount, percent, seconds } from "./format";
+import { isRecording } from "./state/live";
 import { state, update } from "./state/state";
 import { tipOn } from "./widgets/tip";
 
@@ -62,7 +63,7 @@ export function Headline(props: { summary: Summary | null; whole: Summary | null
               </div>,
             )}
           >
-            <span class="tile-name">{tile.name}</span>
+            <span class="tile-name">{tile.live === "end" && isRecording() ? "Live now" : tile.name}</span>
             <span class="tile-note">
               {figures &&
                 summary &&

@@ -2,18 +2,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { question, type Question } from "../src/api/question";
 import type { Reply, Source } from "../src/api/source";
-import { ask, generation, useSource } from "../src/state/answers";
+import { advanceTo, ask, generation, isWaiting, shownEpoch, useSource } from "../src/state/answers";
 
 /** A source that answers when it is told to, and counts. */
 function slowSource() {
-  const asked: { resolve: (reply: Reply<unknown>) => void; signal: AbortSignal | undefined }[] = [];
+  const asked: {
+    resolve: (reply: Reply<unknown>) => void;
+    signal: AbortSignal | undefined;
+    epoch: number | null | undefined;
+  }[] = [];
   const source: Source = {
     slices: null,
     hasServer: true,
+    follow: null,
     status: () => Promise.reject(new Error("nobody asks")),
-    ask<T>(_: unknown, signal?: AbortSignal): Promise<Reply<T>> {
+    ask<T>(_: unknown, signal?: AbortSignal, epoch?: number | null): Promise<Reply<T>> {
       return new Promise((resolve, reject) => {
-        asked.push({ resolve: resolve as (reply: Reply<unknown>) => void, signal });
+        asked.push({ resolve: resolve as (reply: Reply<unknown>) => void, signal, epoch });
         signal?.addEventListener("abort", () => reject(new Error("aborted")));
       });
     },
@@ -95,4 +100,25 @@ test("a server that goes back to an older state is not believed", async () => {
   asked[1]?.resolve(reply("old", 1));
   await assert.rejects(second, /another trace/);
   assert.equal(asked.length, 2);
+});
+
+test("all questions are about the epoch that is shown, until the page goes on to another", async () => {
+  const asked = slowSource();
+  assert.equal(shownEpoch(), -1);
+  const first = ask(question("stats", { bins: 30 }));
+  assert.equal(asked[0]?.epoch, undefined);
+  assert.ok(isWaiting());
+  asked[0]?.resolve(reply("first", 4));
+  await first;
+  assert.ok(!isWaiting());
+  assert.equal(shownEpoch(), 4);
+  ask(question("stats", { bins: 31 })).catch(() => {});
+  assert.equal(asked[1]?.epoch, 4);
+  const before = generation.value;
+  advanceTo(4);
+  assert.equal(generation.value, before, "it is shown already");
+  advanceTo(6);
+  assert.equal(generation.value, before + 1);
+  ask(question("stats", { bins: 30 })).catch(() => {});
+  assert.equal(asked[2]?.epoch, 6, "what was kept is asked again");
 });

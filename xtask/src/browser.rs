@@ -15,6 +15,8 @@ pub(crate) fn setup() -> Outcome {
 /// Checks the page by itself, and with the built program in a browser without a screen.
 pub(crate) fn check() -> Outcome {
     setup::debian_unless(exists("chromium"), "chromium")?;
+    // The page is also tested with a program that is being recorded.
+    setup::debian_unless(exists("ocamlfind"), "ocaml-findlib")?;
     for script in ["check", "format", "test", "e2e"] {
         npm(script, "debug", &[])?;
     }

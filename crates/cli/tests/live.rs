@@ -8,10 +8,10 @@
 mod unshare;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::SystemTime;
 
 use base64::Engine as _;
@@ -268,4 +268,185 @@ fn a_tail_of_another_recording_is_ignored_with_a_warning() {
         "cannot recover the last events of {name}: {name}.tail belongs to another recording; remove it"
     );
     assert!(said.contains(&expected), "{said}");
+}
+
+/// A command that runs until it is dropped.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_heapline"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn next_line(&mut self) -> Option<String> {
+        self.lines.next().map(Result::unwrap)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_followed_summary_is_printed_when_it_has_changed_and_ends_with_the_recording() {
+    let (_folder, trace) = place();
+    let recorder = record(&trace);
+    let mut follow = Running::start(&[
+        "summary",
+        "--follow",
+        "--interval",
+        "0.1",
+        "--json",
+        text(&trace),
+    ]);
+    let mut next = || {
+        let summary: Value = serde_json::from_str(&follow.next_line()?).unwrap();
+        summary["subject"]["sampled_blocks"].as_u64()
+    };
+    assert_eq!(next(), Some(BLOCKS));
+    for round in 2..5 {
+        // Others may be printed on the way.
+        (0..BLOCKS).for_each(|_| allocate(recorder));
+        while next().unwrap() < round * BLOCKS {}
+    }
+    recorder.stop();
+    let mut last = None;
+    while let Some(blocks) = next() {
+        last = Some(blocks);
+    }
+    assert_eq!(last, Some(4 * BLOCKS), "the end is news");
+    assert!(follow.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_trace_that_is_complete_is_followed_to_its_end() {
+    let (_folder, trace) = place();
+    record(&trace).stop();
+    let output = run(&["summary", "--follow", text(&trace)]);
+    let plain = run(&["summary", text(&trace)]);
+    let of = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    // The plain one suggests what to do next.
+    let (followed, plain) = (of(&output[0]), of(&plain[0]));
+    let first = followed.lines().take(8).collect::<Vec<_>>();
+    assert_eq!(first, plain.lines().take(8).collect::<Vec<_>>());
+}
+
+/// A stream of server-sent events.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    fn open(address: &str, query: &str) -> Self {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "GET /api/v1/events{query} HTTP/1.1\r\nHost: {address}\r\n\r\n"
+        )
+        .unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// The data of the next event; `None` at the end of the stream.
+    fn next(&mut self) -> Option<Value> {
+        loop {
+            let mut line = String::new();
+            // The last chunk is empty.
+            if self.0.read_line(&mut line).unwrap() == 0 || line == "0\r\n" {
+                return None;
+            }
+            if let Some(data) = line.strip_prefix("data: ") {
+                return Some(serde_json::from_str(data).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_viewer_follows_a_recording() {
+    let (_folder, trace) = place();
+    let recorder = record(&trace);
+    let mut view = Running::start(&["view", "--no-browser", "--port", "0", text(&trace)]);
+    let line = view.next_line().unwrap();
+    let (_, address) = line.trim().split_once("http://").unwrap();
+    let address = address.trim_end_matches('/');
+    let get = |target: &str, headers: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "GET /api/v1/{target} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n"
+        )
+        .unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap();
+        (head.to_lowercase(), body)
+    };
+    let blocks = |headers: &str| {
+        let (head, summary) = get("summary", headers);
+        let (_, epoch) = head.split_once("heapline-epoch: ").unwrap();
+        let epoch: u64 = epoch.lines().next().unwrap().trim().parse().unwrap();
+        (
+            epoch,
+            summary["subject"]["sampled_blocks"].as_u64().unwrap(),
+        )
+    };
+    let mut events = Events::open(address, "");
+    let first = events.next().unwrap();
+    assert_eq!(
+        (&first["epoch"], &first["recording"]),
+        (&0.into(), &true.into())
+    );
+    assert_eq!(blocks(""), (0, BLOCKS));
+    assert_eq!(get("status", "").1["recording"], true);
+    // A page that is paused.
+    let mut paused = Events::open(address, "?hold=0");
+    paused.next().unwrap();
+    let mut epoch = 0;
+    for round in 2..8 {
+        (0..BLOCKS).for_each(|_| allocate(recorder));
+        // Those of the last round may be split over two events.
+        while blocks("").1 < round * BLOCKS {
+            let event = events.next().unwrap();
+            assert!(event["epoch"].as_u64().unwrap() > epoch);
+            assert_eq!(event["recording"], true);
+            epoch = event["epoch"].as_u64().unwrap();
+        }
+    }
+    assert!(epoch > 4, "more than are kept for all: {epoch}");
+    assert_eq!(blocks("Heapline-Epoch: 0\r\n"), (0, BLOCKS), "it is held");
+    assert_eq!(
+        blocks("Heapline-Epoch: 1\r\n"),
+        (epoch, 7 * BLOCKS),
+        "it is not"
+    );
+    recorder.stop();
+    let last = loop {
+        let event = events.next().unwrap();
+        if event["recording"] == false {
+            break event;
+        }
+    };
+    assert_eq!(last["error"], Value::Null);
+    assert!(events.next().is_none(), "nothing more will come");
+    assert_eq!(blocks("").1, 7 * BLOCKS);
+    assert_eq!(
+        blocks("Heapline-Epoch: 0\r\n"),
+        (0, BLOCKS),
+        "it is still held"
+    );
+    let (head, refused) = get("events?hold=x", "");
+    assert!(head.contains("400"), "{head}: {refused}");
 }

@@ -38,10 +38,10 @@ pub(crate) struct Profiles<'a> {
 #[derive(Debug)]
 pub struct Session {
     trace: LoadedTrace,
-    against: Option<LoadedTrace>,
+    against: Option<Arc<LoadedTrace>>,
     identity: Arc<str>,
     epoch: u64,
-    cache: Mutex<Cache>,
+    cache: Arc<Mutex<Cache>>,
     overview: OnceLock<Overview>,
     /// By the place in [`KINDS`].
     names: [OnceLock<Vec<Name>>; KINDS.len()],
@@ -54,9 +54,9 @@ impl Session {
         Self {
             identity: identity(&trace, against.as_ref()),
             trace,
-            against,
+            against: against.map(Arc::new),
             epoch: 0,
-            cache: Mutex::new(Cache::new(0)),
+            cache: Arc::new(Mutex::new(Cache::new(0))),
             overview: OnceLock::new(),
             names: Default::default(),
         }
@@ -65,16 +65,32 @@ impl Session {
     /// Keeps recent answers in a cache of this size in bytes.
     #[must_use]
     pub fn with_cache(mut self, bytes: usize) -> Self {
-        self.cache = Mutex::new(Cache::new(bytes));
+        self.cache = Arc::new(Mutex::new(Cache::new(bytes)));
         self
     }
 
     /// Replaces the profile by a later state of the same trace.
     pub fn advance(&mut self, profile: Profile, epoch: u64) {
-        self.trace.profile = profile;
-        self.epoch = epoch;
-        self.overview = OnceLock::new();
-        self.names = Default::default();
+        *self = self.successor(profile, epoch, self.trace.size);
+    }
+
+    /// A session about a later state of the same trace, whose file has this size now. Both answer
+    /// requests, and share the cache.
+    #[must_use]
+    pub fn successor(&self, profile: Profile, epoch: u64, size: Option<u64>) -> Self {
+        Self {
+            trace: LoadedTrace {
+                path: self.trace.path.clone(),
+                size,
+                profile,
+            },
+            against: self.against.clone(),
+            identity: Arc::clone(&self.identity),
+            epoch,
+            cache: Arc::clone(&self.cache),
+            overview: OnceLock::new(),
+            names: Default::default(),
+        }
     }
 
     /// Identifies the traces: the same files give the same text, others another.
@@ -98,7 +114,7 @@ impl Session {
     /// The earlier trace to compare with.
     #[must_use]
     pub fn against(&self) -> Option<&LoadedTrace> {
-        self.against.as_ref()
+        self.against.as_deref()
     }
 
     /// Answers a request, from the cache if it has been answered before.

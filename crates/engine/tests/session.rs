@@ -160,6 +160,11 @@ fn answers_are_kept_until_the_trace_grows() {
     let second = ask(&session);
     assert_eq!((second.epoch, &second.identity), (1, &first.identity));
     assert!(first.json() != second.json());
+    // Who still asks about the state before gets it, from the same cache.
+    let third = session.successor(profile(MIX), 2, Some(7));
+    assert_eq!(ask(&third).epoch, 2);
+    assert!(Arc::ptr_eq(&second, &ask(&session)));
+    assert_eq!(third.info().file_size, Some(7));
     let uncached = Session::new(trace(MIX), None);
     assert!(!Arc::ptr_eq(&ask(&uncached), &ask(&uncached)));
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Reader`] recognises the format by its first bytes, decompresses, and yields batches of events in
 //! the vocabulary of [`heapline_model`]. A new format is one file here that implements
-//! [`Decoder`], and one line in `FORMATS`.
+//! [`Decoder`], and one line in `FORMATS`. [`Follower`] reads a recording that still runs.
 //!
 //! ```
 //! use heapline_formats::{Options, Reader};
@@ -21,11 +21,13 @@
 //! ```
 
 mod executable;
+mod follow;
 mod memtrace;
 mod reader;
 pub mod spacetime;
 
 pub use executable::Executable;
+pub use follow::Follower;
 pub use memtrace::memtrace_damage;
 pub use reader::Reader;
 

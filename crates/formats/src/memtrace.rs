@@ -16,24 +16,81 @@ pub(crate) const FORMAT: Format = Format {
 };
 
 /// Translates what [`trace::Decoder`] gives.
-struct Memtrace {
+pub(crate) struct Memtrace {
     decoder: trace::Decoder,
     header: Option<Header>,
     locations: Defined,
 }
 
 impl Memtrace {
-    fn new(options: &Options) -> Self {
-        let options = trace::Options::new()
-            .strict(options.strict)
-            .stacks(options.stacks)
-            .partial_packets(options.partial_packets);
+    pub(crate) fn new(options: &Options) -> Self {
+        Self::with(trace_options(options))
+    }
+
+    /// A decoder of packets that are handed over one by one.
+    pub(crate) fn of_packets(options: &Options) -> Self {
+        Self::with(trace_options(options).eager(true))
+    }
+
+    fn with(options: trace::Options) -> Self {
         Self {
             decoder: trace::Decoder::new(options),
             header: None,
             locations: Defined::default(),
         }
     }
+
+    /// Decodes the first packet.
+    pub(crate) fn begin(&mut self, packet: &[u8]) -> Result<(), Error> {
+        self.decoder.push(packet);
+        self.decode(&mut Batch::default())?;
+        Ok(())
+    }
+
+    /// Decodes another packet, or a part of one.
+    pub(crate) fn resume(
+        &mut self,
+        part: trace::PacketPart<'_>,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        self.fill(batch, |decoder, fill| {
+            decoder.resume_packet(part, fill).map_err(Error::format)
+        })?;
+        Ok(())
+    }
+
+    /// Notes that the recording has ended before its program.
+    pub(crate) fn end_early(&mut self, end: trace::EarlyEnd) {
+        self.decoder.end_early(end);
+    }
+
+    /// Adds the events and locations of a packet to a batch.
+    fn fill<T>(
+        &mut self,
+        batch: &mut Batch,
+        decode: impl FnOnce(&mut trace::Decoder, &mut Fill<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let word_bytes = self.header.as_ref().map_or(1, |header| header.word_bytes);
+        let mut fill = Fill {
+            batch,
+            word_bytes,
+            uses_unknown: false,
+        };
+        let result = decode(&mut self.decoder, &mut fill)?;
+        self.locations.uses_unknown |= fill.uses_unknown;
+        if self.header.is_none() {
+            self.header = header(&self.decoder);
+        }
+        self.locations.define_new(self.decoder.locations(), batch);
+        Ok(result)
+    }
+}
+
+fn trace_options(options: &Options) -> trace::Options {
+    trace::Options::new()
+        .strict(options.strict)
+        .stacks(options.stacks)
+        .partial_packets(options.partial_packets)
 }
 
 impl Decoder for Memtrace {
@@ -58,21 +115,9 @@ impl Decoder for Memtrace {
     }
 
     fn decode(&mut self, batch: &mut Batch) -> Result<Step, Error> {
-        let word_bytes = self.header.as_ref().map_or(1, |header| header.word_bytes);
-        let mut fill = Fill {
-            batch,
-            word_bytes,
-            uses_unknown: false,
-        };
-        let step = self
-            .decoder
-            .visit_packet(&mut fill)
-            .map_err(Error::format)?;
-        self.locations.uses_unknown |= fill.uses_unknown;
-        if self.header.is_none() {
-            self.header = header(&self.decoder);
-        }
-        self.locations.define_new(self.decoder.locations(), batch);
+        let step = self.fill(batch, |decoder, fill| {
+            decoder.visit_packet(fill).map_err(Error::format)
+        })?;
         Ok(match step {
             trace::Step::Packet(_) => Step::Progress,
             trace::Step::NeedInput => Step::NeedInput,

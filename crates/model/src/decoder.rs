@@ -84,3 +84,13 @@ pub trait Source: Send {
     /// How much has been read so far.
     fn size(&self) -> InputSize;
 }
+
+/// A source that grows: the recording of a program that runs.
+pub trait GrowingSource: Source {
+    /// Looks for what has come since the last refresh. [`next_batch`](Source::next_batch) then hands
+    /// it over; it returns false when everything up to now was handed over.
+    fn refresh(&mut self) -> Result<(), Error>;
+
+    /// Returns true if everything was handed over and nothing more will come.
+    fn has_ended(&self) -> bool;
+}

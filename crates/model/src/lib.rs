@@ -8,7 +8,8 @@
 //! - [`Snapshot`]: what was alive at a moment, from sources that do not know single blocks.
 //! - [`Damage`]: what is wrong with the input.
 //! - [`Decoder`]: bytes in, batches out, no input of its own. A format implements this.
-//! - [`Source`]: batches out, wherever they come from. Consumers take this.
+//! - [`Source`]: batches out, wherever they come from. Consumers take this. A [`GrowingSource`] is one
+//!   that is asked again and again, such as a recording that still runs.
 //! - [`BlockIndex`]: finds blocks by id without a hash table.
 //!
 //! # Example
@@ -41,6 +42,6 @@ mod snapshot;
 pub use batch::{Batch, Birth, Event, EventKind, Frame, LocationDefinition, LocationId, Space};
 pub use block_index::BlockIndex;
 pub use damage::{Damage, Flaw};
-pub use decoder::{Decoder, Error, InputSize, Source, Step};
+pub use decoder::{Decoder, Error, GrowingSource, InputSize, Source, Step};
 pub use header::{Capabilities, Header, Runtime, Scheme};
 pub use snapshot::{GcCounters, Mark, Snapshot};

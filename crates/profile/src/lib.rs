@@ -39,8 +39,8 @@ pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use shape::GrowthShape;
 pub use store::{
-    ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, ModuleId, Moment,
-    Peak, Profile, Recursion, Store, StoreOptions, Symbols,
+    ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, LiveProfile,
+    ModuleId, Moment, Peak, Profile, Recursion, Store, StoreOptions, Symbols,
 };
 
 #[cfg(doctest)]

@@ -129,14 +129,8 @@ pub fn owner(trace: &Path) -> io::Result<Option<u64>> {
     Ok(owned.map(|tail| tail.word(Word::Pid)))
 }
 
-/// Returns true if no process can write to the trace of a tail any more.
-///
-/// That is known by a lock, which the recorder holds until its process ends or executes another
-/// program, whatever pid namespace either is in.
 fn has_ended(tail: &Tail, file: &File) -> bool {
-    // Shared, so that several can look at once.
-    let unlocked = || flock(file, FlockOperation::NonBlockingLockShared).is_ok();
-    state(tail) == State::Ended || tail.word(Word::Locked) == 1 && unlocked()
+    tail.has_ended(|| flock(file, FlockOperation::NonBlockingLockShared).is_ok())
 }
 
 fn write_word(file: &File, word: Word, value: u64) -> io::Result<()> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use heapline_engine::{Answer, Request};
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
@@ -26,6 +26,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::assets;
 use crate::error::ApiError;
+use crate::events::EventStream;
 use crate::guard::Guard;
 use crate::state::State;
 use crate::trace::Subjects;
@@ -46,6 +47,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_HEAD: usize = 64 << 10;
 
 const JSON: &str = "application/json";
+
+/// The header with the epoch of an answer, or the one that is asked about.
+const EPOCH: &str = "heapline-epoch";
 
 /// Less is not worth compressing.
 const SMALL: usize = 1 << 10;
@@ -180,12 +184,22 @@ impl Content {
     }
 }
 
+impl From<ApiError> for Content {
+    fn from(error: ApiError) -> Self {
+        Self {
+            status: error.status(),
+            ..Self::new(JSON, error.body().into())
+        }
+    }
+}
+
 async fn respond(
     request: &hyper::Request<Incoming>,
-    state: &State,
+    state: &Arc<State>,
     guard: &Guard,
-) -> Response<Full<Bytes>> {
+) -> Response<Body> {
     let path = request.uri().path();
+    let query = request.uri().query().unwrap_or("");
     let report = path.strip_prefix("/api/v1/");
     let checked = guard
         .check(request.uri(), request.headers(), path.starts_with("/api/"))
@@ -193,14 +207,19 @@ async fn respond(
     let result = match (checked, report) {
         (Err(error), _) => Err(error),
         (Ok(()), None) => page(path),
-        (Ok(()), Some(report)) => api(report, request.uri().query().unwrap_or(""), state).await,
+        (Ok(()), Some("events")) if request.method() == Method::GET => {
+            return match held_epoch(query) {
+                Ok(hold) => events(state, hold),
+                Err(error) => response(error.into(), request.headers()),
+            };
+        }
+        (Ok(()), Some(report)) => api(report, query, request.headers(), state).await,
     };
-    let content = result.unwrap_or_else(|error| Content {
-        status: error.status(),
-        ..Content::new(JSON, error.body().into())
-    });
-    response(content, request.headers())
+    response(result.unwrap_or_else(Content::from), request.headers())
 }
+
+/// The body of a response: whole, or events as they come.
+type Body = Either<Full<Bytes>, EventStream>;
 
 fn check_method(method: &Method) -> Result<(), ApiError> {
     match *method {
@@ -236,27 +255,61 @@ fn page(path: &str) -> Result<Content, ApiError> {
     }
 }
 
-async fn api(report: &str, query: &str, state: &State) -> Result<Content, ApiError> {
+/// The epoch that the client of an event stream wants to go on asking about.
+fn held_epoch(query: &str) -> Result<Option<u64>, ApiError> {
+    let mut hold = None;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        hold = match value.parse() {
+            Ok(epoch) if name == "hold" => Some(epoch),
+            _ => {
+                return Err(ApiError::new(
+                    StatusCode::BAD_REQUEST,
+                    "bad_parameter",
+                    format!("cannot use {name}={value}; expected hold=EPOCH"),
+                ));
+            }
+        };
+    }
+    Ok(hold)
+}
+
+fn events(state: &Arc<State>, hold: Option<u64>) -> Response<Body> {
+    let content = Content::new("text/event-stream", Bytes::new());
+    let (parts, _) = response(content, &HeaderMap::new()).into_parts();
+    Response::from_parts(parts, Either::Right(EventStream::start(state, hold)))
+}
+
+async fn api(
+    report: &str,
+    query: &str,
+    headers: &HeaderMap,
+    state: &State,
+) -> Result<Content, ApiError> {
     if report == "status" {
         let status = serde_json::to_vec(&state.status()).unwrap_or_default();
         return Ok(Content::new(JSON, status.into()));
     }
     let pairs = form_urlencoded::parse(query.as_bytes());
-    let answer = state.answer(Request::from_pairs(report, pairs)?).await?;
+    let epoch = headers
+        .get(EPOCH)
+        .and_then(|epoch| epoch.to_str().ok()?.parse().ok());
+    let request = Request::from_pairs(report, pairs)?;
+    let answer = state.answer(request, epoch).await?;
     Ok(Content {
         answer: Some(Arc::clone(&answer)),
         ..Content::new(JSON, Bytes::from_owner(answer.json()?))
     })
 }
 
-fn response(content: Content, asked: &HeaderMap) -> Response<Full<Bytes>> {
+fn response(content: Content, asked: &HeaderMap) -> Response<Body> {
     let zipped = if content.body.len() >= SMALL && accepts_gzip(asked) {
         gzip(&content.body)
     } else {
         None
     };
     let is_zipped = zipped.is_some();
-    let mut response = Response::new(Full::new(zipped.unwrap_or(content.body)));
+    let body = Full::new(zipped.unwrap_or(content.body));
+    let mut response = Response::new(Either::Left(body));
     *response.status_mut() = content.status;
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &'static str| {
@@ -292,7 +345,7 @@ fn response(content: Content, asked: &HeaderMap) -> Response<Full<Bytes>> {
             headers.insert(HeaderName::from_static("heapline-trace"), identity);
         }
         headers.insert(
-            HeaderName::from_static("heapline-epoch"),
+            HeaderName::from_static(EPOCH),
             HeaderValue::from(answer.epoch),
         );
     }

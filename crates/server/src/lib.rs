@@ -9,8 +9,10 @@
 
 mod assets;
 mod error;
+mod events;
 mod guard;
 mod http;
+mod loader;
 mod report;
 mod state;
 mod trace;
@@ -19,4 +21,4 @@ pub use assets::missing_page;
 pub use error::ApiError;
 pub use http::Server;
 pub use report::{ReportError, write_report};
-pub use trace::{Opener, Progress, Subjects, Trace, load};
+pub use trace::{Opener, Progress, Recording, Subjects, Trace, load};

@@ -7,22 +7,16 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use crate::error::ApiError;
-use crate::trace::{Progress, Subjects, load};
-
-/// The state of loading.
-#[derive(Clone, Debug)]
-enum Loading {
-    Running,
-    Done(Arc<Session>),
-    Failed(String),
-}
+use crate::loader::{EarlierSessions, Loader, Loading, Newest};
+use crate::trace::{Progress, Subjects};
 
 /// The state.
 #[derive(Debug)]
 pub(crate) struct State {
     subjects: Arc<Subjects>,
     progress: Progress,
-    loading: watch::Receiver<Loading>,
+    pub(crate) loading: watch::Receiver<Loading>,
+    earlier: Arc<EarlierSessions>,
     /// Reports use all cores; more of them at once than there are cores would only wait for each
     /// other.
     turns: Arc<Semaphore>,
@@ -42,6 +36,8 @@ pub(crate) struct Status<'a> {
     /// Identifies the traces, with the epoch of the profile, once it is loaded.
     identity: Option<String>,
     epoch: u64,
+    /// True while the trace is being recorded: it grows, and so does the epoch.
+    recording: bool,
     read: u64,
     size: Option<u64>,
     error: Option<String>,
@@ -58,6 +54,7 @@ impl<'a> Status<'a> {
             command: subjects.command_line(),
             identity: None,
             epoch: 0,
+            recording: false,
             read,
             size: subjects.size(),
             error: None,
@@ -81,35 +78,34 @@ impl State {
     pub(crate) fn start(subjects: Subjects) -> std::io::Result<Arc<Self>> {
         let subjects = Arc::new(subjects);
         let progress = Progress::default();
-        let (sender, loading) = watch::channel(Loading::Running);
+        let earlier = Arc::new(EarlierSessions::default());
+        let (loader, loading) = Loader::new(&subjects, &progress, &earlier);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let state = Arc::new(Self {
-            subjects: Arc::clone(&subjects),
-            progress: progress.clone(),
+            subjects,
+            progress,
             loading,
+            earlier,
             turns: Arc::new(Semaphore::new(cores)),
         });
         std::thread::Builder::new()
             .name("loader".to_owned())
-            .spawn(move || match load(&subjects, &progress) {
-                Ok(session) => {
-                    let session = Arc::new(session);
-                    sender.send_replace(Loading::Done(Arc::clone(&session)));
-                    // Every page asks for it, but nothing else waits for it. Whoever asks is told
-                    // what went wrong, if something did.
-                    let _ = session.info();
-                }
-                Err(problem) => {
-                    sender.send_replace(Loading::Failed(problem));
-                }
-            })?;
+            .spawn(move || loader.run())?;
         Ok(state)
     }
 
     pub(crate) fn status(&self) -> Status<'_> {
         let loading = Status::loading(&self.subjects, self.progress.read());
         match &*self.loading.borrow() {
-            Loading::Done(session) => Status::ready(&self.subjects, session),
+            Loading::Done(Newest {
+                session,
+                is_recording,
+                problem,
+            }) => Status {
+                recording: *is_recording,
+                error: problem.clone(),
+                ..Status::ready(&self.subjects, session)
+            },
             Loading::Running => loading,
             Loading::Failed(problem) => Status {
                 state: "failed",
@@ -119,21 +115,34 @@ impl State {
         }
     }
 
-    /// Waits until the traces are loaded.
-    async fn session(&self) -> Result<Arc<Session>, ApiError> {
+    /// Waits until the traces are loaded. The session is the one of an epoch, if that is still
+    /// there, otherwise the newest.
+    async fn session(&self, epoch: Option<u64>) -> Result<Arc<Session>, ApiError> {
         let mut loading = self.loading.clone();
         let is_over = |loading: &Loading| !matches!(loading, Loading::Running);
-        match loading.wait_for(is_over).await.as_deref() {
-            Ok(Loading::Done(session)) => Ok(Arc::clone(session)),
-            Ok(Loading::Failed(problem)) => Err(failed(problem)),
-            _ => Err(failed("the trace could not be loaded")),
-        }
+        let newest = match loading.wait_for(is_over).await.as_deref() {
+            Ok(Loading::Done(newest)) => Arc::clone(&newest.session),
+            Ok(Loading::Failed(problem)) => return Err(failed(problem)),
+            _ => return Err(failed("the trace could not be loaded")),
+        };
+        let earlier = epoch.and_then(|epoch| self.earlier_session(epoch));
+        Ok(earlier.unwrap_or(newest))
     }
 
-    /// The answer to a request. Work that nobody waits for is not begun, or given up between two
-    /// of its parts: browsers close the connection of a request that was superseded.
-    pub(crate) async fn answer(&self, request: Request) -> Result<Arc<Answer>, ApiError> {
-        let session = self.session().await?;
+    /// The session of an epoch, if it is still there.
+    pub(crate) fn earlier_session(&self, epoch: u64) -> Option<Arc<Session>> {
+        self.earlier.find(epoch)
+    }
+
+    /// The answer to a request, about the state of an epoch if that is given. Work that nobody
+    /// waits for is not begun, or given up between two of its parts: browsers close the connection
+    /// of a request that was superseded.
+    pub(crate) async fn answer(
+        &self,
+        request: Request,
+        epoch: Option<u64>,
+    ) -> Result<Arc<Answer>, ApiError> {
+        let session = self.session(epoch).await?;
         let cancel = Cancel::default();
         let _cancel_on_drop = cancel.on_drop();
         let turn = Arc::clone(&self.turns).acquire_owned().await;

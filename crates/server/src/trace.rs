@@ -2,15 +2,25 @@
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use heapline_engine::{LoadedTrace, Session, shell_path};
-use heapline_formats::{Executable, Options, Reader};
-use heapline_profile::{Profile, Recursion, StoreOptions};
+use heapline_formats::{Executable, Follower, Options, Reader};
+use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 
 /// Bytes of answers that are kept.
 const CACHE: usize = 128 << 20;
+
+const STORE: StoreOptions = StoreOptions {
+    recursion: Recursion::OnDemand,
+};
+
+/// The pause between two attempts to open a recording that has not begun.
+const ATTEMPTS: Duration = Duration::from_millis(20);
 
 /// A trace that can be opened, also more than once.
 pub struct Trace {
@@ -44,6 +54,14 @@ impl Trace {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
+    fn options(&self) -> Options {
+        Options {
+            strict: self.strict,
+            executable: self.executable.clone(),
+            ..Options::default()
+        }
+    }
+
     fn load(&self, progress: &Progress) -> Result<Profile, String> {
         let source =
             (self.open)().map_err(|error| format!("cannot open {}: {error}", self.path))?;
@@ -51,20 +69,13 @@ impl Trace {
             source,
             read: Arc::clone(&progress.0),
         };
-        let options = Options {
-            strict: self.strict,
-            executable: self.executable.clone(),
-            ..Options::default()
-        };
-        let store = StoreOptions {
-            recursion: Recursion::OnDemand,
-        };
-        Reader::new(source, options)
-            .and_then(|mut reader| Profile::load(&mut reader, store))
+        Reader::new(source, self.options())
+            .and_then(|mut reader| Profile::load(&mut reader, STORE))
             .map_err(|error| self.problem(&error))
     }
 
-    fn problem(&self, error: &dyn std::error::Error) -> String {
+    /// Describes why the trace cannot be read.
+    pub(crate) fn problem(&self, error: &dyn std::error::Error) -> String {
         let mut text = format!("{}: {error}", self.path);
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -108,6 +119,17 @@ pub struct Subjects {
     pub trace: Arc<Trace>,
     /// The earlier trace.
     pub against: Option<Arc<Trace>>,
+    /// The recording that the trace is of, if it is to be followed.
+    recording: Option<Recording>,
+}
+
+/// A file that something may be recording to.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The trace.
+    pub path: PathBuf,
+    /// True as long as the recording may begin: a trace that does not exist yet is waited for.
+    pub is_expected: Arc<AtomicBool>,
 }
 
 impl Subjects {
@@ -117,7 +139,37 @@ impl Subjects {
         Self {
             trace: Arc::new(trace),
             against: against.map(Arc::new),
+            recording: None,
         }
+    }
+
+    /// Follows the recording of the trace, if it still runs: what is shown grows with it.
+    #[must_use]
+    pub fn following(mut self, recording: Recording) -> Self {
+        self.recording = Some(recording);
+        self
+    }
+
+    /// Opens the trace if it is being recorded. Waits for a recording that has not begun.
+    pub(crate) fn open_recording(&self) -> Option<LiveProfile> {
+        let recording = self.recording.as_ref()?;
+        loop {
+            let is_expected = recording.is_expected.load(Ordering::Relaxed);
+            match Follower::open(&recording.path, self.trace.options()) {
+                Ok(source) if source.is_recording() => {
+                    return Some(LiveProfile::new(source, STORE));
+                }
+                Err(_) if is_expected => thread::sleep(ATTEMPTS),
+                // It is read, or refused, like any other trace.
+                _ => return None,
+            }
+        }
+    }
+
+    /// The size of the file that is being recorded to.
+    pub(crate) fn recorded_bytes(&self) -> Option<u64> {
+        let path = &self.recording.as_ref()?.path;
+        Some(path.metadata().ok()?.len())
     }
 
     /// The command that opens the traces in the viewer.
@@ -146,6 +198,22 @@ impl Subjects {
 
 /// Loads the traces. Errors are for people.
 pub fn load(subjects: &Subjects, progress: &Progress) -> Result<Session, String> {
+    let profile = subjects.trace.load(progress)?;
+    session(subjects, profile, subjects.trace.size, progress)
+}
+
+/// Starts a session about a profile of the trace. Loads the earlier trace, if there is one.
+pub(crate) fn session(
+    subjects: &Subjects,
+    profile: Profile,
+    size: Option<u64>,
+    progress: &Progress,
+) -> Result<Session, String> {
+    let trace = LoadedTrace {
+        path: subjects.trace.path.clone(),
+        size,
+        profile,
+    };
     let load = |trace: &Arc<Trace>| -> Result<LoadedTrace, String> {
         Ok(LoadedTrace {
             path: trace.path.clone(),
@@ -153,7 +221,6 @@ pub fn load(subjects: &Subjects, progress: &Progress) -> Result<Session, String>
             profile: trace.load(progress)?,
         })
     };
-    let trace = load(&subjects.trace)?;
     let against = subjects.against.as_ref().map(load).transpose()?;
     Ok(Session::new(trace, against).with_cache(CACHE))
 }

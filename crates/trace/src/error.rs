@@ -40,6 +40,13 @@ pub enum Error {
         reason: String,
     },
 
+    /// A recording that is read while it grows is not what it was: something else has written to
+    /// the file.
+    NotTheRecording {
+        /// A description of the error.
+        reason: &'static str,
+    },
+
     /// Strict reading found a flaw.
     Damaged(Flaw),
 
@@ -71,6 +78,10 @@ impl fmt::Display for Error {
             Self::BrokenCompression { reason } => write!(
                 f,
                 "the compressed data is damaged, truncated or unsupported: {reason}"
+            ),
+            Self::NotTheRecording { reason } => write!(
+                f,
+                "the trace was overwritten while it was being followed: {reason}; open it again"
             ),
             Self::Damaged(flaw) => write!(
                 f,

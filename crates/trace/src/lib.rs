@@ -6,6 +6,7 @@
 //!
 //! - [`open`] opens a trace file, complete up to now: events that a running or killed program has not
 //!   written yet are read from the file's [`tail`]. A [`Snapshot`] can be read more than once.
+//!   A [`GrowingTrace`] is read on as its recording goes on.
 //! - [`Reader`] reads files, pipes, compressed traces, and files that are still growing.
 //!   [`Decoder`] is its sans-IO core: bytes in, events out.
 //! - [`Writer`] writes a trace; [`Encoder`]s, one per domain, are for concurrent recorders.
@@ -97,6 +98,7 @@ mod ending;
 mod error;
 mod event;
 mod format;
+mod growing;
 mod info;
 mod location;
 mod mtf;
@@ -107,11 +109,12 @@ mod visitor;
 mod writer;
 
 pub use damage::{Damage, Flaw, FlawKind};
-pub use decoder::{Decoder, Options, PacketSummary, Step};
+pub use decoder::{Decoder, Options, PacketPart, PacketSummary, Step};
 pub use ending::{EarlyEnd, Ending};
 pub use error::Error;
 pub use event::{Alloc, Event, Mark, Source, Stack};
 pub use format::{MAX_WRITTEN_PACKET, VERSION};
+pub use growing::GrowingTrace;
 pub use info::TraceInfo;
 pub use location::{Frame, LocationId, Locations};
 pub use reader::{ByteSource, Reader, decompressed, open_decompressed};

@@ -212,7 +212,7 @@ impl Read for SnapshotReader {
 }
 
 /// The tail of a trace with its name, if there is one. A link leads to a trace with its own.
-fn open_tail(trace: &Path) -> Result<Option<(PathBuf, File)>, (PathBuf, io::Error)> {
+pub(crate) fn open_tail(trace: &Path) -> Result<Option<(PathBuf, File)>, (PathBuf, io::Error)> {
     let real = fs::canonicalize(trace).ok().map(|real| tail::path(&real));
     for path in [Some(tail::path(trace)), real].into_iter().flatten() {
         match File::open(&path) {

@@ -1,3 +1,4 @@
+import { readEvents } from "./events";
 import { address, type Question } from "./question";
 import type { Status } from "./server";
 import { ApiError, type Reply, type Source } from "./source";
@@ -8,10 +9,14 @@ const TOKEN_KEY = "heapline-token";
 export function httpSource(base: string): Source {
   const token = takeToken();
   const headers: HeadersInit = token ? { Authorization: `Bearer ${token}` } : {};
-  const get = async <T>(path: string, signal?: AbortSignal): Promise<{ body: T; headers: Headers }> => {
+  const get = async <T>(
+    path: string,
+    signal?: AbortSignal,
+    more: Record<string, string> = {},
+  ): Promise<{ body: T; headers: Headers }> => {
     let response: Response;
     try {
-      response = await fetch(base + path, { headers, signal: signal ?? null });
+      response = await fetch(base + path, { headers: { ...headers, ...more }, signal: signal ?? null });
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new ApiError({
@@ -30,8 +35,13 @@ export function httpSource(base: string): Source {
     slices: null,
     hasServer: true,
     status: async () => (await get<Status>("status")).body,
-    async ask<T>(question: Question, signal?: AbortSignal): Promise<Reply<T>> {
-      const { body, headers } = await get<T>(address(question), signal);
+    async follow(hold, onNews, signal) {
+      const response = await fetch(`${base}events${hold === null ? "" : `?hold=${hold}`}`, { headers, signal });
+      await readEvents(response, onNews);
+    },
+    async ask<T>(question: Question, signal?: AbortSignal, epoch?: number | null): Promise<Reply<T>> {
+      const more: Record<string, string> = epoch == null ? {} : { "Heapline-Epoch": String(epoch) };
+      const { body, headers } = await get<T>(address(question), signal, more);
       return {
         report: body,
         // Encoded as the value of a query, because headers are ASCII.

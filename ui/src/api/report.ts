@@ -19,6 +19,7 @@ export function reportSource(text: string): Source {
   return {
     slices: report.slices,
     hasServer: false,
+    follow: null,
     status: async () => report.status,
     async ask<T>(question: Question): Promise<Reply<T>> {
       const packed = report.answers[address(question)];

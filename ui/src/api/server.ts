@@ -11,6 +11,8 @@ export interface Status {
   identity: string | null;
   /** Counts the updates of a growing trace. */
   epoch: number;
+  /** True while the trace is being recorded. */
+  recording: boolean;
   read: number;
   size: number | null;
   error: string | null;

@@ -1,5 +1,6 @@
 // The source of answers: a server, or the report file that contains the page. No other code knows which.
 
+import type { News } from "./events";
 import { httpSource } from "./http";
 import type { Question } from "./question";
 import { reportSource } from "./report";
@@ -20,8 +21,16 @@ export interface Reply<T> {
 export interface Source {
   /** Whether the trace is loaded, and what it is called. */
   status(): Promise<Status>;
-  /** The answer to a question. Fails with an {@link ApiError}, or when aborted. */
-  ask<T>(question: Question, signal?: AbortSignal): Promise<Reply<T>>;
+  /**
+   * The answer to a question, about the state of an epoch if the source still has it. Fails with an {@link ApiError}, or
+   * when aborted.
+   */
+  ask<T>(question: Question, signal?: AbortSignal, epoch?: number | null): Promise<Reply<T>>;
+  /**
+   * Tells of the newest state of a trace that is being recorded, and of each that follows, until that has ended. The
+   * state of the epoch to hold can be asked about meanwhile. Null if the source never grows.
+   */
+  follow: ((hold: number | null, onNews: (news: News) => void, signal: AbortSignal) => Promise<void>) | null;
   /** The only bounds of time windows that there are answers for; null if all are. */
   slices: readonly number[] | null;
   /** True if any request is possible: custom queries, focus, hiding. */

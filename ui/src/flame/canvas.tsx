@@ -29,6 +29,8 @@ interface Place {
 
 export function FlameCanvas(props: {
   picture: Picture;
+  /** The question that the picture is the answer to: with another one it is scrolled to its start. */
+  of: string | null;
   found: (Found | null)[];
   isExact: boolean;
   isBottomUp: boolean;
@@ -56,7 +58,7 @@ export function FlameCanvas(props: {
     if (picture.parts.length > 1) element.scrollTop = Math.max(0, picture.bar.row * ROW - element.clientHeight / 3);
     else if (isStanding) element.scrollTop = element.scrollHeight;
     setTop(element.scrollTop);
-  }, [picture, isStanding]);
+  }, [props.of, isStanding]);
 
   const bands = picture.parts.map((part, k): Band => {
     const band = bandOf(part, props.found[k] ?? null, -1, offset);

@@ -234,6 +234,7 @@ export function FlameView(): JSX.Element {
           <div class={`flame-box ${isStale ? "stale" : ""}`}>
             <FlameCanvas
               picture={drawn}
+              of={answer.of}
               found={found}
               isExact={tree.subject.is_exact}
               isBottomUp={tree.direction === "bottom_up"}

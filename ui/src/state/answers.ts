@@ -11,8 +11,10 @@ export interface Answer<T> {
   error: ApiError | null;
   /** The command that prints the answer to the present question, once it is there. */
   command: string | null;
-  /** Whether `data` is not the answer to the present question. */
+  /** Whether `data` is not the answer to the present question. An earlier state of a trace that grows is one. */
   isStale: boolean;
+  /** The question that `data` is the answer to. */
+  of: string | null;
 }
 
 const KEPT = 60;
@@ -31,6 +33,24 @@ export function useSource(chosen: Source): void {
   subject = null;
   kept.clear();
   pending.clear();
+}
+
+/** The epoch that the page shows; -1 before the first answer. */
+export function shownEpoch(): number {
+  return subject?.epoch ?? -1;
+}
+
+/** True while answers are on their way. */
+export function isWaiting(): boolean {
+  return pending.size > 0;
+}
+
+/** Shows a later state of the trace. */
+export function advanceTo(epoch: number): void {
+  if (!subject || epoch <= subject.epoch) return;
+  subject = { ...subject, epoch };
+  kept.clear();
+  generation.value += 1;
 }
 
 export function currentSource(): Source {
@@ -91,7 +111,7 @@ function start(name: string, question: Question): Pending {
  */
 async function fetchAnswer(question: Question, signal: AbortSignal): Promise<Reply<unknown>> {
   const before = subject?.epoch ?? -1;
-  const reply = await currentSource().ask<unknown>(question, signal);
+  const reply = await currentSource().ask<unknown>(question, signal, subject?.epoch);
   const { identity, epoch } = reply;
   if (subject && epoch > subject.epoch && identity === subject.identity) {
     subject = { identity, epoch };
@@ -118,8 +138,9 @@ export function isFatal({ error, data }: Answer<unknown>): boolean {
 /** The answer to a request, and while it is pending the previous one. */
 export function useAnswer<T>(question: Question | null): Answer<T> {
   // Another one when the trace has grown.
-  const name = question ? `${generation.value} ${address(question)}` : null;
-  const [arrived, setArrived] = useState<Arrived<T>>({ name: null, reply: null, error: null });
+  const of = question ? address(question) : null;
+  const name = question ? `${generation.value} ${of}` : null;
+  const [arrived, setArrived] = useState<Arrived<T>>({ name: null, of: null, reply: null, error: null });
   const asked = useRef(question);
   asked.current = question;
 
@@ -128,30 +149,33 @@ export function useAnswer<T>(question: Question | null): Answer<T> {
     if (name === null || !question) return;
     const abort = new AbortController();
     ask<T>(question, abort.signal).then(
-      (reply) => !abort.signal.aborted && setArrived({ name, reply, error: null }),
+      (reply) => !abort.signal.aborted && setArrived({ name, of, reply, error: null }),
       (error: unknown) => {
         if (abort.signal.aborted) return;
         const shown = error instanceof ApiError ? error : new ApiError({ code: "failed", message: String(error) });
-        setArrived(({ reply }) => ({ name, reply, error: shown }));
+        setArrived(({ reply, of }) => ({ name, of, reply, error: shown }));
       },
     );
     return () => abort.abort();
   }, [name]);
 
   const ready = question ? (kept.get(address(question)) as Reply<T> | undefined) : undefined;
-  const { reply, error }: Arrived<T> = ready ? { name, reply: ready, error: null } : arrived;
+  const { reply, error, ...last }: Arrived<T> = ready ? { name, of, reply: ready, error: null } : arrived;
   const isCurrent = ready !== undefined || arrived.name === name;
   return {
     data: reply?.report ?? null,
     error: isCurrent ? error : null,
     command: isCurrent && error === null ? (reply?.command ?? null) : null,
-    isStale: !isCurrent,
+    isStale: !isCurrent && last.of !== of,
+    of: last.of,
   };
 }
 
 /** What arrived last, and for which question. With an error, the reply is the one before. */
 interface Arrived<T> {
   name: string | null;
+  /** The question of the reply. */
+  of: string | null;
   reply: Reply<T> | null;
   error: ApiError | null;
 }

@@ -121,6 +121,12 @@ export function update(change: Partial<State>, name: string | null = null): void
   history[goesOn ? "replaceState" : "pushState"]({ depth, name }, "", `#${after}`);
 }
 
+/** Changes the state without anything to undo, because the trace has grown. */
+export function amend(change: Partial<State>): void {
+  current.value = { ...current.value, ...change };
+  history.replaceState(history.state, "", `#${printState(current.value)}`);
+}
+
 /** True if the back button would stay in this page. */
 export function canUndo(): boolean {
   return entry().depth > 0;

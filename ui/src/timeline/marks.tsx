@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { bytes, seconds } from "../format";
 import type { Span } from "../state/codec";
+import { isRecording } from "../state/live";
 import { state, update } from "../state/state";
 import { tipOn } from "../widgets/tip";
 import { xOf } from "./draw";
@@ -28,11 +29,11 @@ export function Marks(props: {
     },
     {
       name: "end",
-      text: "end",
+      text: isRecording() ? "now" : "end",
       time: duration,
       isOn: live === "end",
       run: () => update({ live: "end" }),
-      help: "Memory live at the end of the trace. Click to select it.",
+      help: `Memory live ${isRecording() ? "now" : "at the end of the trace"}. Click to select it.`,
     },
   ];
   if (typeof live === "number") {

@@ -1,5 +1,10 @@
 import type { Span } from "../state/codec";
 
+/** A window that ended with the trace ends with it when that has grown; others stay. */
+export function extended<T extends Span | null>(window: T, before: number, now: number): T {
+  return window && now > before && window.to >= before - 1e-6 ? { ...window, to: Number(now.toFixed(6)) } : window;
+}
+
 /** Snaps a window to the available bounds, at least one slice wide; to the microsecond if there are none. */
 export function snapped(window: Span, slices: readonly number[] | null): Span {
   if (!slices || slices.length < 2) {

@@ -30,7 +30,8 @@ export function TableView(): JSX.Element {
   // With a point in time, the curve would only show a peak there; growth needs all times.
   const growth = useAnswer<Hotspots>(growthQuestion(hasServer ? now : { ...now, hide: [] })).data;
   const growthOf = useMemo(() => new Map(growth?.rows.map((row) => [nameOf(row.label), row.growth])), [growth]);
-  const [selected, setSelected] = useState(-1);
+  // By name: rows move when the trace grows.
+  const [selectedName, setSelectedName] = useState<string | null>(null);
   const filter = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const { width } = useSize(box);
@@ -42,7 +43,12 @@ export function TableView(): JSX.Element {
     const chosen = matches ? data.rows.filter((row) => matches(row.label)) : data.rows;
     return sorted(chosen, all, now.sort, now.ascending);
   }, [data, all, now.rows, now.sort, now.ascending]);
-  useEffect(() => setSelected(-1), [data, now.sort, now.ascending, now.rows]);
+  useEffect(() => setSelectedName(null), [answer.of, now.sort, now.ascending, now.rows]);
+  const selected = selectedName === null ? -1 : rows.findIndex((row) => nameOf(row.label) === selectedName);
+  const setSelected = (index: number) => {
+    const row = rows[index];
+    setSelectedName(row ? nameOf(row.label) : null);
+  };
 
   const isFrames = now.by === "function" || now.by === "site";
   const chosen = rows[selected];

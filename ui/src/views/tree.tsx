@@ -38,7 +38,8 @@ export function TreeView(): JSX.Element {
   );
   const names = useMemo(() => (tree ? pathNames(tree.nodes) : []), [tree]);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const [selected, setSelected] = useState(0);
+  // By name: rows move when the trace grows.
+  const [selectedName, setSelectedName] = useState<string | null>(null);
   const matches = useMemo(() => matcher(now.search), [now.search]);
   const rows = useMemo(() => {
     if (!tree) return [];
@@ -51,8 +52,13 @@ export function TreeView(): JSX.Element {
   useEffect(() => {
     if (!tree || tree.nodes.length === 0) return;
     setOpen((before) => (names.some((name) => before.has(name)) ? before : new Set(opening(tree.nodes, 0, names))));
-    setSelected(0);
   }, [tree]);
+  useEffect(() => setSelectedName(null), [answer.of]);
+  const selected = Math.max(
+    0,
+    rows.findIndex((row) => names[row.node] === selectedName),
+  );
+  const setSelected = (row: number) => setSelectedName(names[rows[row]?.node ?? -1] ?? null);
 
   const nodeAt = (row: number) => tree?.nodes[rows[row]?.node ?? -1];
   const setRow = (row: number, isOpen: boolean) => {

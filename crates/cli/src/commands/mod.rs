@@ -8,6 +8,7 @@ mod diff;
 mod dump;
 mod export;
 mod flame;
+mod follow;
 mod info;
 mod man;
 mod plain_report;

@@ -8,6 +8,7 @@ use heapline_engine::{Filter, check_summary};
 use heapline_profile::reports::{Combiner, SummaryOptions};
 use heapline_text::{self as text, Context, Screen};
 
+use super::follow::{FollowOptions, Watch};
 use crate::error::warn;
 use crate::input::Reading;
 use crate::question::{Json, Question, command_line, load};
@@ -22,7 +23,8 @@ Examples:
   heapline summary trace.ctf
   heapline summary trace.ctf --by function --rows 10
   heapline summary trace.ctf --where 'inside \"Parser.*\"' --json
-  heapline summary build.*.ctf")]
+  heapline summary build.*.ctf
+  heapline summary server.1234.ctf --follow      watch a recording that still runs")]
 pub(crate) struct Args {
     /// Traces to read: .ctf files or Spacetime profiles, plain or compressed (.gz, .zst), or - for standard input
     #[arg(value_name = "TRACE", required = true)]
@@ -39,6 +41,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     json: Json,
+
+    #[command(flatten)]
+    follow: FollowOptions,
 }
 
 impl Args {
@@ -48,8 +53,20 @@ impl Args {
                 input: self.reading.input(trace),
                 filter: self.filter.clone(),
             };
+            if self.follow.follow {
+                return self.follow.run(&Watch {
+                    question: &question,
+                    options: &self.options,
+                    json: self.json,
+                    screen,
+                    render: text::summary,
+                });
+            }
             let report = question.ask(&self.options)?;
             return question.print(self.json, screen, &report, text::summary);
+        }
+        if self.follow.follow {
+            bail!("--follow takes one trace");
         }
         self.combine(screen)
     }

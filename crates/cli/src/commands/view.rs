@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
-use heapline_server::{Server, Subjects, missing_page};
+use heapline_server::{Recording, Server, Subjects, missing_page};
 use heapline_text::sanitize;
 
 use crate::error::warn;
@@ -15,7 +16,8 @@ use crate::reopen;
 /// Show a trace in the browser
 ///
 /// Serves the viewer on 127.0.0.1, on the first free port from 8080, and opens it in the browser. The
-/// page opens immediately, while the trace is being loaded.
+/// page opens immediately, while the trace is being loaded. If the trace is still being recorded, the page
+/// grows with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,14 +55,31 @@ pub(super) struct Serving {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let is_file = self.input.file_size().is_some();
+        let path = self.input.trace.clone();
         let (trace, against) = reopen::traces(&self.input, self.against)?;
-        self.serving.serve(Subjects::new(trace, against))
+        let mut subjects = Subjects::new(trace, against);
+        if is_file {
+            subjects = subjects.following(Recording {
+                path,
+                is_expected: Arc::default(),
+            });
+        }
+        self.serving.serve(subjects)
     }
 }
 
 impl Serving {
     /// Serves until the process ends.
     pub(super) fn serve(&self, subjects: Subjects) -> anyhow::Result<()> {
+        let viewer = self.bind()?;
+        announce(&subjects, &viewer.url())?;
+        self.open_browser(&viewer.url());
+        viewer.serve(subjects)
+    }
+
+    /// Takes the port.
+    pub(super) fn bind(&self) -> anyhow::Result<Viewer> {
         if let Some(reason) = missing_page() {
             warn(&format!(
                 "this heapline was built without its page ({reason}); serving only the API"
@@ -70,15 +89,33 @@ impl Serving {
             Some(port) => format!("cannot listen at {} on port {port}", self.listen),
             None => format!("cannot listen at {} on any port from 8080", self.listen),
         })?;
-        let url = server.url();
-        announce(&subjects, &url)?;
+        Ok(Viewer { server })
+    }
+
+    /// Opens the page in a browser, if there is one.
+    pub(super) fn open_browser(&self, url: &str) {
         if !self.no_browser && has_display() && missing_page().is_none() {
             // Not an error: the URL was printed.
-            if let Err(error) = open::that_detached(&url) {
+            if let Err(error) = open::that_detached(url) {
                 warn(&format!("cannot open a browser: {error}"));
             }
         }
-        match server.serve(subjects) {
+    }
+}
+
+/// A viewer that has its port.
+pub(super) struct Viewer {
+    server: Server,
+}
+
+impl Viewer {
+    pub(super) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// Serves until the process ends.
+    pub(super) fn serve(self, subjects: Subjects) -> anyhow::Result<()> {
+        match self.server.serve(subjects) {
             Ok(never) => match never {},
             Err(error) => Err(error).context("cannot serve"),
         }

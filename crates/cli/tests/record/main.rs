@@ -23,3 +23,4 @@ mod toolchain;
 mod trace;
 #[path = "../common/unshare.rs"]
 mod unshare;
+mod view;

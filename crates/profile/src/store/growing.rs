@@ -149,6 +149,18 @@ impl Store {
         self.contexts = contexts;
     }
 
+    /// Takes all batches that a source has now. Returns false if there are none.
+    pub fn extend(&mut self, source: &mut dyn Source) -> Result<bool, heapline_model::Error> {
+        let mut stacks = self.take_stacks();
+        let mut is_changed = false;
+        let result = for_each_batch(source, &mut stacks, |batch, contexts| {
+            is_changed = true;
+            self.append_read(batch, contexts);
+        });
+        self.stacks = stacks;
+        result.map(|()| is_changed)
+    }
+
     /// Takes all events of a batch whose stacks have been looked up.
     fn append_read(&mut self, batch: &Batch, contexts: &[ContextId]) {
         let events_before = self.clock.get().len();
@@ -303,7 +315,7 @@ impl Store {
             kinds: self.kinds.kinds().clone(),
             classes: self.classes.classes().clone(),
             stacks,
-            symbols: Arc::new(symbols),
+            symbols,
         };
         let segments = self.segments.iter_mut().map(|segment| Segment {
             lives: segment.lives.share(),
@@ -331,7 +343,7 @@ impl Store {
             kinds: self.kinds.kinds().clone(),
             classes,
             stacks,
-            symbols: Arc::new(symbols),
+            symbols,
         };
         if let Some(last) = self.segments.last_mut() {
             last.lives.get_mut().shrink();
@@ -387,11 +399,7 @@ impl Profile {
         options: StoreOptions,
     ) -> Result<Self, heapline_model::Error> {
         let mut store = Store::new(source.header().clone(), options);
-        let mut stacks = store.take_stacks();
-        for_each_batch(source, &mut stacks, |batch, contexts| {
-            store.append_read(batch, contexts);
-        })?;
-        store.stacks = stacks;
+        store.extend(source)?;
         Ok(store.finish(source.damage(), source.size()))
     }
 }

@@ -3,6 +3,8 @@
 //! The tree of a profile has each function once in a path. Whoever wants to see recursive calls in
 //! full gets a second tree, which is built from this log.
 
+use std::sync::Arc;
+
 use heapline_model::{Batch, LocationId};
 
 /// Bytes of a piece of the log: a log grows without being copied.
@@ -12,7 +14,8 @@ const PIECE: usize = 1 << 20;
 /// lane.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackLog {
-    pieces: Vec<Vec<u8>>,
+    /// Those that are full, which snapshots share.
+    pieces: Vec<Arc<Vec<u8>>>,
     last: Vec<u8>,
     lane: u16,
 }
@@ -37,7 +40,7 @@ impl StackLog {
         for birth in batch.births() {
             if self.last.len() >= PIECE {
                 let full = std::mem::replace(&mut self.last, Vec::with_capacity(PIECE + 4096));
-                self.pieces.push(full);
+                self.pieces.push(Arc::new(full));
             }
             let out = &mut self.last;
             let is_new_lane = birth.lane != self.lane;
@@ -61,8 +64,9 @@ impl StackLog {
     pub(crate) fn replay(&self, mut f: impl FnMut(LoggedStack<'_>)) {
         let mut new = Vec::new();
         let mut lane = 0;
-        for piece in self.pieces.iter().chain([&self.last]) {
-            let mut rest = &piece[..];
+        let pieces = self.pieces.iter().map(|piece| &piece[..]);
+        for piece in pieces.chain([&self.last[..]]) {
+            let mut rest = piece;
             while !rest.is_empty() {
                 let head = take(&mut rest);
                 if head & LANE_FOLLOWS != 0 {

@@ -5,6 +5,8 @@
 //! a path once, where it was first called, it has 400,000. Blocks that were allocated at the same
 //! place by the same path have the same *context*; of those there are 240,000.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use heapline_model::{Batch, LocationId};
 
@@ -118,13 +120,13 @@ impl StackReader {
     }
 
     /// A copy of the tables so far.
-    pub(crate) fn snapshot(&self) -> (Stacks, Symbols) {
-        (self.table.snapshot(), self.symbols.symbols().clone())
+    pub(crate) fn snapshot(&self) -> (Stacks, Arc<Symbols>) {
+        (self.table.snapshot(), Arc::clone(self.symbols.symbols()))
     }
 
     /// The tables, when no more stacks will come.
-    pub(crate) fn finish(self) -> (Stacks, Symbols) {
-        (self.table.finish(), self.symbols.finish())
+    pub(crate) fn finish(self) -> (Stacks, Arc<Symbols>) {
+        (self.table.finish(), Arc::clone(self.symbols.symbols()))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The names in a trace: frames, functions, files and modules.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use heapline_model::{Frame, LocationDefinition, LocationId};
 
@@ -141,7 +143,8 @@ impl Symbols {
 /// Fills [`Symbols`] as locations are defined.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
-    symbols: Symbols,
+    /// Copied when they change after a snapshot.
+    symbols: Arc<Symbols>,
     frames: HashMap<FrameInfo, FrameId>,
     functions: HashMap<Vec<u8>, FunctionId>,
     files: HashMap<Vec<u8>, FileId>,
@@ -160,7 +163,8 @@ impl SymbolTable {
             // Stacks have the placeholder already: it gets the name.
             if let Some(frame) = definition.frames().last() {
                 let real = self.frame(&frame);
-                self.symbols.frames[placeholder] = self.symbols.frames[real];
+                let symbols = Arc::make_mut(&mut self.symbols);
+                symbols.frames[placeholder] = symbols.frames[real];
             }
             return None;
         }
@@ -176,15 +180,15 @@ impl SymbolTable {
             }
             frames.push(frame);
         }
+        let symbols = Arc::make_mut(&mut self.symbols);
         let location = Location {
             address: definition.address,
-            start: saturated(self.symbols.location_frames.len()),
+            start: saturated(symbols.location_frames.len()),
             len: saturated(frames.len()),
             is_in_stacks,
         };
-        let locations = &mut self.symbols.locations;
-        *locations.get_or_fill(id, Location::default()) = location;
-        self.symbols.location_frames.extend_from_slice(&frames);
+        *symbols.locations.get_or_fill(id, Location::default()) = location;
+        symbols.location_frames.extend_from_slice(&frames);
         if !is_in_stacks {
             return Some(Vec::new());
         }
@@ -195,12 +199,8 @@ impl SymbolTable {
         Some(frames.into_iter().map(name).collect())
     }
 
-    pub(crate) fn symbols(&self) -> &Symbols {
+    pub(crate) fn symbols(&self) -> &Arc<Symbols> {
         &self.symbols
-    }
-
-    pub(crate) fn finish(self) -> Symbols {
-        self.symbols
     }
 
     fn frame(&mut self, frame: &Frame<'_>) -> FrameId {
@@ -212,7 +212,7 @@ impl SymbolTable {
             start_char: frame.start_char,
             end_char: frame.end_char,
         };
-        let frames = &mut self.symbols.frames;
+        let frames = &mut Arc::make_mut(&mut self.symbols).frames;
         let frame = self.frames.entry(info);
         *frame.or_insert_with(|| frames.push(info))
     }
@@ -221,7 +221,7 @@ impl SymbolTable {
     fn nameless(&mut self, code: u64) -> FrameId {
         let file = self.file(names::UNKNOWN_FILE.as_bytes());
         let function = self.function(format!("{code:#x}").as_bytes(), file);
-        self.symbols.frames.push(FrameInfo {
+        Arc::make_mut(&mut self.symbols).frames.push(FrameInfo {
             function,
             file,
             line: 0,
@@ -231,7 +231,7 @@ impl SymbolTable {
     }
 
     fn file(&mut self, name: &[u8]) -> FileId {
-        let files = &mut self.symbols.files;
+        let files = &mut Arc::make_mut(&mut self.symbols).files;
         let file = self.files.entry(name.to_vec());
         *file.or_insert_with(|| files.push(String::from_utf8_lossy(name).into_owned()))
     }
@@ -243,12 +243,13 @@ impl SymbolTable {
         let raw = String::from_utf8_lossy(name).into_owned();
         let readable = names::readable(&raw);
         let module = names::module(&readable).unwrap_or(names::NO_MODULE);
-        let modules = &mut self.symbols.modules;
+        let symbols = Arc::make_mut(&mut self.symbols);
+        let modules = &mut symbols.modules;
         let module = *self
             .modules
             .entry_ref(module)
             .or_insert_with(|| modules.push(module.to_owned()));
-        let function = self.symbols.functions.push(Function {
+        let function = symbols.functions.push(Function {
             raw,
             name: readable,
             module,

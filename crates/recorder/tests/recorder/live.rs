@@ -14,16 +14,16 @@ use heapline_trace::{Event, Reader};
 
 use super::{BLOCK, collect, name, options, place, promote};
 
-const LANES: usize = 3;
+pub(super) const LANES: usize = 3;
 
 /// Codes that blocks are allocated from: so many that packets of names are filled too.
 const CODES: u64 = 20_000;
 
 /// Blocks of a lane, all lanes together a million events.
-const BLOCKS: u64 = 170_000;
+pub(super) const BLOCKS: u64 = 170_000;
 
 /// Records the `n`th block of a lane, and its death.
-fn step(recorder: &Recorder, lane: usize, n: u64) {
+pub(super) fn step(recorder: &Recorder, lane: usize, n: u64) {
     let stack = [n % CODES, n % 13, n % 5].map(TaggedCode::new);
     let fast =
         recorder
@@ -189,7 +189,7 @@ fn endless(trace: &Path) {
 }
 
 /// A process that does what [`in_a_child`] says.
-fn command(what: &str, trace: &Path) -> Command {
+pub(super) fn command(what: &str, trace: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "live::in_a_child", "--nocapture"])
@@ -211,6 +211,7 @@ fn in_a_child() {
     let trace = std::env::var_os("HEAPLINE_TEST_TRACE").unwrap();
     match what.to_str() {
         Some("endless") => endless(Path::new(&trace)),
+        Some("steady") => super::follow::steady(Path::new(&trace)),
         Some("disk_full") => super::overlay::disk_full(Path::new(&trace)),
         _ => panic!("what is {}?", what.display()),
     }

@@ -2,6 +2,7 @@
 //!
 //! Traces are read back strictly: any flaw is an error.
 
+mod follow;
 mod live;
 mod overlay;
 

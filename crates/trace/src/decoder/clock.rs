@@ -91,6 +91,11 @@ impl Clock {
         self.recorded = packet.recorded.saturating_add(u64::from(delta));
     }
 
+    /// The time of a packet without events: that of the last event.
+    pub(super) fn held(&self) -> PacketTime {
+        self.hold(self.recorded)
+    }
+
     /// The recorded time that a packet covers, as its begin and length; `None` if its header
     /// cannot be believed.
     fn window(

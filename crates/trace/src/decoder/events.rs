@@ -23,7 +23,12 @@ pub(super) struct Packet<'a> {
     pub(super) end: usize,
     pub(super) number: u16,
     pub(super) time: PacketTime,
+    /// The id of the next allocation.
     pub(super) first_id: u64,
+    /// The offset in `bytes` of the first event to decode, and how long after the packet's begin the
+    /// event before it was: both are 0 unless a packet is decoded in parts.
+    pub(super) start: usize,
+    pub(super) last_delta: u32,
 }
 
 /// The result of decoding a packet.
@@ -40,6 +45,8 @@ pub(super) struct Outcome {
     pub(super) stopped_at: usize,
     pub(super) events: u64,
     pub(super) next_id: u64,
+    /// How long after the packet's begin the last event was.
+    pub(super) last_delta: u32,
     pub(super) bad_times: u64,
     pub(super) uncertain_stacks: u64,
     /// Locations that were named.
@@ -73,9 +80,9 @@ pub(super) fn decode<const STACKS: bool>(
         ..Outcome::default()
     };
     let mut next_id = packet.first_id;
-    let mut pos = 0;
+    let mut pos = packet.start;
     // Times are relative to the packet's, and must not decrease.
-    let mut last = 0;
+    let mut last = packet.last_delta;
     let mut last_bad_time = usize::MAX;
     let mut events = 0;
     let mut first_stack = !domain.has_stack;
@@ -267,6 +274,7 @@ pub(super) fn decode<const STACKS: bool>(
     outcome.stopped_at = pos;
     outcome.events = events;
     outcome.next_id = next_id;
+    outcome.last_delta = last;
     domain.has_stack = !first_stack;
     domain.clock.advance(&packet.time, last);
     outcome

@@ -32,6 +32,8 @@ pub(crate) fn measure(header: &PacketHeader, packet: &[u8]) -> Option<PacketEnd>
             held: false,
         },
         first_id: header.first_id,
+        start: 0,
+        last_delta: 0,
     };
     let mut domains = Domains::default();
     let domain = domains.get(header.domain, 0, 0, false);

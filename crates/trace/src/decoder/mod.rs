@@ -7,20 +7,24 @@ mod framing;
 mod input;
 mod measure;
 mod names;
+mod resume;
 
 use crate::damage::{Damage, Flaw, FlawKind};
 use crate::ending::EarlyEnd;
 use crate::error::Error;
 use crate::event::Event;
-use crate::format::{NO_CHECK, TIME_BITS, code};
+use crate::format::{NO_CHECK, PacketHeader, TIME_BITS, code};
 use crate::info::TraceInfo;
 use crate::location::Locations;
 use crate::visitor::{OnEvent, Visitor};
+use clock::PacketTime;
 use domain::{Domain, Domains};
 use events::{Cursor, Outcome, Packet};
 use framing::{End, Frame, Framed};
 use input::Input;
 pub(crate) use measure::{PacketEnd, measure};
+use resume::OpenPackets;
+pub use resume::PacketPart;
 
 /// Options for reading a trace. By default, everything is read, and damage is tolerated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +157,7 @@ pub struct Decoder {
     losses: u64,
     /// The start of a run of bytes that are not a packet, and its length so far.
     garbage: Option<(u64, u64)>,
+    open: OpenPackets,
 }
 
 #[derive(Debug)]
@@ -175,6 +180,7 @@ impl Decoder {
             packets: 0,
             losses: 0,
             garbage: None,
+            open: OpenPackets::default(),
         }
     }
 
@@ -271,12 +277,7 @@ impl Decoder {
             None => {
                 self.trace = Some(self.read_info(&frame)?);
                 if let Some(end) = EarlyEnd::of(&frame.header) {
-                    // Not an error where damage is: memtrace's reader takes it, and all that is
-                    // there is right.
-                    self.damage.record(Flaw {
-                        offset: self.input.offset(),
-                        kind: FlawKind::EndedEarly(end),
-                    });
+                    self.end_early(end);
                 }
                 0
             }
@@ -302,6 +303,16 @@ impl Decoder {
             events,
             end_offset: self.input.offset(),
         }))
+    }
+
+    /// Notes that the recording has ended before its program. That is part of the first packet, but
+    /// not while the program is being recorded.
+    pub fn end_early(&mut self, end: EarlyEnd) {
+        // Not an error where damage is: memtrace's reader takes it, and all that is there is right.
+        self.damage.record(Flaw {
+            offset: 0,
+            kind: FlawKind::EndedEarly(end),
+        });
     }
 
     /// Notes a flaw, or makes it an error.
@@ -376,8 +387,41 @@ impl Decoder {
         start_time: u64,
         visitor: &mut impl Visitor,
     ) -> Result<u64, Error> {
-        let header = &frame.header;
         let offset = self.input.offset();
+        let time = self.begin_packet::<STACKS>(&frame.header, start_time, offset)?;
+        let header = &frame.header;
+        let packet = Packet {
+            bytes: self.input.padded(header.len(), frame.extent),
+            end: frame.extent - header.len(),
+            number: header.domain,
+            time,
+            first_id: header.first_id,
+            start: 0,
+            last_delta: 0,
+        };
+        let domain = self
+            .domains
+            .get(header.domain, start_time, self.losses, STACKS);
+        let room_for_frames = domain.stack.capacity();
+        let outcome = events::decode::<STACKS>(&packet, domain, &mut self.locations, visitor);
+        let mut report = Report {
+            damage: &mut self.damage,
+            strict: self.options.strict,
+            offset,
+        };
+        report.outcome(&outcome, frame, domain)?;
+        self.domains.limit_stacks(header.domain, room_for_frames);
+        Ok(outcome.events)
+    }
+
+    /// Checks the state of a domain against the header of its next packet, which is at an offset.
+    /// Returns the times of the packet's events.
+    fn begin_packet<const STACKS: bool>(
+        &mut self,
+        header: &PacketHeader,
+        start_time: u64,
+        offset: u64,
+    ) -> Result<PacketTime, Error> {
         let mut report = Report {
             damage: &mut self.damage,
             strict: self.options.strict,
@@ -386,7 +430,6 @@ impl Decoder {
         let domain = self
             .domains
             .get(header.domain, start_time, self.losses, STACKS);
-        let room_for_frames = domain.stack.capacity();
         // Until version 3 there is one domain, whose ids have no gaps.
         let missing = header.first_id.saturating_sub(domain.next_id);
         if header.version < 3 && missing > 0 && header.ids_are_plausible() {
@@ -416,20 +459,9 @@ impl Decoder {
             }
         }
         let (begin, end) = (header.time_begin, header.time_end);
-        let time = domain
+        domain
             .clock
-            .packet(begin, end, start_time, |kind| report.flaw(kind))?;
-        let packet = Packet {
-            bytes: self.input.padded(header.len(), frame.extent),
-            end: frame.extent - header.len(),
-            number: header.domain,
-            time,
-            first_id: header.first_id,
-        };
-        let outcome = events::decode::<STACKS>(&packet, domain, &mut self.locations, visitor);
-        report.outcome(&outcome, frame, domain)?;
-        self.domains.limit_stacks(header.domain, room_for_frames);
-        Ok(outcome.events)
+            .packet(begin, end, start_time, |kind| report.flaw(kind))
     }
 }
 

@@ -98,6 +98,11 @@ impl Lane {
         names.into_iter().chain(events)
     }
 
+    /// The same without the kind.
+    pub(super) fn into_packets(self) -> impl Iterator<Item = Vec<u8>> {
+        self.names.into_iter().chain(self.events)
+    }
+
     /// The start time of the packet of events, if there is one.
     pub(super) fn time_begin(&self) -> Option<u64> {
         let header = PacketHeader::parse(self.events.as_deref()?).ok()?;

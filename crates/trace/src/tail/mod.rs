@@ -147,6 +147,25 @@ impl Tail {
         header.time_begin == self.word(Word::StartTime) && header.check == signature
     }
 
+    /// Returns true if no process can write to the trace any more: its recorder has said so, or its
+    /// process has ended. The latter is known by the lock that the recorder holds until its process ends
+    /// or executes another program, whatever pid namespace it is in; `is_unlocked` tests it (`flock`,
+    /// shared, so that several can look at once).
+    pub fn has_ended(&self, is_unlocked: impl FnOnce() -> bool) -> bool {
+        self.word(Word::State) > 1 || self.word(Word::Locked) == 1 && is_unlocked()
+    }
+
+    /// The offset in the trace behind the last packet of each domain.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (u16, u64)> {
+        let lanes = self.lanes.iter();
+        lanes.filter_map(|lane| Some((lane.domain()?, lane.word(LaneWord::Written))))
+    }
+
+    /// Packets that are not in the trace, in order.
+    pub(crate) fn into_packets(self) -> impl Iterator<Item = Vec<u8>> {
+        self.lanes.into_iter().flat_map(Lane::into_packets)
+    }
+
     /// Packets that are not in the trace.
     #[must_use]
     pub fn packets(&self) -> u64 {
@@ -156,7 +175,7 @@ impl Tail {
             .sum()
     }
 
-    fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.word(Word::Version)
     }
 }

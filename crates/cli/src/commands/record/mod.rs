@@ -6,6 +6,7 @@ mod program;
 mod rate;
 mod run;
 mod said;
+mod viewer;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,10 +21,12 @@ use heapline_profile::query::Size;
 use heapline_recorder::tail;
 use heapline_text::Screen;
 
+use super::view::Serving;
 use crate::error::warn;
 use crate::output::Force;
 use program::Kind;
 use rate::Rate;
+use viewer::LiveViewer;
 
 /// The minimum of `--max-size`: a few packets must fit.
 const MIN_MAX_SIZE: f64 = 512.0 * 1024.0;
@@ -41,6 +44,7 @@ Examples:
   heapline record -o parse.ctf --rate 1e-3 --summary -- ./parse big.json
   heapline record --rate 64KiB --max-size 1GiB -- coqc file.v
   heapline record --follow-exec -- make
+  heapline record --view -- ./server --port 8080
   heapline record --rate 512KiB -- target/release/my-rust-server
 
 The exit code is that of the program, 128 plus the signal number if a signal ended it, or 2 if it
@@ -99,6 +103,15 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "summary")]
     quiet: bool,
 
+    /// Show the trace in the browser while it is being recorded
+    ///
+    /// The page grows with the trace, and stays when the program has ended, until Ctrl-C.
+    #[arg(long)]
+    view: bool,
+
+    #[command(flatten)]
+    serving: Serving,
+
     #[command(flatten)]
     force: Force,
 
@@ -147,8 +160,17 @@ impl Args {
         std::os::unix::process::CommandExt::arg0(&mut command, program);
         self.set_environment(&mut command, &traces, max_size, kind)?;
 
+        let mut viewer = match self.view {
+            true => Some(LiveViewer::bind(&self.serving)?),
+            false => None,
+        };
         let start = Instant::now();
-        let ended = run::run(&mut command)
+        let started = |pid| {
+            if let Some(viewer) = &mut viewer {
+                viewer.start(&self.serving, traces.first(pid));
+            }
+        };
+        let ended = run::run(&mut command, started)
             .with_context(|| format!("cannot run {}", program_path.display()))?;
         let took = start.elapsed();
         let recorded = said::Recorded {
@@ -162,6 +184,10 @@ impl Args {
         // The program has run: its exit code counts, whatever became of the recording.
         if let Err(error) = recorded.say(self.quiet, self.summary.then_some(screen)) {
             warn(&format!("{error:#}"));
+        }
+        if let Some(viewer) = viewer {
+            viewer.program_ended();
+            viewer.stay(&recorded.trace)?;
         }
         Ok(ended.exit_code())
     }

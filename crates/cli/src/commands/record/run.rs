@@ -31,8 +31,8 @@ impl Ended {
 /// The signals that are forwarded to the program.
 const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// Runs a program to its end, and forwards signals to it.
-pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
+/// Runs a program to its end, and forwards signals to it. `started` gets its pid.
+pub(super) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Result<Ended> {
     // A signal that is ignored, as under `nohup`, stays so: the program inherits that.
     let handled = FORWARDED.into_iter().filter(|&s| !inherited::is_ignored(s));
     let mut signals = SignalsInfo::<WithOrigin>::new(handled)?;
@@ -48,6 +48,7 @@ pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
             }
         }
     });
+    started(pid);
     let status = child.wait();
     handle.close();
     let _ = forwarder.join();
