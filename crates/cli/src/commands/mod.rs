@@ -21,6 +21,7 @@ mod report;
 mod series;
 mod stats;
 mod summary;
+mod top;
 mod tree;
 mod view;
 
@@ -53,6 +54,7 @@ pub(crate) struct Cli {
 enum Command {
     Record(record::Args),
     View(view::Args),
+    Top(top::Args),
     Report(report::Args),
     Summary(summary::Args),
     #[command(flatten)]
@@ -79,6 +81,7 @@ impl Cli {
         match self.command {
             Command::Record(args) => return args.run(screen),
             Command::View(args) => args.run(),
+            Command::Top(args) => return args.run(screen),
             Command::Report(args) => args.run(),
             Command::Summary(args) => args.run(screen),
             Command::PlainReport(report) => report.run(screen),

@@ -1,0 +1,183 @@
+//! A trace file that may grow: it is loaded again when it has changed.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::{Context, bail};
+use heapline_formats::{Options, Reader};
+use heapline_profile::{Profile, Recursion, StoreOptions};
+use heapline_trace::Snapshot;
+use heapline_tui::{Newest, Progress, Source};
+
+use crate::input::Input;
+use crate::reopen;
+
+/// What changes when a file does.
+type Stamp = (u64, Option<SystemTime>);
+
+/// A trace file that may grow.
+pub(super) struct Follower {
+    input: Input,
+    store: StoreOptions,
+    /// A pipe, which does not grow.
+    copy: Option<Snapshot>,
+    /// Whether the program that was started still runs.
+    is_running: Option<IsRunning>,
+    /// The file, and whether it was recorded, when it was last loaded.
+    seen: Option<(Stamp, bool)>,
+}
+
+/// Tells whether a program runs.
+pub(super) type IsRunning = Box<dyn FnMut() -> bool + Send>;
+
+impl Follower {
+    /// Opens a trace; fails if it is none.
+    pub(super) fn open(input: Input, keep_recursion: bool) -> anyhow::Result<Self> {
+        let mut follower = Self::new(input, keep_recursion, None);
+        let input = &follower.input;
+        let name = input.name();
+        let snapshot = match input.file_size() {
+            Some(_) => {
+                Snapshot::open(&input.trace).with_context(|| format!("cannot open {name}"))?
+            }
+            None => {
+                if input.trace.is_dir() {
+                    bail!("{name} is a directory; give a trace file, usually named *.ctf");
+                }
+                let copy = reopen::snapshot(input)?;
+                follower.copy.insert(copy).clone()
+            }
+        };
+        if !is_recorded(&follower.input.trace) {
+            let options = follower.input.formats_options(Options::default());
+            Reader::new(snapshot.reader(), options).with_context(|| name)?;
+        }
+        Ok(follower)
+    }
+
+    /// The trace of a program that has just been started, which may not be there yet.
+    #[cfg(recording)]
+    pub(super) fn of_program(input: Input, keep_recursion: bool, is_running: IsRunning) -> Self {
+        Self::new(input, keep_recursion, Some(is_running))
+    }
+
+    fn new(input: Input, keep_recursion: bool, is_running: Option<IsRunning>) -> Self {
+        Self {
+            input,
+            store: StoreOptions {
+                recursion: if keep_recursion {
+                    Recursion::Keep
+                } else {
+                    Recursion::Collapse
+                },
+            },
+            copy: None,
+            is_running,
+            seen: None,
+        }
+    }
+
+    /// The name of the trace.
+    pub(super) fn name(&self) -> String {
+        self.input.name()
+    }
+
+    fn load(&self, progress: &Progress) -> anyhow::Result<Profile> {
+        let snapshot = match &self.copy {
+            Some(copy) => copy.clone(),
+            None => Snapshot::open(&self.input.trace)?,
+        };
+        let bytes = Counted {
+            bytes: snapshot.reader(),
+            read: 0,
+            size: snapshot.size(),
+            progress: progress.clone(),
+        };
+        let options = self.input.formats_options(Options::default());
+        let mut reader = Reader::new(bytes, options)?;
+        Ok(Profile::load(&mut reader, self.store)?)
+    }
+}
+
+impl Source for Follower {
+    fn path(&self) -> String {
+        self.input.trace.display().to_string()
+    }
+
+    fn newest(&mut self, progress: &Progress) -> Result<Newest, String> {
+        // Asked before the file is read, so that the last state is read after the end.
+        let is_running = self.is_running.as_mut().map(|is_running| is_running());
+        let is_recording = is_recorded(&self.input.trace);
+        let unchanged = Newest {
+            profile: None,
+            size: self.input.file_size(),
+            is_recording,
+        };
+        let Some(stamp) = stamp(&self.input.trace, self.copy.as_ref()) else {
+            return match is_running {
+                Some(true) => Err("waiting for the program to begin to allocate".to_owned()),
+                Some(false) => Err("the program has ended, and was not recorded".to_owned()),
+                None => Err(format!("{} was removed", self.name())),
+            };
+        };
+        // A program writes its last events to memory that it shares: that does not change the file.
+        if self.seen == Some((stamp, false)) && !is_recording {
+            return Ok(unchanged);
+        }
+        let profile = match self.load(progress) {
+            Ok(profile) => profile,
+            Err(error) if is_recording => return Err(format!("not yet: {error:#}")),
+            Err(error) => return Err(format!("{}: {error:#}", self.name())),
+        };
+        self.seen = Some((stamp, is_recording));
+        Ok(Newest {
+            profile: Some(profile),
+            ..unchanged
+        })
+    }
+}
+
+/// The state of a file; `None` if it is not there.
+fn stamp(path: &Path, copy: Option<&Snapshot>) -> Option<Stamp> {
+    if let Some(copy) = copy {
+        return Some((copy.size(), None));
+    }
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.len(), metadata.modified().ok()))
+}
+
+/// Returns true if a process is recording to a trace.
+fn is_recorded(trace: &Path) -> bool {
+    #[cfg(recording)]
+    return heapline_recorder::tail::owner(trace).is_ok_and(|owner| owner.is_some());
+    #[cfg(not(recording))]
+    return {
+        let _ = trace;
+        false
+    };
+}
+
+/// Tells how much of a trace has been read.
+struct Counted<R> {
+    bytes: R,
+    read: u64,
+    size: u64,
+    progress: Progress,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        /// Bytes between two reports.
+        const PART: u64 = 1 << 22;
+        let n = self.bytes.read(buffer)?;
+        let before = self.read;
+        self.read += n as u64;
+        if self.read / PART != before / PART {
+            self.progress
+                .report(self.read as f64 / self.size.max(1) as f64);
+        }
+        Ok(n)
+    }
+}
