@@ -19,6 +19,8 @@ use crate::worker::News;
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) epoch: u64,
+    /// The choices that it answers.
+    version: u64,
     pub(crate) want: Want,
     pub(crate) result: Result<Arc<Answer>, EngineError>,
 }
@@ -76,6 +78,8 @@ pub struct Settings {
 pub struct App {
     pub(crate) settings: Settings,
     pub(crate) choices: Choices,
+    /// Counts changes of the choices.
+    pub(crate) version: u64,
     pub(crate) situation: Option<Situation>,
     pub(crate) is_recording: bool,
     pub(crate) is_frozen: bool,
@@ -121,10 +125,16 @@ impl App {
             News::Progress(share) => self.progress = share,
             News::Problem(problem) => self.problem = Some(problem),
             News::Advanced(situation) => self.advance(situation),
-            News::Ended => self.is_recording = false,
+            News::Ended => {
+                self.is_recording = false;
+                self.message = Some("the recording has ended".to_owned());
+            }
             News::Answered(epoch, want, result) => {
+                let wanted = self.wanted.as_ref();
+                let is_wanted = wanted.is_some_and(|(_, wants)| wants.contains(&want));
                 let held = Held {
                     epoch,
+                    version: if is_wanted { self.version } else { 0 },
                     want,
                     result,
                 };
@@ -167,6 +177,12 @@ impl App {
             return None;
         }
         let (epoch, wants) = self.wanted.insert(wanted);
+        for want in wants.iter() {
+            let held = self.answers.get_mut(&want.slot);
+            if let Some(held) = held.filter(|held| held.want == *want) {
+                held.version = self.version;
+            }
+        }
         let is_fresh = |want: &&Want| {
             let held = self.answers.get(&want.slot);
             held.is_none_or(|held| held.epoch != *epoch || held.want != **want)
@@ -204,14 +220,11 @@ impl App {
         held.is_some_and(|held| held.epoch == epoch && held.want == *want)
     }
 
-    /// Returns true if the answer in a slot is not the one that is wanted.
-    pub(crate) fn is_stale(&self, slot: Slot) -> bool {
-        let wanted = self.wanted.as_ref();
-        let want = wanted.and_then(|(epoch, wants)| {
-            let want = wants.iter().find(|want| want.slot == slot)?;
-            Some((*epoch, want))
-        });
-        want.is_some_and(|(epoch, want)| !self.has(epoch, want))
+    /// Returns true if the answer in a slot is about other choices, such as another moment. One about an
+    /// earlier state of a growing trace is only a little old.
+    pub(crate) fn is_of_other_choices(&self, slot: Slot) -> bool {
+        let held = self.answers.get(&slot);
+        held.is_some_and(|held| held.version != self.version)
     }
 
     /// The answer in a slot.

@@ -100,7 +100,7 @@ pub struct Want {
 }
 
 /// The user's choices.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
     /// The view.
     pub view: View,
@@ -163,8 +163,8 @@ impl Choices {
                     options: HotspotOptions {
                         by: self.by,
                         sort: match self.unit {
-                            Unit::Bytes => SortBy::Allocated,
-                            Unit::Blocks => SortBy::Blocks,
+                            Unit::Blocks if situation.tells_blocks => SortBy::Blocks,
+                            _ => SortBy::Allocated,
                         },
                         rows: ROWS,
                         look: self.look(),

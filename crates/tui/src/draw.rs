@@ -1,20 +1,14 @@
 //! Draws the screen.
 
-use heapline_text::units::{count, estimated_change, program_name, seconds, signed_count_short};
-use heapline_text::{Line, Style, columns, fit, sanitize};
+use heapline_text::{Line, Style, chart_points, columns, sanitize};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Modifier;
 use ratatui::text::{Line as Drawn, Span};
-use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui::widgets::{Paragraph, Wrap};
 
 use crate::app::{App, Mode};
-use crate::choices::{Column, Slot, Unit, View};
-use crate::filter::FilterLine;
-use crate::help::HELP;
-use crate::menu::Menu;
-use crate::moment::Moment;
-use crate::table::amount;
+use crate::choices::{Unit, View};
 use crate::{table, timeline, tree};
 
 /// Screens below this have no timeline, below that a single line of totals.
@@ -29,11 +23,11 @@ impl App {
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let screen = self.settings.theme.screen(area.width);
-        self.fit_points(screen);
+        self.points = chart_points(screen);
         let totals = if area.height < TINY { 1 } else { 2 };
         let chart = match self.choices.view {
             View::Timeline => 0,
-            _ if area.height < SMALL => 0,
+            _ if area.height < SMALL || self.situation.is_none() => 0,
             _ => u16::try_from(CURVE + 2).unwrap_or(0) + extra(area.height),
         };
         let [title, header, curve, body, status, keys] = Layout::vertical([
@@ -71,130 +65,15 @@ impl App {
         }
     }
 
-    fn shown(&self, text: &str) -> String {
+    pub(crate) fn shown(&self, text: &str) -> String {
         let screen = self.settings.theme.screen(0);
         screen.displayable(&sanitize(text)).into_owned()
     }
 
-    fn draw_lines(&self, frame: &mut Frame<'_>, area: Rect, lines: &[Line]) {
+    pub(crate) fn draw_lines(&self, frame: &mut Frame<'_>, area: Rect, lines: &[Line]) {
         let theme = self.settings.theme;
         let lines: Vec<Drawn<'_>> = lines.iter().map(|line| theme.line(line)).collect();
         frame.render_widget(Paragraph::new(lines), area);
-    }
-
-    /// The program and the state of its recording.
-    fn draw_bar(&self, frame: &mut Frame<'_>, area: Rect) {
-        let width = usize::from(area.width);
-        let situation = self.situation.as_ref();
-        let program = situation.map_or("", |situation| program_name(&situation.program));
-        let mut left = format!(" heapline top  {program}");
-        let state = match situation {
-            None => "loading".to_owned(),
-            Some(situation) => {
-                let state = match (self.is_frozen, self.is_recording) {
-                    (true, _) => "FROZEN",
-                    (false, true) => "recording",
-                    (false, false) => "ended",
-                };
-                let busy = if self.is_computing() {
-                    "computing  "
-                } else {
-                    ""
-                };
-                let run = seconds(situation.duration as f64 / 1e6);
-                format!("{busy}{state}, {run}")
-            }
-        };
-        let right = format!("{state} ");
-        let room = width.saturating_sub(columns(&left) + columns(&right) + 2);
-        if room > 8 {
-            left = format!(
-                "{left}  {}",
-                fit(&self.settings.file, room.saturating_sub(2))
-            );
-        }
-        let gap = width.saturating_sub(columns(&left) + columns(&right));
-        let text = self.shown(&format!("{left}{}{right}", " ".repeat(gap)));
-        let bar = Paragraph::new(text).style(self.settings.theme.bar());
-        frame.render_widget(bar, area);
-    }
-
-    /// The totals of all blocks that the filter selects.
-    fn draw_totals(&self, frame: &mut Frame<'_>, area: Rect) {
-        let Some(situation) = &self.situation else {
-            return;
-        };
-        let unit = self.choices.unit;
-        let mut first = Line::default();
-        let mut second = Line::default();
-        let add = |line: &mut Line, slot: Column, name: &str, value: &str, note: &str| {
-            let is_stale = self.is_stale(Slot::Column(slot));
-            let style = if is_stale { Style::Faint } else { Style::Title };
-            let gap = if line.spans().is_empty() { " " } else { "   " };
-            line.push(gap, Style::Plain);
-            line.push(&format!("{name} "), Style::Label);
-            line.push(value, style);
-            line.push(note, Style::Plain);
-        };
-        let total = |column: Column| {
-            self.hotspots(column)
-                .map(|(report, seconds)| amount(report.total.allocated, unit, seconds, true))
-        };
-        let time = |micros: u64| seconds(micros as f64 / 1e6);
-        if let Some(live) = total(Column::Live) {
-            add(
-                &mut first,
-                Column::Live,
-                "live",
-                &live,
-                &format!(" at {}", self.moment_name()),
-            );
-        }
-        if let (Some(report), Some(mark)) = (self.growth(), self.choices.mark) {
-            let change = &report.diff.total;
-            let growth = match unit {
-                Unit::Bytes => estimated_change(change.bytes),
-                Unit::Blocks => signed_count_short(change.blocks.value),
-            };
-            let note = format!(" since {}", time(mark));
-            add(&mut first, Column::Growth, "growth", &growth, &note);
-        }
-        if let Some(rate) = total(Column::Rate) {
-            let (from, to) = self.choices.rate_window(situation);
-            let note = format!("/s over {}", time(to.saturating_sub(from)));
-            add(&mut second, Column::Rate, "rate", &rate, &note);
-        }
-        if let Some(allocated) = total(Column::Allocated) {
-            add(&mut second, Column::Allocated, "allocated", &allocated, "");
-        }
-        if !second.spans().is_empty() && situation.snapshots.is_empty() {
-            let samples = format!("   {} samples", count(situation.samples as u64));
-            second.push(&samples, Style::Faint);
-        }
-        self.draw_lines(frame, area, &[first, second]);
-    }
-
-    /// The moment that is shown: a time, and which one it is.
-    fn moment_name(&self) -> String {
-        let Some(situation) = &self.situation else {
-            return String::new();
-        };
-        let micros = self.choices.moment.micros(situation);
-        let time = seconds(micros as f64 / 1e6);
-        let which = match self.choices.moment {
-            Moment::Now if self.is_recording && !self.is_frozen => "now",
-            Moment::Now => "the end",
-            Moment::Peak => "the peak",
-            Moment::At(_) => "",
-        };
-        let number = situation
-            .snapshot(micros)
-            .map(|number| format!("snapshot {}/{}", number + 1, situation.snapshots.len()));
-        match (number, which) {
-            (Some(number), _) => format!("{time} ({number})"),
-            (None, "") => time,
-            (None, which) => format!("{time} ({which})"),
-        }
     }
 
     fn draw_waiting(&self, frame: &mut Frame<'_>, area: Rect) {
@@ -207,7 +86,7 @@ impl App {
             ),
         };
         let text = format!("\n  {}", self.shown(&text));
-        let wrap = ratatui::widgets::Wrap { trim: false };
+        let wrap = Wrap { trim: false };
         frame.render_widget(Paragraph::new(text).wrap(wrap), area);
     }
 
@@ -218,7 +97,7 @@ impl App {
         let height = usize::from(area.height);
         if let Some(error) = self.error() {
             let text = Line::new(&format!(" {}", error.message), Style::Bad);
-            let wrap = ratatui::widgets::Wrap { trim: false };
+            let wrap = Wrap { trim: false };
             let text = Paragraph::new(theme.line(&text)).wrap(wrap);
             return frame.render_widget(text, area);
         }
@@ -243,11 +122,15 @@ impl App {
         self.page = height.saturating_sub(1).max(1);
         self.first_row = area.y + 1;
         let (top, selected) = self.window(&keys, self.page);
+        let is_old = self.is_of_other_choices(self.main_slot());
         let mut drawn = Vec::with_capacity(height);
         drawn.extend(lines.first().map(|titles| theme.line(titles)));
         let rows = lines.iter().enumerate().skip(1 + top).take(self.page);
         for (i, line) in rows {
             let mut line = theme.line(line);
+            if is_old {
+                line = line.style(theme.style(Style::Faint));
+            }
             if i == selected + 1 {
                 line = selected_line(&line, usize::from(area.width), theme.selected());
             }
@@ -300,11 +183,10 @@ impl App {
             ("s", "Sort"),
             ("g", "Group"),
             ("m", "My code"),
-            ("q", "Quit"),
         ];
         let mut spans = Vec::new();
         let mut used = 0;
-        let keys = [("F1", "Help")]
+        let keys = [("F1", "Help"), ("q", "Quit")]
             .into_iter()
             .chain(table)
             .chain(freeze)
@@ -321,190 +203,6 @@ impl App {
             spans.push(Span::raw(" "));
         }
         frame.render_widget(Paragraph::new(Drawn::from(spans)), area);
-    }
-
-    /// The filter line, the place of its error, and what could follow above it.
-    fn draw_filter(&self, frame: &mut Frame<'_>, filter: &FilterLine, status: Rect) {
-        let theme = self.settings.theme;
-        let prompt = " filter: ";
-        let room = usize::from(status.width).saturating_sub(columns(prompt) + 1);
-        let cursor = columns(filter.line.before());
-        // A line that is too long is scrolled to the cursor.
-        let hidden = cursor.saturating_sub(room);
-        let text: String = filter.line.text().chars().skip(hidden).collect();
-        let mut rows = vec![Line::new(prompt, Style::Label).with(&text, Style::Plain)];
-        let error = filter.error().filter(|error| {
-            // Until it is entered, what is missing at the end is not an error.
-            filter.is_entered || error.end < filter.line.text().trim_end().len()
-        });
-        if let Some(error) = error {
-            let before = error.query.get(..error.start).unwrap_or("");
-            let marked = error.query.get(error.start..error.end).unwrap_or("");
-            let indent = (columns(prompt) + columns(before)).saturating_sub(hidden);
-            let marks = "^".repeat(columns(marked).max(1));
-            rows.push(Line::new(
-                &format!("{}{marks}", " ".repeat(indent)),
-                Style::Bad,
-            ));
-            let message = format!(" {}: expected {}", error.message, error.expected);
-            rows.push(Line::new(&message, Style::Bad));
-        }
-        let height = u16::try_from(rows.len()).unwrap_or(1);
-        let bottom = status.y + 1;
-        let top = bottom.saturating_sub(height);
-        let area = Rect::new(status.x, top, status.width, bottom - top);
-        frame.render_widget(Clear, area);
-        self.draw_lines(frame, area, &rows);
-        let column = u16::try_from(columns(prompt) + cursor - hidden).unwrap_or(u16::MAX);
-        frame.set_cursor_position(Position::new(status.x.saturating_add(column), top));
-        self.draw_suggestions(frame, filter, top, theme.selected());
-    }
-
-    fn draw_suggestions(
-        &self,
-        frame: &mut Frame<'_>,
-        filter: &FilterLine,
-        bottom: u16,
-        selected: ratatui::style::Style,
-    ) {
-        const MOST: usize = 8;
-        let all = filter.suggestions();
-        let room = usize::from(bottom.saturating_sub(1)).min(MOST);
-        if all.is_empty() || room == 0 {
-            return;
-        }
-        let first = (filter.selected + 1).saturating_sub(room);
-        let shown: Vec<String> = all
-            .iter()
-            .skip(first)
-            .take(room)
-            .map(|text| {
-                self.shown(&fit(
-                    text,
-                    usize::from(frame.area().width).saturating_sub(14),
-                ))
-            })
-            .collect();
-        let width = shown.iter().map(|text| columns(text)).max().unwrap_or(0) + 2;
-        let height = u16::try_from(shown.len()).unwrap_or(0);
-        let width = u16::try_from(width).unwrap_or(u16::MAX);
-        let area = Rect::new(9, bottom - height, width, height).intersection(frame.area());
-        let lines: Vec<Drawn<'_>> = shown
-            .iter()
-            .enumerate()
-            .map(|(i, text)| {
-                let line = Drawn::raw(format!(" {text} "));
-                if first + i == filter.selected {
-                    line.style(selected)
-                } else {
-                    line.style(self.settings.theme.bar())
-                }
-            })
-            .collect();
-        frame.render_widget(Clear, area);
-        let block = Paragraph::new(lines).style(self.settings.theme.bar());
-        frame.render_widget(block, area);
-    }
-
-    fn draw_menu(&self, frame: &mut Frame<'_>, menu: &Menu, area: Rect) {
-        let lines: Vec<Drawn<'_>> = menu
-            .items
-            .iter()
-            .enumerate()
-            .map(|(i, (name, _))| {
-                let line = Drawn::raw(format!(" {name:<14}"));
-                if i == menu.selected {
-                    line.style(self.settings.theme.selected())
-                } else {
-                    line
-                }
-            })
-            .collect();
-        self.draw_box(frame, menu.title, &lines, menu.selected, 17, area);
-    }
-
-    /// Draws the help from a line on; returns the first line, so that there is no end of scrolling.
-    fn draw_help(&self, frame: &mut Frame<'_>, top: usize, area: Rect) -> usize {
-        let theme = self.settings.theme;
-        let inside = usize::from(area.height.saturating_sub(2)).max(1);
-        let top = top.min(HELP.len().saturating_sub(inside));
-        let lines: Vec<Drawn<'_>> = HELP
-            .iter()
-            .skip(top)
-            .map(|(keys, does)| {
-                let line = if keys.is_empty() {
-                    Line::new(does, Style::Title)
-                } else {
-                    let gap = " ".repeat(23_usize.saturating_sub(columns(keys)));
-                    Line::new(&format!("  {keys}{gap}"), Style::Label).with(does, Style::Plain)
-                };
-                theme.line(&line)
-            })
-            .collect();
-        let more = if top + inside < HELP.len() {
-            "; Down for more"
-        } else {
-            ""
-        };
-        let title = format!("Help (Esc closes it{more})");
-        frame.render_widget(Clear, area);
-        let block = Block::bordered().title(title).border_set(self.border());
-        frame.render_widget(Paragraph::new(lines).block(block), area);
-        top
-    }
-
-    fn draw_question(&self, frame: &mut Frame<'_>, area: Rect) {
-        let lines = [
-            Drawn::raw(" The program still runs."),
-            Drawn::raw(" k    end it and quit"),
-            Drawn::raw(" l    leave it running, and quit"),
-            Drawn::raw(" Esc  stay here"),
-        ];
-        self.draw_box(frame, "Quit", &lines, 0, 36, area);
-    }
-
-    /// A box in the middle, scrolled so that a line can be seen.
-    fn draw_box(
-        &self,
-        frame: &mut Frame<'_>,
-        title: &str,
-        lines: &[Drawn<'_>],
-        selected: usize,
-        width: u16,
-        area: Rect,
-    ) {
-        let height = u16::try_from(lines.len() + 2)
-            .unwrap_or(u16::MAX)
-            .min(area.height);
-        let width = width.min(area.width);
-        let x = area.x + (area.width - width) / 2;
-        let y = area.y + (area.height - height) / 2;
-        let place = Rect::new(x, y, width, height);
-        let inside = usize::from(height.saturating_sub(2)).max(1);
-        let top = (selected + 1).saturating_sub(inside);
-        let block = Block::bordered()
-            .title(title.to_owned())
-            .border_set(self.border());
-        frame.render_widget(Clear, place);
-        let lines: Vec<Drawn<'_>> = lines.iter().skip(top).cloned().collect();
-        frame.render_widget(Paragraph::new(lines).block(block), place);
-    }
-
-    fn border(&self) -> ratatui::symbols::border::Set<'static> {
-        if self.settings.theme.is_ascii {
-            ratatui::symbols::border::Set {
-                top_left: "+",
-                top_right: "+",
-                bottom_left: "+",
-                bottom_right: "+",
-                vertical_left: "|",
-                vertical_right: "|",
-                horizontal_top: "-",
-                horizontal_bottom: "-",
-            }
-        } else {
-            ratatui::symbols::border::PLAIN
-        }
     }
 }
 

@@ -18,6 +18,13 @@ impl App {
     /// Changes the state by a key.
     pub fn update(&mut self, key: KeyEvent) -> Action {
         self.message = None;
+        let before = self.choices.clone();
+        let action = self.handle(key);
+        self.version += u64::from(self.choices != before);
+        action
+    }
+
+    fn handle(&mut self, key: KeyEvent) -> Action {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             match key.code {
                 KeyCode::Char('c') => return Action::Quit,

@@ -24,6 +24,8 @@ pub struct Situation {
     pub is_recording: bool,
     /// Flaws found in the trace.
     pub flaws: u64,
+    /// Whether the source tells how many blocks were allocated; how many are live it always does.
+    pub tells_blocks: bool,
     /// The moment to show first.
     pub first: Moment,
 }
@@ -48,6 +50,7 @@ impl Situation {
             samples: profile.len(),
             is_recording,
             flaws: profile.damage().count,
+            tells_blocks: profile.tells().sizes,
             first: Moment::Now,
         }
     }

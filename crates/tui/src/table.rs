@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use heapline_profile::reports::{DiffRow, Figures, Hotspot, Hotspots};
+use heapline_profile::reports::{DiffRow, Figures, Hotspot, Hotspots, SortBy};
 use heapline_profile::{Estimate, Label};
 use heapline_text::units::{
     count, count_short, estimated_bytes, estimated_change, estimated_count_short, label,
@@ -21,13 +21,19 @@ const WIDE: usize = 130;
 const OTHER: u64 = u64::MAX;
 
 /// The names of the rows, in order.
-fn labels(app: &App) -> Vec<&Label> {
+pub(crate) fn labels(app: &App) -> Vec<&Label> {
     match app.choices.column {
         Column::Growth => app.growth().map_or_else(Vec::new, |report| {
             report.diff.rows.iter().map(|row| &row.label).collect()
         }),
         column => app.hotspots(column).map_or_else(Vec::new, |(report, _)| {
-            report.rows.iter().map(|row| &row.label).collect()
+            let mut rows: Vec<&Hotspot> = report.rows.iter().collect();
+            if app.choices.unit == Unit::Blocks && report.sort != SortBy::Blocks {
+                // The source tells how many blocks are live, but cannot be asked to sort by that.
+                let blocks = |row: &Hotspot| row.own.allocated.blocks.value;
+                rows.sort_by(|a, b| blocks(b).total_cmp(&blocks(a)));
+            }
+            rows.into_iter().map(|row| &row.label).collect()
         }),
     }
 }
@@ -76,7 +82,7 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
     let sorted = app.choices.column;
     let title = |column: Column| {
         if column == sorted {
-            format!("{}▼", column.title())
+            format!("{} ▼", column.title())
         } else {
             column.title().to_owned()
         }
@@ -241,6 +247,9 @@ impl<'a> Cells<'a> {
             return (if is_all { "-  " } else { "" }.to_owned(), Style::Faint);
         };
         let change = &row.change;
+        if change.bytes == Estimate::exact(0.0) {
+            return ("-  ".to_owned(), Style::Faint);
+        }
         let has_error = self.is_wide || self.app.choices.column == Column::Growth;
         let text = match self.app.choices.unit {
             Unit::Bytes if has_error => estimated_change(change.bytes),

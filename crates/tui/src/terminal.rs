@@ -1,6 +1,8 @@
 //! The terminal: raw mode, events, signals, suspending, and restoring it all.
 
-use std::io;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{
@@ -8,6 +10,7 @@ use ratatui::crossterm::event::{
     Event, KeyEventKind, MouseButton, MouseEventKind,
 };
 use ratatui::crossterm::execute;
+use ratatui::layout::{Position, Rect};
 use ratatui::{DefaultTerminal, crossterm};
 
 use crate::app::{Action, App};
@@ -38,13 +41,25 @@ pub struct TerminalOptions {
     pub mouse: bool,
 }
 
+/// What the loop waits for besides the worker.
+enum Message {
+    Event(Event),
+    /// Events cannot be read any more.
+    Failed(io::Error),
+    Signal(i32),
+}
+
 /// Shows the screen until the user leaves it.
 pub fn run(app: &mut App, worker: &Worker, options: TerminalOptions) -> io::Result<Left> {
-    let mut signals = signals::Signals::new()?;
+    let (sender, messages) = channel();
+    signals::listen(sender.clone())?;
     // Restores the terminal in a panic hook too.
     let mut terminal = ratatui::try_init()?;
-    let left =
-        start(options).and_then(|()| events(&mut terminal, app, worker, options, &mut signals));
+    let left = start(options).and_then(|()| {
+        // Apart from the loop: reading from a terminal that is gone does not return.
+        thread::spawn(move || read_events(&sender));
+        show(&mut terminal, app, worker, options, &messages)
+    });
     stop(options);
     left
 }
@@ -59,20 +74,33 @@ fn start(options: TerminalOptions) -> io::Result<()> {
 }
 
 fn stop(options: TerminalOptions) {
-    // Not on an error: the terminal may be gone.
+    // Errors are ignored: the terminal may be gone.
     if options.mouse {
         let _ = execute!(io::stdout(), DisableMouseCapture);
     }
     let _ = execute!(io::stdout(), DisableBracketedPaste);
-    ratatui::restore();
+    let _ = ratatui::try_restore();
 }
 
-fn events(
+fn read_events(sender: &Sender<Message>) {
+    loop {
+        let message = match event::read() {
+            Ok(event) => Message::Event(event),
+            Err(error) => Message::Failed(error),
+        };
+        let is_last = matches!(message, Message::Failed(_));
+        if sender.send(message).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn show(
     terminal: &mut DefaultTerminal,
     app: &mut App,
     worker: &Worker,
     options: TerminalOptions,
-    signals: &mut signals::Signals,
+    messages: &Receiver<Message>,
 ) -> io::Result<Left> {
     let mut is_changed = true;
     loop {
@@ -80,6 +108,11 @@ fn events(
             app.receive(news);
             is_changed = true;
         }
+        if is_changed {
+            terminal.draw(|frame| app.draw(frame))?;
+            is_changed = false;
+        }
+        // After drawing: the size of the screen decides on some requests.
         if let Some(wants) = app.outstanding() {
             worker.want(wants);
             is_changed = true;
@@ -91,42 +124,45 @@ fn events(
             worker.check(query);
         }
         worker.freeze(app.is_frozen());
-        if is_changed {
-            terminal.draw(|frame| app.draw(frame))?;
-            is_changed = false;
-            // The size of the screen decides on some requests.
-            if let Some(wants) = app.outstanding() {
-                worker.want(wants);
-            }
-        }
-        let mut action = match signals.pending() {
-            Some(signals::Request::Suspend) => Action::Suspend,
-            Some(signals::Request::End(signal)) => return Ok(Left::Signal(signal)),
-            None => Action::Redraw,
+        let wait = match (is_changed, app.is_computing()) {
+            (true, _) => Duration::ZERO,
+            (false, true) => BUSY,
+            (false, false) => IDLE,
         };
-        let wait = if app.is_computing() { BUSY } else { IDLE };
-        // All keys that wait are handled before the screen is drawn.
-        let mut has_event = action == Action::Redraw && event::poll(wait)?;
-        while has_event {
-            is_changed = true;
-            action = handle(app, event::read()?);
-            has_event = action == Action::Redraw && event::poll(Duration::ZERO)?;
+        let mut message = messages.recv_timeout(wait).ok();
+        if message.is_none() && !io::stdout().is_terminal() {
+            return Ok(Left::Signal(signals::HANGUP));
         }
-        match action {
-            Action::Redraw => {}
-            Action::Quit => return Ok(Left::Quit),
-            Action::Kill => return Ok(Left::Kill),
-            Action::Suspend => {
-                stop(options);
-                signals::suspend();
-                crossterm::terminal::enable_raw_mode()?;
-                execute!(io::stdout(), crossterm::terminal::EnterAlternateScreen)?;
-                start(options)?;
-                terminal.clear()?;
-                is_changed = true;
+        // All keys that wait are handled before the screen is drawn.
+        while let Some(next) = message {
+            is_changed = true;
+            let action = match next {
+                Message::Event(event) => handle(app, event),
+                Message::Failed(error) => return Err(error),
+                Message::Signal(signal) if signals::is_suspend(signal) => Action::Suspend,
+                Message::Signal(signal) => return Ok(Left::Signal(signal)),
+            };
+            match action {
+                Action::Redraw => {}
+                Action::Quit => return Ok(Left::Quit),
+                Action::Kill => return Ok(Left::Kill),
+                Action::Suspend => suspend(terminal, options)?,
             }
+            message = messages.try_recv().ok();
         }
     }
+}
+
+/// Gives the terminal back until the shell continues this process.
+fn suspend(terminal: &mut DefaultTerminal, options: TerminalOptions) -> io::Result<()> {
+    stop(options);
+    signals::suspend();
+    crossterm::terminal::enable_raw_mode()?;
+    execute!(io::stdout(), crossterm::terminal::EnterAlternateScreen)?;
+    start(options)?;
+    // Not `clear`, which asks the terminal for the cursor while events are being read.
+    let size = terminal.size()?;
+    terminal.resize(Rect::from((Position::ORIGIN, size)))
 }
 
 fn handle(app: &mut App, event: Event) -> Action {
@@ -151,31 +187,34 @@ fn stopped() -> io::Error {
 #[cfg(unix)]
 mod signals {
     use std::io;
+    use std::sync::mpsc::Sender;
+    use std::thread;
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+    use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    /// What a signal asks for.
-    pub(super) enum Request {
-        Suspend,
-        End(i32),
+    use super::Message;
+
+    /// The signal of a terminal that is gone.
+    pub(super) const HANGUP: i32 = SIGHUP;
+
+    /// Listens to signals that others send: keys do not, in raw mode.
+    pub(super) fn listen(sender: Sender<Message>) -> io::Result<()> {
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP])?;
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                if sender.send(Message::Signal(signal)).is_err() {
+                    // The screen is gone: as without this.
+                    let _ = emulate_default_handler(signal);
+                }
+            }
+        });
+        Ok(())
     }
 
-    /// Signals that others send: keys do not, in raw mode.
-    pub(super) struct Signals(signal_hook::iterator::Signals);
-
-    impl Signals {
-        pub(super) fn new() -> io::Result<Self> {
-            let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP];
-            signal_hook::iterator::Signals::new(signals).map(Self)
-        }
-
-        pub(super) fn pending(&mut self) -> Option<Request> {
-            self.0.pending().next().map(|signal| match signal {
-                SIGTSTP => Request::Suspend,
-                signal => Request::End(signal),
-            })
-        }
+    pub(super) fn is_suspend(signal: i32) -> bool {
+        signal == SIGTSTP
     }
 
     /// Stops this process until it is continued.
@@ -187,22 +226,19 @@ mod signals {
 #[cfg(not(unix))]
 mod signals {
     use std::io;
+    use std::sync::mpsc::Sender;
 
-    pub(super) enum Request {
-        Suspend,
-        End(i32),
+    use super::Message;
+
+    pub(super) const HANGUP: i32 = 1;
+
+    #[expect(clippy::unnecessary_wraps, reason = "same signature as on Unix")]
+    pub(super) fn listen(_sender: Sender<Message>) -> io::Result<()> {
+        Ok(())
     }
 
-    pub(super) struct Signals;
-
-    impl Signals {
-        pub(super) fn new() -> io::Result<Self> {
-            Ok(Self)
-        }
-
-        pub(super) fn pending(&mut self) -> Option<Request> {
-            None
-        }
+    pub(super) fn is_suspend(_signal: i32) -> bool {
+        false
     }
 
     pub(super) fn suspend() {}

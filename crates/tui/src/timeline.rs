@@ -5,7 +5,7 @@ use heapline_text::units::{bytes, count_short};
 use heapline_text::{Context, Line, Screen, Style, area, columns, series_of_height};
 
 use crate::app::App;
-use crate::choices::{Slot, View};
+use crate::choices::Slot;
 
 /// The chart above the table: so many lines of a curve, and two of the axis.
 pub(crate) fn lines(app: &App, screen: Screen, height: usize) -> Vec<Line> {
@@ -23,11 +23,11 @@ pub(crate) fn lines(app: &App, screen: Screen, height: usize) -> Vec<Line> {
 
 /// The chart and the largest groups.
 pub(crate) fn full(app: &App, screen: Screen, height: usize) -> Vec<Line> {
+    /// The title, the axis, the extremes, a gap and the titles of the groups.
+    const REST: usize = 6;
     let Some(series) = app.series(Slot::Groups) else {
         return Vec::new();
     };
-    /// The title, the axis, the extremes, a gap and the titles of the groups.
-    const REST: usize = 6;
     let chart = height.saturating_sub(REST + series.groups.len()).max(4);
     let text = series_of_height(series, &Context::new(screen), chart);
     with_moments(app, series, text.lines().to_vec(), chart + 1)
@@ -72,15 +72,4 @@ fn with_moments(app: &App, series: &Series, mut lines: Vec<Line>, axis: usize) -
     }
     *line = marked;
     lines
-}
-
-impl App {
-    /// The columns that a chart needs.
-    pub(crate) fn fit_points(&mut self, screen: Screen) {
-        self.points = heapline_text::chart_points(screen);
-        if self.choices.view == View::Timeline {
-            // The whole chart is as the command prints it.
-            self.points = self.points.max(1);
-        }
-    }
 }

@@ -102,7 +102,7 @@ pub(crate) fn fold(app: &mut App, code: KeyCode) {
         KeyCode::Char('-') => false,
         _ => !node.is_open,
     };
-    if !open && !(node.is_open && node.has_children) {
+    if !(open || node.is_open && node.has_children) {
         // Nothing to fold here: go to the node above.
         let above = nodes.iter().position(|above| Some(above.index) == parent);
         if let Some(above) = above {
@@ -127,7 +127,7 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
     } else {
         "allocations first"
     };
-    let title = format!("{}▼", app.choices.column.title());
+    let title = format!("{} ▼", app.choices.column.title());
     let mut table = Table::new(
         screen,
         &[
@@ -139,8 +139,7 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
         ],
         4,
     )
-    .indent(1)
-    .droppable(&[2, 3]);
+    .indent(1);
     let seconds = match app.choices.column {
         crate::choices::Column::Rate => app.hotspots(app.choices.column).map_or(0.0, |(_, s)| s),
         _ => 0.0,
@@ -155,16 +154,24 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
         };
         let share = value(&node.total) / value(&tree.total);
         let has_own = top_down && node.kind == NodeKind::Call && value(&node.own) > 0.0;
-        let own = if has_own {
+        let own = if has_own && screen.width() >= 60 {
             format!("{}{per}", amount(node.own, unit, seconds, false))
         } else {
             String::new()
         };
         [
             format!("{}{per}", amount(node.total, unit, seconds, true)),
-            percent_number(share, 1.0),
+            if screen.width() < 50 {
+                String::new()
+            } else {
+                percent_number(share, 1.0)
+            },
             own,
-            bar(share, 6),
+            if screen.width() < 60 {
+                String::new()
+            } else {
+                bar(share, 6)
+            },
         ]
     };
     let rows: Vec<[String; 4]> = nodes

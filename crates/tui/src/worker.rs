@@ -121,10 +121,13 @@ impl Worker {
 
     /// Keeps the present state of a growing trace, or goes on.
     pub fn freeze(&self, is_frozen: bool) {
-        self.board.change(|tasks| tasks.is_frozen = is_frozen);
+        if self.board.tasks().is_frozen != is_frozen {
+            self.board.change(|tasks| tasks.is_frozen = is_frozen);
+        }
     }
 
     /// The news since the last time. `None` if a thread has failed.
+    #[must_use]
     pub fn news(&self) -> Option<Vec<News>> {
         use std::sync::mpsc::TryRecvError;
         let mut all = Vec::new();
@@ -137,9 +140,9 @@ impl Worker {
         }
     }
 
-    /// Waits for the next news.
-    #[cfg(test)]
-    pub(crate) fn wait(&self) -> Option<News> {
+    /// Waits for the next news. `None` if a thread has failed.
+    #[must_use]
+    pub fn wait(&self) -> Option<News> {
         self.news.recv().ok()
     }
 }
@@ -186,7 +189,7 @@ enum Task {
     Complete(CompleteOptions),
     Check(Query),
     Want(Want, Cancel),
-    Advance(Newest),
+    Advance(Box<Newest>),
 }
 
 impl Tasks {
@@ -205,7 +208,7 @@ impl Tasks {
                 return None;
             }
         }
-        self.newest.take().map(Task::Advance)
+        self.newest.take().map(Box::new).map(Task::Advance)
     }
 }
 
@@ -230,7 +233,7 @@ fn compute(board: &Board, news: &Sender<News>, path: &str, options: &WorkerOptio
             }
         };
         let done = match (task, &mut session) {
-            (Task::Advance(newest), session) => advance(session, newest, path, options),
+            (Task::Advance(newest), session) => advance(session, *newest, path, options),
             (Task::Complete(options), Some(session)) => {
                 let request = Request::Complete(options);
                 match session.answer(&request, &Cancel::default()).as_deref() {

@@ -11,6 +11,7 @@ use heapline_profile::{Profile, Recursion, StoreOptions};
 use heapline_trace::Snapshot;
 use heapline_tui::{Newest, Progress, Source};
 
+use super::process;
 use crate::input::Input;
 use crate::reopen;
 
@@ -50,7 +51,7 @@ impl Follower {
                 follower.copy.insert(copy).clone()
             }
         };
-        if !is_recorded(&follower.input.trace) {
+        if process::owner(&follower.input.trace).is_none() {
             let options = follower.input.formats_options(Options::default());
             Reader::new(snapshot.reader(), options).with_context(|| name)?;
         }
@@ -109,7 +110,7 @@ impl Source for Follower {
     fn newest(&mut self, progress: &Progress) -> Result<Newest, String> {
         // Asked before the file is read, so that the last state is read after the end.
         let is_running = self.is_running.as_mut().map(|is_running| is_running());
-        let is_recording = is_recorded(&self.input.trace);
+        let is_recording = process::owner(&self.input.trace).is_some();
         let unchanged = Newest {
             profile: None,
             size: self.input.file_size(),
@@ -146,17 +147,6 @@ fn stamp(path: &Path, copy: Option<&Snapshot>) -> Option<Stamp> {
     }
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()))
-}
-
-/// Returns true if a process is recording to a trace.
-fn is_recorded(trace: &Path) -> bool {
-    #[cfg(recording)]
-    return heapline_recorder::tail::owner(trace).is_ok_and(|owner| owner.is_some());
-    #[cfg(not(recording))]
-    return {
-        let _ = trace;
-        false
-    };
 }
 
 /// Tells how much of a trace has been read.

@@ -25,9 +25,10 @@ pub(super) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
             });
         }
     };
-    // A process that records its children too has inherited nothing: the last one is its own.
-    let trace = maps.lines().filter_map(trace_in).next_back();
-    match trace {
+    let traces: Vec<PathBuf> = maps.lines().filter_map(trace_in).collect();
+    // A process that was forked has the tail of its parent too.
+    let own = traces.iter().find(|trace| owner(trace) == Some(pid.into()));
+    match own.or(traces.last()).cloned() {
         Some(trace) if trace.exists() => Ok(trace),
         // In another mount namespace, such as that of a container.
         Some(trace) => {
@@ -36,6 +37,17 @@ pub(super) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
         }
         None => not_recorded(pid),
     }
+}
+
+/// The process that records to a trace, as it sees itself.
+pub(super) fn owner(trace: &Path) -> Option<u64> {
+    #[cfg(recording)]
+    return heapline_recorder::tail::owner(trace).ok().flatten();
+    #[cfg(not(recording))]
+    return {
+        let _ = trace;
+        None
+    };
 }
 
 /// The trace whose tail a line of the memory map names.
