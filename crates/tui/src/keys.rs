@@ -27,7 +27,7 @@ impl App {
     fn handle(&mut self, key: KeyEvent) -> Action {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             match key.code {
-                KeyCode::Char('c') => return Action::Quit,
+                KeyCode::Char('c') => return self.interrupt(),
                 KeyCode::Char('z') => return Action::Suspend,
                 _ => {}
             }
@@ -44,6 +44,18 @@ impl App {
                 _ => self.mode = Mode::Quit,
             },
         }
+        Action::Redraw
+    }
+
+    /// Leaves, but asks before if a program runs that was started for this. The second time ends it.
+    fn interrupt(&mut self) -> Action {
+        if !(self.settings.is_own_program && self.is_recording) {
+            return Action::Quit;
+        }
+        if matches!(self.mode, Mode::Quit) {
+            return Action::Kill;
+        }
+        self.mode = Mode::Quit;
         Action::Redraw
     }
 
@@ -83,11 +95,7 @@ impl App {
         };
         match key.code {
             KeyCode::Char('q' | 'Q') | KeyCode::F(10) => {
-                if self.settings.is_own_program && self.is_recording {
-                    self.mode = Mode::Quit;
-                } else {
-                    return Action::Quit;
-                }
+                return self.interrupt();
             }
             KeyCode::Char('h' | '?') | KeyCode::F(1) => self.mode = Mode::Help(0),
             KeyCode::Up | KeyCode::Char('k') => self.scroll(-1),
