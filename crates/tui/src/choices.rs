@@ -1,5 +1,7 @@
 //! The user's choices, and the requests that follow from them.
 
+use std::sync::LazyLock;
+
 use heapline_engine::{Filter, Params, Request};
 use heapline_profile::query::{Pattern, TimePoint, Window};
 use heapline_profile::reports::{
@@ -21,7 +23,10 @@ const RATE_WINDOW: u64 = 5_000_000;
 const RATE_PARTS: u64 = 20;
 
 /// The code of the standard libraries of OCaml and Rust.
-const LIBRARIES: &str = r"/^<*(Stdlib|Camlinternal\w*|std|core|alloc)(\.|::|$)/";
+static LIBRARIES: LazyLock<Option<Pattern>> = LazyLock::new(|| {
+    let pattern = r"/^<*(Stdlib|Camlinternal\w*|std|core|alloc)(\.|::|$)/";
+    pattern.parse().ok()
+});
 
 /// A view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,27 +155,25 @@ impl Choices {
     }
 
     fn want(&self, slot: Slot, situation: &Situation, points: usize) -> Option<Want> {
-        let mut seconds = 0.0;
+        let seconds = match slot {
+            Slot::Column(Column::Rate) => self.rate_seconds(situation),
+            Slot::Tree if self.column == Column::Rate => self.rate_seconds(situation),
+            _ => 0.0,
+        };
         let request = match slot {
             Slot::Column(Column::Growth) => self.growth()?,
-            Slot::Column(column) => {
-                if column == Column::Rate {
-                    let (from, to) = self.rate_window(situation);
-                    seconds = to.saturating_sub(from) as f64 / 1e6;
-                }
-                Request::Hotspots(Params {
-                    filter: self.filter(column, situation),
-                    options: HotspotOptions {
-                        by: self.by,
-                        sort: match self.unit {
-                            Unit::Blocks if situation.tells_blocks => SortBy::Blocks,
-                            _ => SortBy::Allocated,
-                        },
-                        rows: ROWS,
-                        look: self.look(),
+            Slot::Column(column) => Request::Hotspots(Params {
+                filter: self.filter(column, situation),
+                options: HotspotOptions {
+                    by: self.by,
+                    sort: match self.unit {
+                        Unit::Blocks if situation.tells_blocks => SortBy::Blocks,
+                        _ => SortBy::Allocated,
                     },
-                })
-            }
+                    rows: ROWS,
+                    look: self.look(),
+                },
+            }),
             Slot::Tree => {
                 let mut options = TreeOptions {
                     bottom_up: !self.is_top_down,
@@ -273,6 +276,11 @@ impl Choices {
         (from, to)
     }
 
+    fn rate_seconds(&self, situation: &Situation) -> f64 {
+        let (from, to) = self.rate_window(situation);
+        to.saturating_sub(from) as f64 / 1e6
+    }
+
     fn base_filter(&self) -> Filter {
         let queries = std::iter::once(&self.query).chain(&self.opened);
         Filter {
@@ -286,7 +294,7 @@ impl Choices {
     fn look(&self) -> Look {
         let mut look = self.look.clone();
         if self.my_code {
-            look.hide.extend(LIBRARIES.parse::<Pattern>());
+            look.hide.extend(LIBRARIES.clone());
         }
         look
     }

@@ -32,7 +32,8 @@ impl App {
                     ""
                 };
                 let run = seconds(situation.duration as f64 / 1e6);
-                format!("{busy}{state}, {run}")
+                let damaged = if situation.flaws > 0 { ", damaged" } else { "" };
+                format!("{busy}{state}, {run}{damaged}")
             }
         };
         let right = format!("{state} ");
@@ -102,20 +103,10 @@ impl App {
         if let Some(allocated) = total(Column::Allocated) {
             add(&mut second, Column::Allocated, "allocated", &allocated, "");
         }
-        let mut notes = Vec::new();
-        if situation.flaws > 0 {
-            notes.push((
-                format!("   damaged: {}", plural(situation.flaws, "flaw")),
-                Style::Bad,
-            ));
-        }
         if situation.snapshots.is_empty() {
-            let samples = plural(situation.samples as u64, "sample");
-            notes.push((format!("   {samples}"), Style::Faint));
-        }
-        for (note, style) in notes {
-            if second.columns() + columns(&note) <= usize::from(area.width) {
-                second.push(&note, style);
+            let samples = format!("   {}", plural(situation.samples as u64, "sample"));
+            if second.columns() + columns(&samples) <= usize::from(area.width) {
+                second.push(&samples, Style::Faint);
             }
         }
         self.draw_lines(frame, area, &[first, second]);

@@ -108,22 +108,12 @@ fn show(
             app.receive(news);
             is_changed = true;
         }
+        is_changed |= request(app, worker);
         if is_changed {
             terminal.draw(|frame| app.draw(frame))?;
-            is_changed = false;
+            // The size of the screen decides on some requests.
+            is_changed = request(app, worker);
         }
-        // After drawing: the size of the screen decides on some requests.
-        if let Some(wants) = app.outstanding() {
-            worker.want(wants);
-            is_changed = true;
-        }
-        if let Some(options) = app.completing() {
-            worker.complete(options);
-        }
-        if let Some(query) = app.checking() {
-            worker.check(query);
-        }
-        worker.freeze(app.is_frozen());
         let wait = match (is_changed, app.is_computing()) {
             (true, _) => Duration::ZERO,
             (false, true) => BUSY,
@@ -151,6 +141,23 @@ fn show(
             message = messages.try_recv().ok();
         }
     }
+}
+
+/// Hands new requests to the worker; true if there are some for the screen.
+fn request(app: &mut App, worker: &Worker) -> bool {
+    if let Some(options) = app.completing() {
+        worker.complete(options);
+    }
+    if let Some(query) = app.checking() {
+        worker.check(query);
+    }
+    worker.freeze(app.is_frozen());
+    let wants = app.outstanding();
+    let is_changed = wants.is_some();
+    if let Some(wants) = wants {
+        worker.want(wants);
+    }
+    is_changed
 }
 
 /// Gives the terminal back until the shell continues this process.

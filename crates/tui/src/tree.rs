@@ -10,7 +10,7 @@ use heapline_text::{
 use ratatui::crossterm::event::KeyCode;
 
 use crate::app::App;
-use crate::choices::Unit;
+use crate::choices::{Slot, Unit};
 use crate::table::amount;
 
 /// A node that can be seen.
@@ -140,10 +140,7 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
         4,
     )
     .indent(1);
-    let seconds = match app.choices.column {
-        crate::choices::Column::Rate => app.hotspots(app.choices.column).map_or(0.0, |(_, s)| s),
-        _ => 0.0,
-    };
+    let seconds = app.held(Slot::Tree).map_or(0.0, |held| held.want.seconds);
     let per = if seconds > 0.0 { "/s" } else { "" };
     let branches = tree_branches(&tree.nodes);
     let nodes = visible(app);

@@ -36,8 +36,10 @@ impl Source for States {
     }
 
     fn newest(&mut self, progress: &Progress) -> Result<Newest, String> {
-        progress.report(0.5);
         let state = self.states.lock().unwrap().pop();
+        if state.is_some() {
+            progress.report(0.5);
+        }
         Ok(Newest {
             profile: state.as_ref().map(profile),
             size: None,
@@ -111,7 +113,6 @@ impl Screen {
                 break;
             }
             self.app.receive(self.worker.wait().unwrap());
-            self.draw();
         }
         self.draw();
     }
@@ -269,6 +270,13 @@ fn the_tree_goes_from_allocations_to_callers_or_back() {
     );
     screen.keys("-");
     assert!(screen.row_with("100.0").contains("▸"));
+    // What was allocated in the last part of the run, per second.
+    screen.press(KeyCode::Tab);
+    assert!(
+        screen.row_with("100.0").contains("1.080 ± 0.059 GiB/s"),
+        "{}",
+        screen.text()
+    );
 }
 
 #[test]
@@ -515,4 +523,40 @@ fn a_program_that_was_started_is_not_left_or_ended_by_mistake() {
     }
     app.receive(News::Ended);
     assert_eq!(app.update(key('q')), Action::Quit);
+}
+
+/// Empty, damaged, deep and strange traces, and profiles without names.
+#[test]
+fn every_trace_can_be_shown() {
+    let folder = fixtures::folder();
+    let spacetime = ["events", "killed", "mix", "old406"];
+    let spacetime =
+        spacetime.map(|name| folder.join(format!("spacetime/{name}/spacetime.profile.zst")));
+    let traces = fixtures::traces().into_iter().chain(spacetime);
+    for trace in traces.filter(|trace| trace.starts_with(&folder)) {
+        let name = trace.strip_prefix(&folder).unwrap().to_str().unwrap();
+        let mut screen = Screen::open(name, NORMAL);
+        for key in "pdt*ivb0em123".chars() {
+            screen.press(KeyCode::Char(key));
+        }
+        for code in [
+            KeyCode::Left,
+            KeyCode::Tab,
+            KeyCode::End,
+            KeyCode::Enter,
+            KeyCode::Esc,
+        ] {
+            screen.keys("1");
+            screen.press(code);
+            screen.keys("2");
+            screen.press(code);
+        }
+        assert!(screen.row_with("heapline top").contains("ended"), "{name}");
+        let is_damaged = fixtures::is_damaged(&trace);
+        assert!(
+            !is_damaged || screen.text().contains(" ms, damaged"),
+            "{}",
+            screen.text()
+        );
+    }
 }

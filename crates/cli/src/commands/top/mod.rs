@@ -165,6 +165,7 @@ impl Args {
 
     #[cfg(not(recording))]
     fn start(&self, _screen: Screen) -> anyhow::Result<ExitCode> {
+        let _ = (&self.output, &self.rate, &self.force);
         bail!(
             "this heapline cannot record programs (`heapline record` says why); \
              give a trace in place of {}",
