@@ -11,6 +11,7 @@ pub(crate) fn run() -> Outcome {
     setup::debian("c++", "build-essential")?;
     browser::setup()?;
     ocaml::install()?;
+    setup::debian("tmux", "tmux")?;
     setup::rust_component("rustfmt", "rustfmt")?;
     setup::rust_component("cargo-clippy", "clippy")?;
 

@@ -38,13 +38,13 @@ pub use leaks::leaks;
 pub use page::Page;
 pub use sanitize::{sanitize, sanitize_lines};
 pub use screen::{Context, Screen, Suggest};
-pub use series::series;
+pub use series::{series, series_of_height};
 pub use stats::stats;
 pub use styled::{Line, Span, Style, Text};
 pub use summary::summary;
 pub use table::{Align, Table};
 pub use temporary::temporary;
-pub use tree::tree;
+pub use tree::{branch_and_name, tree, tree_branches, tree_room};
 pub use width::{columns, fit};
 
 use heapline_engine::Report;

@@ -28,6 +28,12 @@ impl Screen {
         self.width
     }
 
+    /// Returns true if it only shows ASCII.
+    #[must_use]
+    pub fn is_ascii(self) -> bool {
+        self.ascii
+    }
+
     /// Replaces characters that the screen cannot show; `?` for those without a lookalike.
     #[must_use]
     pub fn displayable(self, text: &str) -> Cow<'_, str> {
@@ -42,9 +48,14 @@ impl Screen {
                 '…' => out.push('~'),
                 '▁' => out.push('_'),
                 '▂' => out.push('.'),
-                '▃' | '─' => out.push('-'),
+                '▃' | '─' | '▾' => out.push('-'),
+                '▲' => out.push('^'),
+                '▼' => out.push('v'),
+                '◆' => out.push('@'),
+                '←' => out.push('<'),
+                '→' => out.push('>'),
                 '▄' => out.push('='),
-                '▅' | '└' | '├' => out.push('+'),
+                '▅' | '└' | '├' | '▸' => out.push('+'),
                 '▆' | '●' => out.push('*'),
                 '▇' => out.push('%'),
                 '█' | '▉' | '▊' | '▋' | '▌' => out.push('#'),

@@ -13,7 +13,12 @@ use crate::units::{bytes, count_short, label, seconds};
 /// Renders a chart of the total and a table of the groups.
 #[must_use]
 pub fn series(report: &Series, context: &Context<'_>) -> Text {
-    const HEIGHT: usize = 12;
+    series_of_height(report, context, 12)
+}
+
+/// The same with a curve of so many lines.
+#[must_use]
+pub fn series_of_height(report: &Series, context: &Context<'_>, height: usize) -> Text {
     let mut page = Page::new(context.screen);
     page.title(title(report.measure));
     if report.subject.sampled_blocks == 0 {
@@ -28,7 +33,7 @@ pub fn series(report: &Series, context: &Context<'_>) -> Text {
         context.screen,
         &high,
         (report.from, end),
-        HEIGHT,
+        height,
         |value| format(report.measure, value),
     ));
     let highest = max(&report.total.high);

@@ -5,7 +5,7 @@ use heapline_profile::reports::{Direction, NodeKind, Tree, TreeNode};
 use crate::NO_SAMPLES;
 use crate::chart::bar;
 use crate::page::Page;
-use crate::screen::Context;
+use crate::screen::{Context, Screen};
 use crate::styled::{Style, Text};
 use crate::table::{Align, Table};
 use crate::units::{bytes, estimated_bytes, label, percent, percent_number};
@@ -91,8 +91,8 @@ fn nodes(page: &mut Page, context: &Context<'_>, nodes: &[TreeNode], total: f64,
         .iter()
         .map(|node| figures(node, total, with_own))
         .collect();
-    let room = room(&rows, context);
-    for ((node, cells), branch) in nodes.iter().zip(rows).zip(branches(nodes)) {
+    let room = tree_room(&rows, context.screen, 2);
+    for ((node, cells), branch) in nodes.iter().zip(rows).zip(tree_branches(nodes)) {
         let style = match node.kind {
             NodeKind::Other => Style::Faint,
             NodeKind::Call | NodeKind::Site => Style::Plain,
@@ -121,8 +121,10 @@ fn figures(node: &TreeNode, total: f64, with_own: bool) -> [String; 4] {
     ]
 }
 
-/// The columns that are left for branches and names.
-fn room(rows: &[[String; 4]], context: &Context<'_>) -> usize {
+/// The columns that are left for branches and names after four columns of figures, on a screen that is
+/// indented by `indent`.
+#[must_use]
+pub fn tree_room(rows: &[[String; 4]], screen: Screen, indent: usize) -> usize {
     const GAP: usize = 2;
     let used: usize = (0..4)
         .map(|i| match rows.iter().map(|row| columns(&row[i])).max() {
@@ -130,12 +132,13 @@ fn room(rows: &[[String; 4]], context: &Context<'_>) -> usize {
             Some(width) => width + GAP,
         })
         .sum();
-    context.screen.width().saturating_sub(GAP + used).max(12)
+    screen.width().saturating_sub(indent + used).max(12)
 }
 
 /// Puts a branch before a name. On narrow screens, deep branches lose their outer levels before names
 /// become unreadable.
-fn branch_and_name(branch: &str, name: &str, room: usize) -> String {
+#[must_use]
+pub fn branch_and_name(branch: &str, name: &str, room: usize) -> String {
     /// Columns that names get if they need them.
     const NAME: usize = 28;
     let longest = room.saturating_sub(columns(name).min(NAME)).max(room / 3);
@@ -154,7 +157,8 @@ fn branch_and_name(branch: &str, name: &str, room: usize) -> String {
 
 /// The lines that join nodes to their parents. Chains, where a node is its parent's only child, are
 /// not indented: stacks are deeper than terminals are wide.
-fn branches(nodes: &[TreeNode]) -> Vec<String> {
+#[must_use]
+pub fn tree_branches(nodes: &[TreeNode]) -> Vec<String> {
     let mut siblings = vec![0_usize; nodes.len()];
     let mut roots = 0;
     for node in nodes {

@@ -22,6 +22,7 @@ mod report;
 mod series;
 mod stats;
 mod summary;
+mod top;
 mod tree;
 mod view;
 
@@ -54,6 +55,7 @@ pub(crate) struct Cli {
 enum Command {
     Record(record::Args),
     View(view::Args),
+    Top(top::Args),
     Report(report::Args),
     Summary(summary::Args),
     #[command(flatten)]
@@ -80,6 +82,7 @@ impl Cli {
         match self.command {
             Command::Record(args) => return args.run(screen),
             Command::View(args) => args.run(),
+            Command::Top(args) => return args.run(screen),
             Command::Report(args) => args.run(),
             Command::Summary(args) => args.run(screen),
             Command::PlainReport(report) => report.run(screen),

@@ -6,6 +6,7 @@ mod program;
 mod rate;
 mod run;
 mod said;
+mod started;
 mod viewer;
 
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ use crate::error::warn;
 use crate::output::Force;
 use program::Kind;
 use rate::Rate;
+pub(crate) use started::Started;
 use viewer::LiveViewer;
 
 /// The minimum of `--max-size`: a few packets must fit.
@@ -148,17 +150,12 @@ impl Args {
             crate::output::to_stdout(format!("{}\n", path.display()).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
-        let [program, arguments @ ..] = &self.command[..] else {
-            bail!("give a program to record");
-        };
-        let program_path = program::find(Path::new(program))?;
-        let kind = program::check(&program_path, self.follow_exec)?;
-        let max_size = self.max_size()?;
-        let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
-        let mut command = Command::new(&program_path);
-        command.args(arguments);
-        std::os::unix::process::CommandExt::arg0(&mut command, program);
-        self.set_environment(&mut command, &traces, max_size, kind)?;
+        let Prepared {
+            mut command,
+            program,
+            traces,
+            kind,
+        } = self.prepare()?;
 
         let mut viewer = match self.view {
             true => Some(LiveViewer::bind(&self.serving)?),
@@ -171,7 +168,7 @@ impl Args {
             }
         };
         let ended = run::run(&mut command, started)
-            .with_context(|| format!("cannot run {}", program_path.display()))?;
+            .with_context(|| format!("cannot run {}", program.display()))?;
         let took = start.elapsed();
         let recorded = said::Recorded {
             trace: traces.first(ended.pid),
@@ -190,6 +187,56 @@ impl Args {
             viewer.stay(&recorded.trace)?;
         }
         Ok(ended.exit_code())
+    }
+
+    /// The recording of a program with defaults for all other options.
+    pub(crate) fn of_program(
+        command: Vec<OsString>,
+        output: Option<PathBuf>,
+        rate: Option<&str>,
+        force: Force,
+    ) -> anyhow::Result<Self> {
+        #[derive(clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            args: Args,
+        }
+        let rate = rate.map(|rate| format!("--rate={rate}"));
+        let words = [Some("record".to_owned()), rate, Some("--".to_owned())];
+        let words = words.into_iter().flatten().map(OsString::from);
+        let alone = <Alone as clap::Parser>::try_parse_from(words.chain(command))?;
+        Ok(Self {
+            output,
+            force,
+            ..alone.args
+        })
+    }
+
+    /// Starts the program, and does not wait for it.
+    pub(crate) fn start(self) -> anyhow::Result<Started> {
+        let prepared = self.prepare()?;
+        Started::new(self, prepared)
+    }
+
+    /// Checks that the program can be recorded, and sets it up.
+    fn prepare(&self) -> anyhow::Result<Prepared> {
+        let [program, arguments @ ..] = &self.command[..] else {
+            bail!("give a program to record");
+        };
+        let program_path = program::find(Path::new(program))?;
+        let kind = program::check(&program_path, self.follow_exec)?;
+        let max_size = self.max_size()?;
+        let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
+        let mut command = Command::new(&program_path);
+        command.args(arguments);
+        std::os::unix::process::CommandExt::arg0(&mut command, program);
+        self.set_environment(&mut command, &traces, max_size, kind)?;
+        Ok(Prepared {
+            command,
+            program: program_path,
+            traces,
+            kind,
+        })
     }
 
     fn max_size(&self) -> anyhow::Result<Option<u64>> {
@@ -252,6 +299,14 @@ impl Args {
         }
         Ok(())
     }
+}
+
+/// A program that can be recorded.
+struct Prepared {
+    command: Command,
+    program: PathBuf,
+    traces: Traces,
+    kind: Kind,
 }
 
 /// The names of the output files.

@@ -58,7 +58,8 @@ pub(super) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Resul
     })
 }
 
-fn forward(pid: u32, signal: i32) {
+/// Sends a signal to a program.
+pub(super) fn forward(pid: u32, signal: i32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
         // It fails if the program has ended.

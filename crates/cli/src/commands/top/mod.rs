@@ -1,0 +1,193 @@
+//! `heapline top`.
+
+mod follow;
+mod process;
+#[cfg(recording)]
+mod program;
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use heapline_engine::Filter;
+use heapline_profile::{GroupBy, Look};
+use heapline_text::Screen;
+use heapline_tui::{App, Choices, Left, Settings, TerminalOptions, Theme, Worker, WorkerOptions};
+
+use crate::input::Reading;
+use crate::output::Force;
+use follow::Follower;
+
+/// Watch memory in the terminal: of a running program, or of a finished trace
+///
+/// Shows what is live now, what grew, and the allocation rate, as a table, a call tree and a
+/// timeline. Of a finished trace or a Spacetime profile, Left and Right move between moments. F1
+/// shows all keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  heapline top trace.ctf
+  heapline top 4711                     a process that is being recorded
+  heapline top -- ./server --port 8080  start and record a program
+  heapline top trace.ctf --by module --where 'size >= 64KiB'")]
+pub(crate) struct Args {
+    /// Trace to read, or the process id of a program that is being recorded
+    #[arg(value_name = "TRACE|PID", required_unless_present = "command")]
+    subject: Option<PathBuf>,
+
+    /// Group by
+    #[arg(long, value_enum, default_value_t = GroupBy::Function)]
+    by: GroupBy,
+
+    /// Read a growing trace at this interval, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    interval: Duration,
+
+    /// Use the mouse to select and scroll; the terminal then no longer selects text with it
+    #[arg(long)]
+    mouse: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    #[command(flatten)]
+    look: Look,
+
+    /// Write the trace of the program to this file [default: PROGRAM.PID.ctf]
+    #[arg(short, long, value_name = "FILE", requires = "command")]
+    output: Option<PathBuf>,
+
+    /// Set the samples per word (1e-4) or the memory per sample (512KiB) of the program [default: 1e-4]
+    #[arg(long, value_name = "RATE", requires = "command")]
+    rate: Option<String>,
+
+    #[command(flatten)]
+    force: Force,
+
+    /// Program to start and record, and its arguments
+    ///
+    /// Its output is written to PROGRAM.PID.out.
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "subject")]
+    command: Vec<OsString>,
+}
+
+/// Parses a number of seconds.
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok();
+    seconds
+        .filter(|seconds| (0.1..=3600.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "expected a number of seconds from 0.1 to 3600".to_owned())
+}
+
+impl Args {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
+        check_terminal()?;
+        match &self.subject {
+            Some(subject) => {
+                let trace = match process::id(subject) {
+                    Some(pid) => process::trace_of(pid)?,
+                    None => subject.clone(),
+                };
+                let input = self.reading.input(&trace);
+                let follower = Follower::open(input, self.filter.keep_recursion)?;
+                match self.show(follower, screen, false)? {
+                    Left::Quit | Left::Kill => Ok(ExitCode::SUCCESS),
+                    Left::Signal(signal) => Ok(end_by(signal)),
+                }
+            }
+            None => self.start(screen),
+        }
+    }
+
+    /// Shows a trace until the user leaves.
+    fn show(&self, follower: Follower, screen: Screen, is_own: bool) -> anyhow::Result<Left> {
+        let settings = Settings {
+            file: follower.name(),
+            theme: Theme {
+                has_colors: has_colors(),
+                is_ascii: screen.is_ascii(),
+            },
+            is_own_program: is_own,
+        };
+        let choices = Choices {
+            by: self.by,
+            query: self.query(),
+            look: self.look.clone(),
+            estimator: self.filter.estimator,
+            keep_recursion: self.filter.keep_recursion,
+            ..Choices::default()
+        };
+        let worker = WorkerOptions {
+            interval: self.interval,
+            estimator: self.filter.estimator,
+            start_at: self.filter.live.clone(),
+        };
+        let worker = Worker::start(follower, worker);
+        let options = TerminalOptions { mouse: self.mouse };
+        heapline_tui::run(&mut App::new(settings, choices), &worker, options)
+            .context("cannot use the terminal")
+    }
+
+    /// The filter without its moment, which can be changed.
+    fn query(&self) -> heapline_profile::Query {
+        let filter = Filter {
+            live: None,
+            ..self.filter.clone()
+        };
+        filter.query()
+    }
+
+    #[cfg(recording)]
+    fn start(&self, screen: Screen) -> anyhow::Result<ExitCode> {
+        program::watch(self, screen)
+    }
+
+    #[cfg(not(recording))]
+    fn start(&self, _screen: Screen) -> anyhow::Result<ExitCode> {
+        let _ = (&self.output, &self.rate, &self.force);
+        bail!(
+            "this heapline cannot record programs (`heapline record` says why); \
+             give a trace in place of {}",
+            self.command[0].display()
+        )
+    }
+}
+
+/// Fails if there is no terminal to draw on.
+fn check_terminal() -> anyhow::Result<()> {
+    if !io::stdout().is_terminal() {
+        bail!("top needs a terminal; for pipes and logs use: heapline summary --follow TRACE");
+    }
+    let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if is_dumb && env::var_os("INSIDE_EMACS").is_some() {
+        bail!("the shell of Emacs is no terminal; use: heapline summary --follow TRACE");
+    }
+    Ok(())
+}
+
+/// Returns true if the terminal has colours and the user wants them.
+fn has_colors() -> bool {
+    if env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return false;
+    }
+    if cfg!(windows) {
+        return true;
+    }
+    let term = env::var("TERM").unwrap_or_default();
+    !(term.is_empty() || term == "dumb" || term.starts_with("vt") || term.ends_with("-m"))
+}
+
+/// Ends this process as a signal does.
+fn end_by(signal: i32) -> ExitCode {
+    #[cfg(unix)]
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+}
