@@ -9,10 +9,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use client::Client;
 use heapline_testkit::fixtures;
 use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that runs.
 struct Server {
@@ -64,6 +67,8 @@ impl Connection {
     /// Connects, and waits until the text has a line with `line`.
     fn open(server: &Server, line: &str) -> Self {
         let stream = UnixStream::connect(&server.socket).unwrap();
+        // What does not come is a failure, not a test that hangs.
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let lines = BufReader::new(stream.try_clone().unwrap());
         let mut connection = Self {
             client: Client::default(),
@@ -257,18 +262,18 @@ mod live {
     fn a_process_is_found_and_read_again_at_each_refresh() {
         let folder = tempfile::tempdir().unwrap();
         let recorder = record(&folder.path().join("trace.ctf"));
-        allocate(recorder, 1000);
+        allocate(recorder, 2048);
         let pid = std::process::id().to_string();
         let server = Server::start(&[&pid]);
         let name = server.socket.file_name().unwrap().to_str().unwrap();
         assert!(name.ends_with(&format!("memprof.{pid}.sturgeon")), "{name}");
-        let mut client = Connection::open(&server, " 31.3 KiB total");
+        let mut client = Connection::open(&server, " 64 KiB total");
         client.click("total", |text| {
             text.contains("Live.allocate (live.ml:1:2-3)")
         });
-        allocate(recorder, 1000);
+        allocate(recorder, 2048);
         client.click("Refresh", |text| {
-            text.contains(" 62.5 KiB total") && text.contains("Live.allocate (live.ml:1:2-3)")
+            text.contains(" 128 KiB total") && text.contains("Live.allocate (live.ml:1:2-3)")
         });
         assert!(server.end("HUP").success());
         recorder.stop();
