@@ -85,6 +85,7 @@
     (define-key map "a" #'heapline-tree-toggle-auto)
     (define-key map "T" #'heapline-table)
     (define-key map "f" #'heapline-flame)
+    (define-key map "O" #'heapline-tree-show-output)
     (define-key map [mouse-2] #'heapline-tree-mouse)
     map)
   "Keys of `heapline-tree-mode'.")
@@ -444,6 +445,15 @@ argument, read a time such as `10s' or `90%'."
   "Go to the source of the node at point in another window."
   (interactive)
   (heapline-tree-find-source t))
+
+(defun heapline-tree-show-output ()
+  "Show the buffer of the program that was started or attached to."
+  (interactive)
+  (let ((output (and heapline-tree-recorder
+                     (process-buffer heapline-tree-recorder))))
+    (if (buffer-live-p output)
+        (pop-to-buffer output)
+      (user-error "Nothing was started for this buffer"))))
 
 (defun heapline-tree-describe ()
   "Describe the node at point in the echo area."

@@ -212,7 +212,9 @@ let () =
           (should-not heapline-tree-error)
           (should (> (heapline-node-bytes heapline-tree-root)
                      (* 1.5 before))))
-        (with-current-buffer output
+        (save-window-excursion
+          (heapline-tree-show-output)
+          (should (eq (current-buffer) output))
           (should (string-match-p "end of input" (buffer-string))))
         (delete-directory (file-name-directory heapline-tree-trace) t)
         (kill-buffer tree)

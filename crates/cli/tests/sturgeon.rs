@@ -7,7 +7,7 @@ mod client;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -217,10 +217,12 @@ fn errors_are_those_of_other_commands() {
 
 #[cfg(recording)]
 mod live {
+    use std::path::Path;
+
     use heapline_recorder::gaps::Unit;
     use heapline_recorder::{Block, Frame, Options, Recorder, Source, TaggedCode};
 
-    use super::{Connection, Path, Server};
+    use super::{Connection, Server};
 
     fn allocate(recorder: &Recorder, blocks: u32) {
         let block = Block {

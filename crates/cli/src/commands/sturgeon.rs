@@ -27,8 +27,9 @@ const AMOUNT: usize = 17;
 /// Show a trace in Emacs, with sturgeon.el
 ///
 /// Serves the buffer of statmemprof-emacs: a tree from allocation sites to their callers, which is
-/// read again at each refresh. `M-x sturgeon-connect` shows it. The package in `emacs` does more, and
-/// does not need this command.
+/// read again at each refresh. It has what is live at the end, or now, unless --live says otherwise.
+/// `M-x sturgeon-connect` shows it. Heapline's own package for Emacs does not need this command: see
+/// docs/emacs.md.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
