@@ -123,7 +123,7 @@ WHOLE is the total.  The mark depends on OPEN-P and MIN-SAMPLES."
        (format " (%s to %s)"
                (heapline-figures-bytes (plist-get bytes :low))
                (heapline-figures-bytes (plist-get bytes :high))))
-     (format ", %s %%, %s blocks, %d samples"
+     (format ", %s %% of the total, blocks: %s, samples: %d"
              (heapline-figures-percent (heapline-node-bytes node)
                                        (heapline-node-bytes total))
              (heapline-figures-count (plist-get figures :blocks))

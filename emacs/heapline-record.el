@@ -79,7 +79,8 @@ It runs in a buffer of its own, in the current directory."
                            (car command) nil (cdr command))
                     (get-buffer-process output)))
          (tree (heapline-tree-open trace process)))
-    (add-function :after (process-sentinel process)
+    ;; Before comint adds a line about the end to the output.
+    (add-function :before (process-sentinel process)
                   (lambda (process _event)
                     (unless (process-live-p process)
                       (heapline-record--ended tree output trace))))
@@ -88,6 +89,8 @@ It runs in a buffer of its own, in the current directory."
 (defun heapline-record--ended (tree output trace)
   "Show the end of a recording in the buffer TREE.
 If TRACE was not written, show what the recorder said in OUTPUT."
+  (unless (file-exists-p trace)
+    (ignore-errors (delete-directory (file-name-directory trace))))
   (when (buffer-live-p tree)
     (with-current-buffer tree
       (if (or (file-exists-p trace) (not (buffer-live-p output)))

@@ -200,6 +200,9 @@ RECORDER is the process that writes the trace for this buffer, if any."
 
 (defun heapline-tree-fail (message &optional _report)
   "Show MESSAGE, an error of heapline, above the tree."
+  ;; Lines of the buffer are truncated, those of the echo area are not.
+  (unless (equal message heapline-tree-error)
+    (message "%s" message))
   (setq heapline-tree-error message)
   (heapline-tree--render)
   ;; A program that has just been started may not have written anything yet.

@@ -28,8 +28,10 @@
 SUBJECT is a process id, the file name of a trace, or a command that
 starts a program, which is recorded then."
   (interactive
-   (list (completing-read "Process id, trace or program: "
-                          #'completion-file-name-table)))
+   ;; So that SPC inserts a space, for the arguments of a program.
+   (list (let ((minibuffer-completing-file-name t))
+           (completing-read "Process id, trace or program: "
+                            #'completion-file-name-table))))
   (let ((subject (string-trim subject)))
     (cond ((string-empty-p subject)
            (user-error "Give a process id, a trace or a program"))

@@ -229,7 +229,7 @@ let () =
   (heapline-top "/bin/true")
   (let ((tree (current-buffer)))
     (heapline-test-wait "error" (lambda () heapline-tree-error))
-    (should (string-match-p "heapline: " (buffer-string)))
+    (should (string-match-p "\\`heapline: .*\n*\\'" (buffer-string)))
     (should-not heapline-tree-root)
     (kill-buffer tree)))
 

@@ -243,19 +243,23 @@
         (should-not heapline-tree--timer)))))
 
 (ert-deftest heapline-tree-killed-buffers-leave-nothing-behind ()
-  (let ((timers (length timer-list)))
-    (heapline-test-with-tree heapline-tree-test-trace
-      (heapline-tree-toggle-auto))
-    (heapline-test-wait
-     "end of all processes"
-     (lambda () (not (cl-some (lambda (process)
-                                (string-prefix-p "heapline"
-                                                 (process-name process)))
-                              (process-list)))))
-    (should (= (length timer-list) timers))
-    (should-not (cl-some (lambda (buffer)
-                           (string-match-p "\\` \\*heapline" (buffer-name buffer)))
-                         (buffer-list)))))
+  (heapline-test-with-tree heapline-tree-test-trace
+    (heapline-tree-toggle-auto)
+    (heapline-test-wait-for-refresh)
+    (should heapline-tree--timer)
+    (heapline-tree-refresh)
+    (should (process-live-p heapline-tree--process)))
+  (should-not (cl-find #'heapline-tree--tick timer-list
+                       :key #'timer--function))
+  (heapline-test-wait
+   "end of all processes and their buffers"
+   (lambda ()
+     (not (or (cl-some (lambda (process)
+                         (string-prefix-p "heapline" (process-name process)))
+                       (process-list))
+              (cl-some (lambda (buffer)
+                         (string-prefix-p " *heapline" (buffer-name buffer)))
+                       (buffer-list)))))))
 
 (ert-deftest heapline-tree-deep-stacks ()
   (heapline-test-with-tree (heapline-test-fixture "odd/deep1000.ctf")
@@ -269,6 +273,27 @@
                (length (plist-get heapline-tree-report :nodes))))
     (should (cl-some (lambda (line) (string-match-p " (999) " line))
                      (heapline-test-lines)))))
+
+(ert-deftest heapline-tree-shows-any-profile ()
+  (let ((profiles
+         (append (mapcar #'heapline-test-fixture
+                         '("odd/empty.ctf" "odd/stripped.ctf"
+                           "odd/t1000.ctf"))
+                 (directory-files (heapline-test-fixture "damaged") t "ctf\\'")
+                 (directory-files-recursively
+                  (heapline-test-fixture "spacetime")
+                  "\\.profile\\(?:\\.zst\\|\\.p\\)?\\'"))))
+    (should (> (length profiles) 8))
+    (dolist (profile profiles)
+      (ert-info (profile :prefix "Profile: ")
+        (heapline-test-with-tree profile
+          (dotimes (_ 2)
+            (should-not heapline-tree-error)
+            (heapline-test-go-to "total")
+            (heapline-tree-unfold-below)
+            (heapline-tree-describe)
+            (heapline-tree-reverse)
+            (heapline-test-wait-for-refresh)))))))
 
 (ert-deftest heapline-tree-two-traces-of-the-same-name ()
   (heapline-test-with-tree heapline-tree-test-trace
