@@ -90,20 +90,6 @@ If nothing was sampled, the result is the upper bound, such as `< 23.4 KiB'."
     (let ((share (/ (* 100.0 part) whole)))
       (if (< 0 share 0.05) "< 0.1" (format "%.1f" share)))))
 
-(defun heapline-figures-seconds (seconds)
-  "Format SECONDS, such as `41.6 ms' or `2 min 3 s'."
-  (cond ((< seconds 1e-3)
-         (concat (heapline-figures--significant (* seconds 1e6)) " µs"))
-        ((< seconds 1)
-         (concat (heapline-figures--significant (* seconds 1e3)) " ms"))
-        ((< seconds 60)
-         (concat (heapline-figures--significant seconds) " s"))
-        (t
-         (let ((whole (round seconds)))
-           (if (< whole 3600)
-               (format "%d min %d s" (/ whole 60) (% whole 60))
-             (format "%d h %d min" (/ whole 3600) (% (/ whole 60) 60)))))))
-
 (defun heapline-figures-sanitize (text)
   "Replace the characters of TEXT that could forge lines or reorder text."
   (replace-regexp-in-string
