@@ -9,14 +9,20 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 6] = [
+const TARGETS: [&str; 7] = [
     "reader",
     "locations",
     "round_trip",
     "profile",
     "tail",
     "spacetime",
+    "sturgeon",
 ];
+
+/// Messages of Emacs to `heapline sturgeon`.
+const STURGEON: &str = "(greetings 1)\n(feed 1 meta many . 0)\n(feed 2 many meta many . 1)\n\
+     (feed 2 patch (5 . 7) 12 (propertize . 0) (clicked))\n(feed 2 ack (17 . 21))\n\
+     (feed 9 a \"b\\303\\251\" meta once . 5)\n(quit 2 . finalize)\n";
 
 /// The flags that cargo-fuzz passes for coverage.
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -69,6 +75,9 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
     if target == "locations" {
         // It makes the trace around its input by itself.
         return Ok(());
+    }
+    if target == "sturgeon" {
+        return fs::write(corpus.join("emacs"), STURGEON);
     }
     let mut folders = vec![root().join("fixtures")];
     while let Some(folder) = folders.pop() {

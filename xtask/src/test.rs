@@ -9,6 +9,7 @@ const FUZZ_SECONDS: u32 = 15;
 pub(crate) fn run() -> Outcome {
     setup::debian("cc", "build-essential")?;
     setup::debian("c++", "build-essential")?;
+    setup::debian("emacs", "emacs-nox")?;
     browser::setup()?;
     ocaml::install()?;
     setup::debian("tmux", "tmux")?;

@@ -9,6 +9,8 @@ mod input;
 mod output;
 mod progress;
 mod question;
+#[cfg(unix)]
+mod recording;
 mod reopen;
 mod screen;
 mod unfinished;

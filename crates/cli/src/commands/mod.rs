@@ -21,6 +21,8 @@ mod record;
 mod report;
 mod series;
 mod stats;
+#[cfg(unix)]
+mod sturgeon;
 mod summary;
 mod top;
 mod tree;
@@ -70,6 +72,8 @@ enum Command {
     Info(info::Args),
     Dump(dump::Args),
     Cut(cut::Args),
+    #[cfg(unix)]
+    Sturgeon(sturgeon::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -96,6 +100,8 @@ impl Cli {
             Command::Info(args) => args.run(screen),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),
+            #[cfg(unix)]
+            Command::Sturgeon(args) => args.run(),
             Command::Demo(args) => args.run(screen),
             Command::Completions(args) => args.run(),
             Command::Man(args) => args.run(),
