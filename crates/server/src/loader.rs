@@ -157,7 +157,7 @@ impl EarlierSessions {
 
     pub(crate) fn find(&self, epoch: u64) -> Option<Arc<Session>> {
         let earlier = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = earlier.all.iter().filter_map(Weak::upgrade);
-        all.into_iter().find(|session| session.epoch() == epoch)
+        let mut all = earlier.all.iter().filter_map(Weak::upgrade);
+        all.find(|session| session.epoch() == epoch)
     }
 }

@@ -160,10 +160,8 @@ impl Args {
         std::os::unix::process::CommandExt::arg0(&mut command, program);
         self.set_environment(&mut command, &traces, max_size, kind)?;
 
-        let mut viewer = match self.view {
-            true => Some(LiveViewer::bind(&self.serving)?),
-            false => None,
-        };
+        let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
+        let mut viewer = viewer.transpose()?;
         let start = Instant::now();
         let started = |pid| {
             if let Some(viewer) = &mut viewer {
