@@ -104,17 +104,18 @@ export const liveTests = [
         await page.locator(".live-mark.is-live").waitFor();
         assert.match(await page.locator(".tile-name").nth(2).textContent(), /Live now/);
         await recording.tell(18000);
-        await shows(page, "40 k");
+        await shows(page, "40.0 k");
         // What has been chosen stays: tab, filter of rows, the selected row, where it is scrolled to.
-        const rows = page.locator(".rows");
-        await rows.evaluate((element) => (element.scrollTop = 120));
-        const scrolled = await rows.evaluate((element) => element.scrollTop);
+        await page.locator(".rows-body .row").nth(3).click();
+        await page.evaluate(() => scrollTo(0, 100));
+        const scrolled = await page.evaluate(() => scrollY);
         assert.ok(scrolled > 0, "there is something to scroll");
         const before = await headline(page);
         await recording.tell(80000);
         await shows(page, "200 k");
         assert.notDeepEqual(await headline(page), before);
-        assert.equal(await rows.evaluate((element) => element.scrollTop), scrolled);
+        assert.equal(await page.evaluate(() => scrollY), scrolled);
+        assert.equal(await page.locator(".rows-body .row.is-selected").count(), 1);
         assert.deepEqual([await chosen(page, "view"), await chosen(page, "rows")], ["table", "w"]);
         // Paused, it shows one moment whatever is asked.
         await page.locator(".live-mark").click();
