@@ -62,7 +62,13 @@ export async function recordLive(scratch) {
       child.stdin.end();
       await until(() => said.includes("the page stays"));
     },
+    /** Ends the viewer, once the program has ended. */
     stop: () => child.kill("SIGINT"),
+    /** Ends everything. */
+    kill() {
+      child.stdin.end();
+      child.kill("SIGKILL");
+    },
   };
 }
 
@@ -92,21 +98,24 @@ export const liveTests = [
       try {
         const { url } = recording;
         await recording.tell(2000);
+        // So low that the table has to be scrolled.
+        await page.setViewportSize({ width: 1280, height: 620 });
         await open(page, url, "live=end&view=table&by=size&rows=w");
         await page.locator(".live-mark.is-live").waitFor();
         assert.match(await page.locator(".tile-name").nth(2).textContent(), /Live now/);
         await recording.tell(18000);
-        await shows(page, "40 k");
+        await shows(page, "40.0 k");
         // What has been chosen stays: tab, filter of rows, the selected row, where it is scrolled to.
-        const rows = page.locator(".rows");
-        await rows.evaluate((element) => (element.scrollTop = 120));
-        const scrolled = await rows.evaluate((element) => element.scrollTop);
+        await page.locator(".rows-body .row").nth(3).click();
+        await page.evaluate(() => scrollTo(0, 100));
+        const scrolled = await page.evaluate(() => scrollY);
         assert.ok(scrolled > 0, "there is something to scroll");
         const before = await headline(page);
         await recording.tell(80000);
         await shows(page, "200 k");
         assert.notDeepEqual(await headline(page), before);
-        assert.equal(await rows.evaluate((element) => element.scrollTop), scrolled);
+        assert.equal(await page.evaluate(() => scrollY), scrolled);
+        assert.equal(await page.locator(".rows-body .row.is-selected").count(), 1);
         assert.deepEqual([await chosen(page, "view"), await chosen(page, "rows")], ["table", "w"]);
         // Paused, it shows one moment whatever is asked.
         await page.locator(".live-mark").click();
@@ -127,10 +136,11 @@ export const liveTests = [
         assert.match(await page.locator(".tile-name").nth(2).textContent(), /Live at the end/);
         await assertHeadline(page, heapline("summary", recording.trace));
         assert.equal(await chosen(page, "live"), "end");
-      } finally {
         recording.stop();
+        assert.equal(await recording.exit, 3, "the exit code of the program");
+      } finally {
+        recording.kill();
       }
-      assert.equal(await recording.exit, 3, "the exit code of the program");
     },
   ],
   [
@@ -142,8 +152,7 @@ export const liveTests = [
         await open(page, recording.url, "live=all");
         await page.locator(".live-mark.is-live").waitFor();
         const duration = async () => (await (await fetch(`${recording.url}api/v1/info`)).json()).duration;
-        const [canvas] = [page.locator(".plot canvas")];
-        await canvas.focus();
+        await page.locator(".plot canvas").focus();
         await page.keyboard.press("Shift+ArrowLeft");
         await page.keyboard.press("[");
         const first = await chosen(page, "window");
@@ -163,9 +172,8 @@ export const liveTests = [
         while ((await duration()) <= before) await new Promise((resolve) => setTimeout(resolve, 50));
         await page.waitForTimeout(1500);
         assert.equal(await chosen(page, "window"), fixed);
-        await recording.end();
       } finally {
-        recording.stop();
+        recording.kill();
       }
     },
   ],

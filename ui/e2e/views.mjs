@@ -342,6 +342,7 @@ export const viewTests = [
       const url = await serve(trace(MIX), "--against", old);
       await open(page, url, "view=compare&of=end");
       const report = heapline("diff", old, trace(MIX), "--of", "end", "--rows", "200", "--json");
+      await page.locator(".diff .name").first().waitFor();
       const names = await page.locator(".diff .name").allTextContents();
       assert.deepEqual(
         names,

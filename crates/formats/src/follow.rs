@@ -48,7 +48,7 @@ pub struct Follower {
 
 enum Input {
     Growing {
-        trace: GrowingTrace,
+        trace: Box<GrowingTrace>,
         decoder: Box<Memtrace>,
         /// True if the end was reported as damage, if it is.
         noted_end: bool,
@@ -82,7 +82,7 @@ impl Follower {
             if decoder.header().is_some() {
                 return Ok(Self {
                     input: Input::Growing {
-                        trace,
+                        trace: Box::new(trace),
                         decoder,
                         noted_end: false,
                     },

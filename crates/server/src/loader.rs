@@ -86,6 +86,7 @@ impl Loader {
         let mut newest: Option<Arc<Session>> = None;
         loop {
             let begin = Instant::now();
+            let is_first = newest.is_none();
             let profile = match (live.refresh(), &newest) {
                 (Ok(profile), _) => profile,
                 (Err(error), None) => return Err(problem(error)),
@@ -111,7 +112,13 @@ impl Loader {
             if !is_recording {
                 return Ok(());
             }
-            thread::sleep(INTERVAL.max(begin.elapsed() * (SHARE - 1)));
+            // The first look takes long, because all is new to it.
+            let took = if is_first {
+                Duration::ZERO
+            } else {
+                begin.elapsed()
+            };
+            thread::sleep(INTERVAL.max(took * (SHARE - 1)));
         }
     }
 
@@ -157,7 +164,7 @@ impl EarlierSessions {
 
     pub(crate) fn find(&self, epoch: u64) -> Option<Arc<Session>> {
         let earlier = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = earlier.all.iter().filter_map(Weak::upgrade);
-        all.into_iter().find(|session| session.epoch() == epoch)
+        let mut all = earlier.all.iter().filter_map(Weak::upgrade);
+        all.find(|session| session.epoch() == epoch)
     }
 }

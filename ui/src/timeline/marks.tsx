@@ -6,8 +6,9 @@ import { state, update } from "../state/state";
 import { tipOn } from "../widgets/tip";
 import { xOf } from "./draw";
 
-/** Space for the word "end", and for half of the word "peak". */
+/** Space for the words "end" and "now", and for half of the word "peak". */
 const END_WIDTH = 38;
+const NOW_WIDTH = 44;
 const MARK_HALF = 20;
 
 /** The flags of peak and end, and of the selected point in time. */
@@ -53,7 +54,7 @@ export function Marks(props: {
         .filter(({ time }) => time >= frame.range.from && time <= frame.range.to * (1 + 1e-9))
         .map((mark) => {
           // The end is at the right edge; a peak that is there too is placed beside it.
-          const edge = mark.name === "end" ? frame.width : frame.width - END_WIDTH;
+          const edge = mark.name === "end" ? frame.width : frame.width - (isRecording() ? NOW_WIDTH : END_WIDTH);
           const x = Math.max(MARK_HALF, Math.min(xOf(frame, mark.time), edge));
           const side = x >= edge ? "is-left" : "";
           return (

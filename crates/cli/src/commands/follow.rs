@@ -61,12 +61,11 @@ impl FollowOptions {
             .map_err(|error| anyhow::anyhow!("--{error}"))?;
         let mut live = open(input, filter)?;
         let redraws = io::stdout().is_terminal() && !watch.json.json;
-        let mut session: Option<Session> = None;
         loop {
             let news = live.refresh().with_context(|| input.name())?;
             let has_ended = live.has_ended();
             if let Some(profile) = news {
-                let session = advance(&mut session, input, profile);
+                let session = session(input, profile);
                 let report = session.ask(filter, watch.options, &Cancel::default())?;
                 if redraws && !has_ended {
                     redraw(&watch.text(&report))?;
@@ -76,11 +75,12 @@ impl FollowOptions {
                     }
                     watch.print(&report)?;
                 }
-            }
-            if has_ended {
-                if let Some(session) = &session {
+                if has_ended {
+                    // It always has something new to say.
                     input.warn_of(session.trace().profile.damage());
                 }
+            }
+            if has_ended {
                 return Ok(());
             }
             thread::sleep(self.interval);
@@ -122,19 +122,14 @@ fn open(input: &Input, filter: &Filter) -> anyhow::Result<LiveProfile> {
     Ok(LiveProfile::new(source, StoreOptions { recursion }))
 }
 
-/// The session about the newest profile.
-fn advance<'s>(
-    session: &'s mut Option<Session>,
-    input: &Input,
-    profile: Profile,
-) -> &'s mut Session {
-    let path = input.trace.display().to_string();
+/// A session about the newest profile.
+fn session(input: &Input, profile: Profile) -> Session {
     let trace = LoadedTrace {
-        path,
+        path: input.trace.display().to_string(),
         size: input.file_size(),
         profile,
     };
-    session.insert(Session::new(trace, None))
+    Session::new(trace, None)
 }
 
 /// Draws the first lines in place of those that are there.

@@ -62,8 +62,8 @@ fn the_viewer_of_a_recording_grows_and_stays_until_it_is_ended() {
             writeln!(input, "1000").unwrap();
             let line = output.next().unwrap().unwrap();
             assert_eq!(line, total.to_string(), "the output is the program's");
-            // What has happened is shown soon.
-            while sampled_blocks(&address) < total {
+            // What has happened is shown soon: arrays, and the list that keeps them.
+            while sampled_blocks(&address) < 2 * total {
                 std::thread::sleep(std::time::Duration::from_millis(50));
             }
             assert_eq!(get(&address, "status")["recording"], true);

@@ -16,6 +16,8 @@ use heapline_profile::query::TimePoint;
 use heapline_profile::reports::{self, HotspotOptions};
 use heapline_profile::{Estimator, LiveProfile, Profile, Query, Scope, StoreOptions};
 use heapline_recorder::{Recorder, tail};
+use heapline_trace::MAX_WRITTEN_PACKET;
+use heapline_trace::tail::layout::{PAGE, SLOT, Word};
 
 use super::live::{BLOCKS, LANES, command, step};
 use super::{alloc, collect, options, place, promote};
@@ -396,7 +398,9 @@ fn a_trace_that_is_overwritten_is_an_error_not_nonsense() {
             Err(error) => break error,
         }
     };
-    assert!(error.to_string().contains("overwritten"), "{error}");
+    let error = error.to_string();
+    let is_said = error.contains("overwritten") || error.contains("damaged");
+    assert!(is_said, "{error}");
 }
 
 #[test]
@@ -426,4 +430,58 @@ fn a_recording_that_ended_early_says_so_when_it_is_followed() {
         .map(|flaw| &*flaw.kind)
         .collect();
     assert_eq!(kinds, ["ended-early"]);
+}
+
+/// Files that anything may have been written to give errors, not panics, and end.
+#[test]
+fn a_damaged_recording_does_no_harm() {
+    let (folder, trace) = place();
+    let recorder = Recorder::start(&options(&trace)).unwrap();
+    for n in 0..3000 {
+        for lane in 0..LANES {
+            alloc(recorder, lane, n);
+        }
+    }
+    let bytes = fs::read(&trace).unwrap();
+    let mut tail_bytes = fs::read(tail::path(&trace)).unwrap();
+    recorder.stop();
+    // Nobody holds a lock on the copy: as if locks were not known.
+    tail_bytes[Word::Locked as usize * 8] = 0;
+    let copy = folder.path().join("copy.ctf");
+    let mut state = 1_u64;
+    let mut random = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let mut followed = 0;
+    for round in 0..400 {
+        let (mut bytes, mut tail_bytes) = (bytes.clone(), tail_bytes.clone());
+        for _ in 0..round % 7 {
+            let (at, value) = (random(bytes.len() - 154), random(256));
+            bytes[154 + at] = u8::try_from(value).unwrap();
+            let (at, value) = (random(tail_bytes.len() - PAGE), random(256));
+            tail_bytes[PAGE + at] = u8::try_from(value).unwrap();
+            // The words of a lane, and the headers of its packets.
+            let (lane, at) = (random(LANES), random(16 * 8));
+            let places = [0, PAGE, PAGE + MAX_WRITTEN_PACKET];
+            let place = PAGE + lane * SLOT + places[random(places.len())] + at;
+            tail_bytes[place] = u8::try_from(random(256)).unwrap();
+        }
+        fs::write(&copy, &bytes).unwrap();
+        fs::write(tail::path(&copy), &tail_bytes).unwrap();
+        let Ok(mut follower) = Follower::open(&copy, Options::default()) else {
+            continue;
+        };
+        followed += u64::from(follower.is_recording());
+        let mut batch = Batch::default();
+        for _ in 0..3 {
+            let looked = follower.refresh();
+            while looked.is_ok() && follower.next_batch(&mut batch).is_ok_and(|more| more) {
+                batch.clear();
+            }
+        }
+    }
+    assert!(followed > 300, "{followed}");
 }

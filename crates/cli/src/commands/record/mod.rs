@@ -157,10 +157,8 @@ impl Args {
             kind,
         } = self.prepare()?;
 
-        let mut viewer = match self.view {
-            true => Some(LiveViewer::bind(&self.serving)?),
-            false => None,
-        };
+        let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
+        let mut viewer = viewer.transpose()?;
         let start = Instant::now();
         let started = |pid| {
             if let Some(viewer) = &mut viewer {
