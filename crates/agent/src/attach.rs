@@ -44,8 +44,9 @@ enum State {
 const MESSAGE: usize = 256;
 
 /// The control block: what `heapline attach` reads in the memory of the program.
+#[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Control {
+pub struct Control {
     state: AtomicU32,
     message_len: AtomicU32,
     message: [AtomicU64; MESSAGE / 8],
@@ -53,7 +54,7 @@ pub(crate) struct Control {
 
 /// The control block.
 #[unsafe(export_name = "heapline_control")]
-pub(crate) static CONTROL: Control = Control {
+pub static CONTROL: Control = Control {
     state: AtomicU32::new(0),
     message_len: AtomicU32::new(0),
     message: [const { AtomicU64::new(0) }; MESSAGE / 8],
@@ -138,7 +139,7 @@ pub(crate) fn runtime() -> Option<&'static Runtime> {
 ///
 /// `settings` has `len` bytes.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn heapline_attach(settings: *const u8, len: usize) -> usize {
+pub unsafe extern "C" fn heapline_attach(settings: *const u8, len: usize) -> usize {
     // SAFETY: as the caller's.
     let settings = unsafe { std::slice::from_raw_parts(settings, len) };
     contained(FAILED, || attach(settings))
@@ -181,7 +182,7 @@ fn attach(settings: &[u8]) -> usize {
 
 /// Ends the recording. The trace is complete when this returns.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn heapline_detach(_: *const u8, _: usize) -> usize {
+pub extern "C" fn heapline_detach(_: *const u8, _: usize) -> usize {
     contained(FAILED, || {
         let Some(mut attachment) = attachment() else {
             return BUSY;

@@ -25,7 +25,6 @@ use crate::runtime::{UNIT, Value, symbol};
 const STATE_WORDS: usize = 256;
 
 /// Offsets in `caml_domain_state`, in words: OCaml 5.3.
-const YOUNG_LIMIT: usize = 0;
 const ACTION_PENDING: usize = 7;
 const EXTERNAL_INTERRUPT: usize = 32;
 const ID: usize = 36;
@@ -163,7 +162,7 @@ pub(crate) unsafe fn sampler() -> Option<(usize, usize)> {
     (memprof != 0 && memprof.is_multiple_of(8)).then(|| (state.expose_provenance(), memprof))
 }
 
-/// Makes this domain process external interrupts soon.
+/// Makes this domain process external interrupts when it returns from C code.
 ///
 /// # Safety
 ///
@@ -173,7 +172,6 @@ pub(crate) unsafe fn interrupt_oneself() {
     unsafe {
         set(EXTERNAL_INTERRUPT, 1);
         set(ACTION_PENDING, 1);
-        set(YOUNG_LIMIT, usize::MAX);
     }
 }
 

@@ -24,7 +24,7 @@
 //! start.
 
 mod arch;
-mod attach;
+pub mod attach;
 mod callbacks;
 mod check;
 mod domains;

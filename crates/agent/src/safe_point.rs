@@ -116,7 +116,14 @@ fn request(runtime: &Runtime) {
 extern "C" fn left_blocking_section() {
     LEAVE_BLOCKING_SECTION.call_previous();
     if EXPECTED.load(Ordering::Acquire) {
-        contained((), || attach::runtime().map_or((), request));
+        contained((), || match attach::runtime() {
+            Some(runtime) if attach::has_domains(runtime) => {
+                // SAFETY: this thread runs its domain again.
+                unsafe { domains::interrupt_oneself() };
+            }
+            Some(runtime) => request(runtime),
+            None => {}
+        });
     }
 }
 
