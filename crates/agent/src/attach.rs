@@ -89,8 +89,10 @@ struct Attachment {
     generation: usize,
     /// OCaml 4: the sampler runs for us.
     is_sampling: bool,
-    /// Code of the runtime was replaced.
+    /// The runtime's function that finds stacks is replaced, where that is possible.
     is_patched: bool,
+    /// Programs that start a sampler of their own get it.
+    is_guarded: bool,
     /// Recordings that have ended, and are freed when no domain can be in them any more.
     retired: Vec<&'static Session>,
 }
@@ -101,6 +103,7 @@ static ATTACHMENT: Mutex<Attachment> = Mutex::new(Attachment {
     generation: 0,
     is_sampling: false,
     is_patched: false,
+    is_guarded: false,
     retired: Vec::new(),
 });
 
@@ -202,6 +205,7 @@ pub(crate) fn gave_way() -> bool {
     match attachment() {
         Some(mut attachment) if attachment.wanted.is_some() => {
             attachment.is_sampling = false;
+            attachment.is_guarded = false;
             attachment.end();
             safe_point::expect();
             true
@@ -260,6 +264,10 @@ pub(crate) unsafe fn at_safe_point_of_domain(runtime: &'static Runtime, has_samp
         // SAFETY: as the caller's.
         unsafe { attachment.begin(runtime, false) };
     }
+    if attachment.wanted.is_some() && !attachment.is_guarded {
+        // SAFETY: as the caller's.
+        unsafe { attachment.guard(runtime) };
+    }
 }
 
 /// The program has a sampler of its own, or the runtime is unknown.
@@ -301,7 +309,7 @@ impl Attachment {
     /// As for [`at_safe_point_of_domain`]; this domain has no sampler of ours.
     unsafe fn begin(&mut self, runtime: &'static Runtime, is_single: bool) -> bool {
         // SAFETY: as the caller's.
-        if !self.is_patched && !unsafe { self.patch(runtime) } {
+        if !unsafe { self.patch(runtime) } {
             // Other domains could not be stopped: next time.
             safe_point::expect();
             return false;
@@ -340,30 +348,63 @@ impl Attachment {
             self.refuse(OWN_SAMPLER);
             return false;
         }
+        if is_single {
+            // SAFETY: as the caller's.
+            unsafe { self.guard(runtime) };
+        }
         if is_first {
             CONTROL.set(State::Recording);
         }
         true
     }
 
-    /// Replaces functions of the runtime. Returns false if other domains could not be stopped for that.
+    /// From now on, the program gets the sampler if it starts one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`at_safe_point_of_domain`].
+    unsafe fn guard(&mut self, runtime: &'static Runtime) {
+        // SAFETY: no other thread runs OCaml code.
+        let guard = || unsafe { preload::give_way_to_own_sampler(runtime) };
+        // SAFETY: as the caller's.
+        self.is_guarded = unsafe { safe_point::alone(runtime, guard) };
+        if !self.is_guarded {
+            safe_point::expect();
+        }
+    }
+
+    /// Replaces functions of the runtime, but for that which starts the sampler, which is as it was so that
+    /// we can call it. Returns false if other domains could not be stopped for that.
     ///
     /// # Safety
     ///
     /// As for [`at_safe_point_of_domain`].
     unsafe fn patch(&mut self, runtime: &'static Runtime) -> bool {
-        let wants_own = self.wanted.as_ref().is_some_and(|settings| settings.stacks == StackMode::Own);
+        if self.is_patched && !self.is_guarded {
+            return true;
+        }
+        let wants_own = self
+            .wanted
+            .as_ref()
+            .is_some_and(|settings| settings.stacks == StackMode::Own);
+        let is_patched = self.is_patched;
         let patch = || {
             // SAFETY: no other thread runs OCaml code.
             unsafe {
-                let _ = wants_own && stacks::replace(runtime.kind);
-                preload::give_way_to_own_sampler(runtime);
-                preload::watch_domains(runtime);
+                preload::restore_own_sampler();
+                if !is_patched {
+                    let _ = wants_own && stacks::replace(runtime.kind);
+                    preload::watch_domains(runtime);
+                }
             }
         };
         // SAFETY: as the caller's.
-        self.is_patched = unsafe { safe_point::alone(runtime, patch) };
-        self.is_patched
+        let is_done = unsafe { safe_point::alone(runtime, patch) };
+        if is_done {
+            self.is_patched = true;
+            self.is_guarded = false;
+        }
+        is_done
     }
 
     /// Frees recordings that have ended, and restores the code of the runtime.
@@ -377,6 +418,7 @@ impl Attachment {
             return;
         }
         let (retired, is_patched) = (&mut self.retired, &mut self.is_patched);
+        let is_guarded = &mut self.is_guarded;
         let clean_up = || {
             // SAFETY: no other thread runs OCaml code or is in a callback. Callbacks that come later find
             // neither a session nor a lane.
@@ -387,7 +429,7 @@ impl Attachment {
                 if is_idle {
                     stacks::restore();
                     preload::restore_own_sampler();
-                    *is_patched = false;
+                    (*is_patched, *is_guarded) = (false, false);
                 }
             }
         };
@@ -403,8 +445,7 @@ pub(crate) const OWN_SAMPLER: &str = "the program uses Gc.Memprof itself, such a
      memprof-limits, and the runtime has only one sampler; stop that one first";
 
 /// Said if nothing is known of the runtime.
-pub(crate) const UNKNOWN: &str =
-    "this OCaml runtime is one that heapline does not know well enough to attach; use `heapline record`";
+pub(crate) const UNKNOWN: &str = "this OCaml runtime is one that heapline does not know well enough to attach; use `heapline record`";
 
 /// True if the runtime has domains.
 pub(crate) fn has_domains(runtime: &Runtime) -> bool {

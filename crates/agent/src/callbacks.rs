@@ -71,7 +71,9 @@ pub(crate) fn take() -> Option<&'static Session> {
 pub(crate) unsafe fn free(session: &'static Session) {
     for (number, domain) in DOMAINS.iter().enumerate() {
         let lane = session.recorder.lane(number);
-        let lane = lane.map_or(std::ptr::null_mut(), |lane| std::ptr::from_ref(lane).cast_mut());
+        let lane = lane.map_or(std::ptr::null_mut(), |lane| {
+            std::ptr::from_ref(lane).cast_mut()
+        });
         if domain.lane.load(Ordering::Acquire) == lane {
             domain.lane.store(std::ptr::null_mut(), Ordering::Release);
         }

@@ -133,13 +133,21 @@ impl Profile {
         if self.is_current() {
             return;
         }
-        if let Self::Ours { is_sampling: true, .. } = self {
+        if let Self::Ours {
+            is_sampling: true, ..
+        } = self
+        {
             // SAFETY: it is running.
             unsafe { runtime.stop_sampler() };
             // SAFETY: as the caller's. Collections may have moved it.
             *self = unsafe { of_domain() };
         }
-        if let Self::Ours { config, is_sampling: false, .. } = *self {
+        if let Self::Ours {
+            config,
+            is_sampling: false,
+            ..
+        } = *self
+        {
             // SAFETY: it was stopped.
             unsafe { runtime.discard_sampler(config) };
             *self = Self::None;

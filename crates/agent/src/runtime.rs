@@ -180,7 +180,8 @@ impl Runtime {
             place.store(argument, Ordering::Release);
         }
         // SAFETY: that is what the function takes and returns.
-        let callback: extern "C" fn(Value, Value) -> Value = unsafe { std::mem::transmute(callback) };
+        let callback: extern "C" fn(Value, Value) -> Value =
+            unsafe { std::mem::transmute(callback) };
         let result = callback(crate::tracker::starter(self.kind), UNIT);
         // An exception is marked.
         result & 3 != 2

@@ -54,8 +54,10 @@ impl Chain {
         };
         // SAFETY: it is a variable of the runtime that holds the address of a function, which the runtime
         // reads whole.
-        let variable = unsafe { AtomicPtr::from_ptr(std::ptr::with_exposed_provenance_mut(variable)) };
-        self.previous.store(variable.load(Ordering::Acquire), Ordering::Release);
+        let variable =
+            unsafe { AtomicPtr::from_ptr(std::ptr::with_exposed_provenance_mut(variable)) };
+        self.previous
+            .store(variable.load(Ordering::Acquire), Ordering::Release);
         variable.store(hook as *mut (), Ordering::Release);
     }
 
@@ -225,7 +227,12 @@ pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce()) -> bool {
 
 /// Runs in all domains at once. The runtime lets a domain go when it has returned, so all wait for the
 /// leader.
-extern "C" fn in_all_domains(state: *mut c_void, number: *mut c_void, _: c_int, _: *mut *mut c_void) {
+extern "C" fn in_all_domains(
+    state: *mut c_void,
+    number: *mut c_void,
+    _: c_int,
+    _: *mut *mut c_void,
+) {
     if state.addr() == LEADER.load(Ordering::Acquire).addr() {
         let work = WORK.load(Ordering::Acquire).cast::<&mut dyn FnMut()>();
         // SAFETY: the leader, which is this thread, has put it there and waits for this.

@@ -48,7 +48,12 @@ pub struct Called {
 /// # Errors
 ///
 /// The process goes on as before.
-pub fn call(process: &Process, library: Library<'_>, function: &str, argument: &[u8]) -> Result<Called> {
+pub fn call(
+    process: &Process,
+    library: Library<'_>,
+    function: &str,
+    argument: &[u8],
+) -> Result<Called> {
     let modules = process.modules().map_err(failed("inspect the program"))?;
     let moments = Moments::find(process, &modules);
     let syscall = find_syscall(process, &modules)?;
@@ -116,7 +121,10 @@ fn load(
     let number = checked("create a file in memory in the program", number)?;
     let fill = || {
         let path = format!("/proc/{}/fd/{number}", process.pid());
-        File::options().write(true).open(path)?.write_all(library.bytes)
+        File::options()
+            .write(true)
+            .open(path)?
+            .write_all(library.bytes)
     };
     let loaded = fill().map_err(failed("write the library")).and_then(|()| {
         let path = area.put(format!("/proc/self/fd/{number}").as_bytes())?;
@@ -157,7 +165,9 @@ fn find_syscall(process: &Process, modules: &[Module]) -> Result<u64> {
         for (start, end) in module.code() {
             let mut page = vec![0; 1 << 16];
             for at in (*start..*end).step_by(page.len()) {
-                let len = usize::try_from(end - at).unwrap_or(usize::MAX).min(page.len());
+                let len = usize::try_from(end - at)
+                    .unwrap_or(usize::MAX)
+                    .min(page.len());
                 if process.read(at, &mut page[..len]).is_err() {
                     break;
                 }

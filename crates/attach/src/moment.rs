@@ -61,7 +61,10 @@ impl Moments {
         if let Some(table) = process.symbol(modules, "caml_code_segments") {
             for n in 0..MAX_SEGMENTS {
                 let segment = || -> io::Result<(u64, u64)> {
-                    Ok((process.word(table + 16 * n)?, process.word(table + 16 * n + 8)?))
+                    Ok((
+                        process.word(table + 16 * n)?,
+                        process.word(table + 16 * n + 8)?,
+                    ))
                 };
                 match segment() {
                     Ok((0, _)) | Err(_) => break,

@@ -155,7 +155,10 @@ impl Process {
             }
             let is_first = hex(offset) == Some(0);
             match modules.last_mut() {
-                Some(module) if module.path == path && !(is_first && module.base != start && module.has_code()) => {
+                Some(module)
+                    if module.path == path
+                        && !(is_first && module.base != start && module.has_code()) =>
+                {
                     module.end = end;
                     if flags.contains('x') {
                         module.code.push((start, end));
@@ -164,7 +167,11 @@ impl Process {
                 _ if is_first => modules.push(Module {
                     base: start,
                     end,
-                    code: flags.contains('x').then_some((start, end)).into_iter().collect(),
+                    code: flags
+                        .contains('x')
+                        .then_some((start, end))
+                        .into_iter()
+                        .collect(),
                     path: path.to_owned(),
                 }),
                 _ => {}

@@ -24,7 +24,9 @@ pub enum Refusal {
     #[error("process {0} is stopped; continue it first: kill -CONT {0}")]
     Stopped(i32),
     /// Another debugger.
-    #[error("process {pid} is traced by process {tracer} already, such as a debugger; end that first")]
+    #[error(
+        "process {pid} is traced by process {tracer} already, such as a debugger; end that first"
+    )]
     Traced {
         /// The process.
         pid: i32,
@@ -60,21 +62,21 @@ pub enum Refusal {
     /// A container without the capability, or a sandbox.
     #[error(
         "not allowed to trace process {0}; in a container, run it with --cap-add SYS_PTRACE, or start \
-         the program with `heapline record --wait`"
+         the program with `heapline record`"
     )]
     Forbidden(i32),
     /// A filter of system calls.
     #[error(
         "process {0} runs under a seccomp filter, which might kill it; use --allow-seccomp if its filter \
          allows memfd_create, mmap and openat (as container runtimes do), or start it with \
-         `heapline record --wait`"
+         `heapline record`"
     )]
     Seccomp(i32),
     /// 32 bits or another processor.
     #[error("process {0} is not a 64-bit x86 program; only such programs are supported")]
     Architecture(i32),
     /// SIGTRAP.
-    #[error("process {0} ignores SIGTRAP, which attaching needs; start it with `heapline record --wait`")]
+    #[error("process {0} ignores SIGTRAP, which attaching needs; start it with `heapline record`")]
     IgnoresTrap(i32),
     /// Static, or another C library.
     #[error(
@@ -134,7 +136,9 @@ pub fn check(pid: i32, allow_seccomp: bool) -> Result<Process, Refusal> {
         return Err(Refusal::Architecture(pid));
     };
     let mut header = [0; 20];
-    process.read(program.base, &mut header).map_err(unreadable)?;
+    process
+        .read(program.base, &mut header)
+        .map_err(unreadable)?;
     // 64 bits, x86-64.
     if !header.starts_with(b"\x7fELF\x02") || header[18..] != [62, 0] {
         return Err(Refusal::Architecture(pid));
@@ -175,10 +179,12 @@ fn scope(pid: i32) -> Result<(), Refusal> {
         0 => return Ok(()),
         1 if may_trace || is_descendant(pid) => return Ok(()),
         2 if may_trace => return Ok(()),
-        1 => "run heapline as root, or allow it: sysctl kernel.yama.ptrace_scope=0; or start the program \
-              with `heapline record --wait`",
+        1 => {
+            "run heapline as root, or allow it: sysctl kernel.yama.ptrace_scope=0; or start the program \
+              with `heapline record`"
+        }
         2 => "run heapline as root",
-        _ => "start the program with `heapline record --wait`",
+        _ => "start the program with `heapline record`",
     };
     Err(Refusal::Scope { pid, scope, advice })
 }

@@ -3,8 +3,10 @@
 //! They are read from its memory, not from files: those may be in another mount namespace, or have been
 //! replaced since the process started. The dynamic symbols are there in stripped programs too.
 
+use std::io::Cursor;
+
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSymbol};
+use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
 use crate::process::{Module, Process};
 
@@ -21,7 +23,9 @@ const MAX_CHAIN: u64 = 4096;
 /// The offset of a symbol from the base of a library, given its file.
 #[must_use]
 pub fn offset(library: &[u8], name: &str) -> Option<u64> {
-    let elf = ElfFile64::<Endianness, _>::parse(library).ok()?;
+    // Which copies what it reads: the file need not be aligned in memory.
+    let cache = ReadCache::new(Cursor::new(library));
+    let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     elf.dynamic_symbols()
         .find(|symbol| symbol.is_definition() && symbol.name() == Ok(name))
         .map(|symbol| symbol.address())
@@ -31,15 +35,17 @@ impl Process {
     /// The address of a symbol that the program or one of its libraries exports.
     #[must_use]
     pub fn symbol(&self, modules: &[Module], name: &str) -> Option<u64> {
-        modules.iter().find_map(|module| self.symbol_of(module, name))
+        modules
+            .iter()
+            .find_map(|module| self.symbol_of(module, name))
     }
 
     /// The address of a symbol of one module.
     pub(crate) fn symbol_of(&self, module: &Module, name: &str) -> Option<u64> {
         let table = self.tables(module)?;
-        let hash = name
-            .bytes()
-            .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
+        let hash = name.bytes().fold(5381_u32, |hash, byte| {
+            hash.wrapping_mul(33).wrapping_add(byte.into())
+        });
         let header = self.halves(table.hash)?;
         let [buckets, first] = header;
         let [bloom, _] = self.halves(table.hash + 8)?;
@@ -100,7 +106,11 @@ impl Process {
             let entry = dynamic + 16 * n;
             let value = self.word(entry + 8).ok()?;
             // The dynamic linker has turned them into addresses, but for the kernel's own library.
-            let address = if value < module.base { value.wrapping_add(bias) } else { value };
+            let address = if value < module.base {
+                value.wrapping_add(bias)
+            } else {
+                value
+            };
             match self.word(entry).ok()? {
                 0 => break,
                 DT_SYMTAB => symbols = address,
@@ -130,8 +140,7 @@ impl Process {
 
     fn is_text(&self, address: u64, text: &str) -> bool {
         let mut bytes = vec![0; text.len() + 1];
-        self.read(address, &mut bytes).is_ok()
-            && bytes.strip_suffix(&[0]) == Some(text.as_bytes())
+        self.read(address, &mut bytes).is_ok() && bytes.strip_suffix(&[0]) == Some(text.as_bytes())
     }
 }
 

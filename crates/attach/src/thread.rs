@@ -153,7 +153,12 @@ impl<'p> Stopped<'p> {
     }
 
     /// Makes the thread do a system call that may be done wherever it is.
-    fn any_system_call(&mut self, instruction: u64, number: i64, arguments: [u64; 6]) -> Result<u64> {
+    fn any_system_call(
+        &mut self,
+        instruction: u64,
+        number: i64,
+        arguments: [u64; 6],
+    ) -> Result<u64> {
         loop {
             if let Ok(result) = self.system_call(instruction, number, arguments)? {
                 return Ok(result);
@@ -217,9 +222,9 @@ impl Area<'_, '_> {
         let at = self.area;
         self.thread.process.write(at, &BLOCKED.to_le_bytes())?;
         let arguments = [SET_MASK, at, at + 8, 8, 0, 0];
-        let blocked =
-            self.thread
-                .system_call(self.syscall, libc::SYS_rt_sigprocmask, arguments)?;
+        let blocked = self
+            .thread
+            .system_call(self.syscall, libc::SYS_rt_sigprocmask, arguments)?;
         let Ok(result) = blocked else {
             return Ok(Err(Disturbed));
         };
@@ -328,7 +333,10 @@ pub(crate) fn checked(what: &'static str, result: u64) -> Result<u64> {
     let signed = result.cast_signed();
     if (-4095..0).contains(&signed) {
         let errno = i32::try_from(-signed).unwrap_or(0);
-        return Err(Error::System(what, std::io::Error::from_raw_os_error(errno)));
+        return Err(Error::System(
+            what,
+            std::io::Error::from_raw_os_error(errno),
+        ));
     }
     Ok(result)
 }

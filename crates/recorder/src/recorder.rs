@@ -158,7 +158,11 @@ impl Recorder {
     pub unsafe fn free(&'static self) {
         // SAFETY: it was made from a box, and nobody else uses it.
         let recorder = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
-        for lane in recorder.lanes.iter().map(|lane| lane.load(Ordering::Acquire)) {
+        for lane in recorder
+            .lanes
+            .iter()
+            .map(|lane| lane.load(Ordering::Acquire))
+        {
             if !lane.is_null() {
                 // SAFETY: lanes are made from boxes, and nobody else uses this one.
                 let lane = unsafe { Box::from_raw(lane) };

@@ -150,7 +150,11 @@ fn attach_again_and_again(compiler: &Compiler, name: &str, domains: usize) {
 fn stripped(program: &Path) -> PathBuf {
     let copy = program.with_extension("stripped");
     let unique = program.with_extension(format!("{:?}", thread::current().id()));
-    let status = Command::new("strip").arg("-o").arg(&unique).arg(program).status();
+    let status = Command::new("strip")
+        .arg("-o")
+        .arg(&unique)
+        .arg(program)
+        .status();
     assert!(status.unwrap().success(), "strip {}", program.display());
     fs::rename(unique, &copy).unwrap();
     copy
@@ -176,11 +180,21 @@ fn all_domains_are_recorded() {
         let program = compiler.program("ocaml5/steady_domains");
         let running = Running::start(&program, &[]);
         let trace = running.folder.path().join("trace.ctf");
-        let options = ["--for", "500ms", "--rate", "1e-3", "-o", trace.to_str().unwrap()];
+        let options = [
+            "--for",
+            "500ms",
+            "--rate",
+            "1e-3",
+            "-o",
+            trace.to_str().unwrap(),
+        ];
         let output = running.attach(&options);
         assert!(output.status.success(), "{output:?}");
-        let domains: std::collections::BTreeSet<u16> =
-            Trace::strict(&trace).allocations.iter().map(|a| a.domain).collect();
+        let domains: std::collections::BTreeSet<u16> = Trace::strict(&trace)
+            .allocations
+            .iter()
+            .map(|a| a.domain)
+            .collect();
         assert_eq!(domains.len(), 4, "{}", said(&output));
         assert_undisturbed(&program, &running.finish(), 4);
     }
@@ -223,14 +237,22 @@ impl Waiting {
 
 #[test]
 fn a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted() {
-    for compiler in compilers("a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted") {
+    for compiler in
+        compilers("a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted")
+    {
         for how in ["read", "select", "sleep", "thread"] {
             let mut waiting = Waiting::start(compiler, how);
             let folder = tempfile::tempdir().unwrap();
             let trace = folder.path().join("trace.ctf");
             thread::sleep(Duration::from_millis(100));
             let mut heapline = heapline()
-                .args(["attach", &waiting.child.id().to_string(), "--rate", "1e-3", "-o"])
+                .args([
+                    "attach",
+                    &waiting.child.id().to_string(),
+                    "--rate",
+                    "1e-3",
+                    "-o",
+                ])
                 .arg(&trace)
                 .stderr(Stdio::piped())
                 .spawn()

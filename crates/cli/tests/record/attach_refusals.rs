@@ -14,13 +14,19 @@ fn assert_refused(pid: u32, options: &[&str], reason: &str) {
 }
 
 fn send(signal: &str, pid: u32) {
-    let status = Command::new("kill").args([signal, &pid.to_string()]).status();
+    let status = Command::new("kill")
+        .args([signal, &pid.to_string()])
+        .status();
     assert!(status.unwrap().success());
 }
 
 #[test]
 fn processes_that_are_no_ocaml_programs_are_refused() {
-    assert_refused(i32::MAX.cast_unsigned(), &[], "there is no process 2147483647");
+    assert_refused(
+        i32::MAX.cast_unsigned(),
+        &[],
+        "there is no process 2147483647",
+    );
     let mut sleep = Command::new("sleep").arg("1000").spawn().unwrap();
     assert_refused(sleep.id(), &[], "is no OCaml program");
     send("-STOP", sleep.id());
@@ -45,11 +51,19 @@ fn a_program_that_is_recorded_already_is_refused() {
         while !heapline_recorder::tail::path(&trace).exists() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        assert_refused(running.pid(), &[], "end that first: heapline attach --detach");
+        assert_refused(
+            running.pid(),
+            &[],
+            "end that first: heapline attach --detach",
+        );
         // It goes on without the one that has attached, until somebody ends it.
         first.kill().unwrap();
         first.wait().unwrap();
-        assert_refused(running.pid(), &[], "end that first: heapline attach --detach");
+        assert_refused(
+            running.pid(),
+            &[],
+            "end that first: heapline attach --detach",
+        );
         let output = running.attach(&["--detach"]);
         assert!(output.status.success(), "{output:?}");
         assert_refused(running.pid(), &["--detach"], "is not recording process");
@@ -65,7 +79,11 @@ fn a_program_with_its_own_sampler_is_refused_and_goes_on() {
         let running = Running::start(&compiler.program("steady"), &["memprof"]);
         let trace = running.folder.path().join("trace.ctf");
         let options = ["-o", trace.to_str().unwrap()];
-        assert_refused(running.pid(), &options, "the program uses Gc.Memprof itself");
+        assert_refused(
+            running.pid(),
+            &options,
+            "the program uses Gc.Memprof itself",
+        );
         assert!(!trace.exists());
         let output = running.finish();
         assert!(output.status.success(), "{output:?}");

@@ -150,16 +150,23 @@ impl Args {
             Ok(stopped) => stopped,
             Err(error) => {
                 place.discard();
-                return Err(error).with_context(|| format!("cannot attach to process {}", self.pid));
+                return Err(error)
+                    .with_context(|| format!("cannot attach to process {}", self.pid));
             }
         };
-        self.verbose(&format!("the program was stopped for {} to attach", millis(stopped)));
+        self.verbose(&format!(
+            "the program was stopped for {} to attach",
+            millis(stopped)
+        ));
         if !self.quiet {
             let end = match self.duration {
                 Some(_) => "press Ctrl-C to detach early",
                 None => "press Ctrl-C to detach",
             };
-            note(&format!("attached to process {} ({}); {end}", self.pid, running.name));
+            note(&format!(
+                "attached to process {} ({}); {end}",
+                self.pid, running.name
+            ));
         }
         let recorded = self.wait(&running, &agent, &interrupted);
         if let Err(error) = recorded {
@@ -252,7 +259,10 @@ impl Args {
             bail!("heapline is not recording process {}", self.pid);
         }
         let stopped = agent.detach()?;
-        self.verbose(&format!("the program was stopped for {} to detach", millis(stopped)));
+        self.verbose(&format!(
+            "the program was stopped for {} to detach",
+            millis(stopped)
+        ));
         if !self.quiet {
             note(&format!("detached from process {}", self.pid));
         }

@@ -38,7 +38,11 @@ struct Staged {
 }
 
 impl Place {
-    pub(super) fn new(running: &Running, output: Option<&Path>, force: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        running: &Running,
+        output: Option<&Path>,
+        force: bool,
+    ) -> anyhow::Result<Self> {
         let output = match output {
             Some(output) => {
                 refuse_compressed(output)?;

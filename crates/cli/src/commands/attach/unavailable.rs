@@ -11,7 +11,11 @@ use heapline_text::Screen;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Process to record
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PID")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PID"
+    )]
     _arguments: Vec<OsString>,
 }
 

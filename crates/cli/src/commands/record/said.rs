@@ -33,7 +33,11 @@ pub(in crate::commands) struct Recorded {
 }
 
 impl Recorded {
-    pub(in crate::commands) fn say(&self, quiet: bool, summary: Option<Screen>) -> anyhow::Result<()> {
+    pub(in crate::commands) fn say(
+        &self,
+        quiet: bool,
+        summary: Option<Screen>,
+    ) -> anyhow::Result<()> {
         // A program that was killed before the recording began has none.
         let outcome = finish(&self.trace)?.filter(|outcome| outcome.state != State::Prepared);
         let others = others::finish(&self.others)?;
