@@ -4,7 +4,7 @@
 //! because a call in the middle would take registers.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heapline_recorder::{
     Block, FrameSink, Frames, Lane, PendingBlock, Reading, Recorder, Source, TaggedCode, contained,
@@ -42,8 +42,46 @@ pub(crate) fn current_domain() -> Option<&'static Domain> {
 /// The current session.
 #[inline]
 pub(crate) fn session() -> Option<&'static Session> {
-    // SAFETY: sessions are never freed.
+    // SAFETY: sessions are freed only while nobody uses them.
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }
+}
+
+/// An id that is greater than those of all sessions that have ended.
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+/// The first id for a session that begins now.
+pub(crate) fn next_id() -> u64 {
+    NEXT_ID.load(Ordering::Relaxed)
+}
+
+/// Ends the session, if there is one, and returns it: from now on, callbacks are ignored.
+pub(crate) fn take() -> Option<&'static Session> {
+    let session = SESSION.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    // SAFETY: it was not freed, which only follows this.
+    let session = unsafe { session.as_ref() }?;
+    NEXT_ID.fetch_max(session.recorder.next_id(), Ordering::Relaxed);
+    Some(session)
+}
+
+/// Frees a session that was [taken](take).
+///
+/// # Safety
+///
+/// No thread is in a callback.
+pub(crate) unsafe fn free(session: &'static Session) {
+    for (number, domain) in DOMAINS.iter().enumerate() {
+        let lane = session.recorder.lane(number);
+        let lane = lane.map_or(std::ptr::null_mut(), |lane| {
+            std::ptr::from_ref(lane).cast_mut()
+        });
+        if domain.lane.load(Ordering::Acquire) == lane {
+            domain.lane.store(std::ptr::null_mut(), Ordering::Release);
+        }
+    }
+    // SAFETY: callbacks found it by the session or by a lane, and are not at work.
+    unsafe { session.recorder.free() };
+    // SAFETY: it was made from a box, and nobody can find it.
+    drop(unsafe { Box::from_raw(std::ptr::from_ref(session).cast_mut()) });
 }
 
 /// From now on, callbacks are for this one.
@@ -330,7 +368,7 @@ impl Domain {
 
     #[inline]
     fn lane(&self) -> Option<&'static Lane> {
-        // SAFETY: lanes are never freed.
+        // SAFETY: lanes are freed only while nobody uses them.
         unsafe { self.lane.load(Ordering::Acquire).as_ref() }
     }
 

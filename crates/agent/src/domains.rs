@@ -14,7 +14,7 @@
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use heapline_recorder::tail::Note;
 
@@ -25,6 +25,8 @@ use crate::runtime::{UNIT, Value, symbol};
 const STATE_WORDS: usize = 256;
 
 /// Offsets in `caml_domain_state`, in words: OCaml 5.3.
+const ACTION_PENDING: usize = 7;
+const EXTERNAL_INTERRUPT: usize = 32;
 const ID: usize = 36;
 const UNIQUE_ID: usize = 37;
 const MEMPROF: usize = 58;
@@ -75,6 +77,9 @@ pub(crate) unsafe fn watch() {
     // SAFETY: it is a variable of the runtime that holds a function's address, and nobody is
     // looking at it.
     unsafe {
+        if *hook == (started as Hook) as *mut () {
+            return;
+        }
         PREVIOUS.store(*hook, Ordering::Release);
         *hook = (started as Hook) as *mut ();
     }
@@ -141,6 +146,58 @@ pub(crate) unsafe fn has_known_state() -> bool {
     let functions = FUNCTIONS.get_or_init(functions).as_ref();
     // SAFETY: as the caller's.
     functions.is_some_and(|functions| unsafe { known_state(functions) }.is_some())
+}
+
+/// The state of this domain and its sampler, as addresses, if the state has the layout of OCaml 5.3.
+///
+/// # Safety
+///
+/// This thread runs a domain.
+pub(crate) unsafe fn sampler() -> Option<(usize, usize)> {
+    let functions = FUNCTIONS.get_or_init(functions).as_ref()?;
+    // SAFETY: as the caller's.
+    let state = unsafe { known_state(functions) }?;
+    // SAFETY: the state has more words than this.
+    let memprof = unsafe { *state.add(MEMPROF) };
+    (memprof != 0 && memprof.is_multiple_of(8)).then(|| (state.expose_provenance(), memprof))
+}
+
+/// Makes this domain process external interrupts when it returns from C code.
+///
+/// # Safety
+///
+/// This thread runs a domain.
+pub(crate) unsafe fn interrupt_oneself() {
+    // SAFETY: as the caller's.
+    unsafe {
+        set(EXTERNAL_INTERRUPT, 1);
+        set(ACTION_PENDING, 1);
+    }
+}
+
+/// External interrupts were processed.
+///
+/// # Safety
+///
+/// This thread runs a domain.
+pub(crate) unsafe fn end_interrupt() {
+    // SAFETY: as the caller's.
+    unsafe { set(EXTERNAL_INTERRUPT, 0) };
+}
+
+/// Sets a word of the state of this domain, if it has the layout of OCaml 5.3.
+///
+/// # Safety
+///
+/// This thread runs a domain.
+unsafe fn set(index: usize, value: usize) {
+    // SAFETY: as the caller's; these words may be written by any thread.
+    unsafe {
+        let functions = FUNCTIONS.get_or_init(functions).as_ref();
+        if let Some(state) = functions.and_then(|functions| known_state(functions)) {
+            AtomicUsize::from_ptr(state.add(index)).store(value, Ordering::Release);
+        }
+    }
 }
 
 /// The state of this domain, if it has the layout of OCaml 5.3.

@@ -16,11 +16,15 @@
 //! 6. `stacks`, `walker`, `frame_table`: call stacks, found at the cost of what has changed, in place
 //!    of the sampler's.
 //!
+//! 7. `attach`, `safe_point`, `profile`: entry points for programs that already run, the moments at which
+//!    their samplers can be started and stopped, and whether there is one.
+//!
 //! It must never harm the program: any error silently ends the recording. So it uses its own memory
 //! (`memory`), catches panics, and writes nothing but the trace, and a message if the recording cannot
 //! start.
 
 mod arch;
+pub mod attach;
 mod callbacks;
 mod check;
 mod domains;
@@ -28,7 +32,9 @@ mod frame_table;
 mod memory;
 mod patch;
 mod preload;
+mod profile;
 mod runtime;
+mod safe_point;
 mod stacks;
 mod tracker;
 mod walker;

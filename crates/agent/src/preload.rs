@@ -1,11 +1,11 @@
 //! Entry point: reads the settings and installs the hooks.
 
 use std::ffi::{CStr, c_void};
-use std::io::Write;
+use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 use std::panic::catch_unwind;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use heapline_recorder::gaps::Unit;
 use heapline_recorder::settings::{Settings, StackMode};
@@ -13,6 +13,7 @@ use heapline_recorder::tail::Note;
 use heapline_recorder::{Options, Recorder};
 
 use crate::arch;
+use crate::attach;
 use crate::callbacks::{self, Session};
 use crate::check;
 use crate::domains;
@@ -40,11 +41,20 @@ static DESTRUCTOR: extern "C" fn() = destructor;
 
 /// Runs before `main`.
 extern "C" fn constructor() {
+    if is_attached() {
+        return;
+    }
     contained(|| match Settings::read() {
         Ok(None) => {}
         Ok(Some(settings)) => prepare(settings),
         Err(message) => say(&message),
     });
+}
+
+/// Returns true if the library was not preloaded, but loaded into a program that runs already, by
+/// `heapline attach`: then the environment is none of ours.
+fn is_attached() -> bool {
+    own_path().to_bytes().starts_with(b"/proc/self/fd/")
 }
 
 /// Runs when the program exits, whichever thread does so.
@@ -73,9 +83,14 @@ fn say(message: &str) {
     let _ = stderr.write_all(format!("heapline: {message}\n").as_bytes());
 }
 
+/// A message of a panic would be among the program's output.
+pub(crate) fn silence_panics() {
+    static SILENT: Once = Once::new();
+    SILENT.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+}
+
 fn prepare(settings: Settings) {
-    // A message of a panic would be among the program's output.
-    std::panic::set_hook(Box::new(|_| {}));
+    silence_panics();
     let found = Runtime::find();
     if let Err(Unfit::NoRuntime) = found {
         // Something on the way to the program, such as `env` or `timeout`.
@@ -85,26 +100,7 @@ fn prepare(settings: Settings) {
     unsafe { settings.hide(own_path()) };
     let runtime = match found {
         Ok(runtime) => runtime,
-        Err(Unfit::NoRuntime) => return,
-        Err(Unfit::TooOld) => {
-            return say(
-                "not recorded: the program was built with an OCaml before 4.11, which has no \
-                 sampler; build it with 4.14, or 5.3 or later",
-            );
-        }
-        Err(Unfit::NoSampler) => {
-            return say(
-                "not recorded: the program was built with OCaml 5.0, 5.1 or 5.2, which have no \
-                 sampler; build it with 5.3 or later, or 4.14",
-            );
-        }
-        Err(Unfit::Missing(name)) => {
-            let name = name.to_string_lossy();
-            return say(&format!(
-                "not recorded: this OCaml runtime has no {name}, so it is one that heapline does \
-                 not know"
-            ));
-        }
+        Err(unfit) => return say(&format!("not recorded: {unfit}")),
     };
     let start_program = runtime.start_program;
     let _ = SETTINGS.set(settings);
@@ -161,12 +157,12 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     // SAFETY: no OCaml code runs yet.
     let finds_stacks = wants_own && unsafe { stacks::replace(runtime.kind) };
     let depth = stacks::limit(settings.stack_depth, finds_stacks);
+    let tracker = tracker::closures(runtime.kind);
     // SAFETY: this happens once.
-    let [rate, tracker] = unsafe { tracker::arguments(runtime.kind, settings.rate) };
+    let rate = unsafe { tracker::rate(0, settings.rate) };
     // SAFETY: as above.
     unsafe { runtime.start_sampler(rate, depth, tracker) };
-    // SAFETY: the handler is made for it.
-    unsafe { libc::pthread_atfork(None, Some(in_parent), Some(in_child)) };
+    watch_forks();
     guard_sampler(settings, runtime);
     if let Kind::Domains {
         spawn: Some(spawn), ..
@@ -178,9 +174,34 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     }
 }
 
-/// Starts a trace of this process.
+/// From now on, handles forks.
+pub(crate) fn watch_forks() {
+    static WATCHED: Once = Once::new();
+    // SAFETY: the handlers are made for it.
+    WATCHED.call_once(|| unsafe {
+        libc::pthread_atfork(None, Some(in_parent), Some(in_child));
+    });
+}
+
+/// Starts a trace of this process, or tells the user why not.
 fn record(settings: &Settings, params: String, first_id: u64) -> Option<&'static Recorder> {
-    let recorder = settings.claim().and_then(|claimed| {
+    match start_recorder(settings, params, first_id) {
+        Ok(recorder) => Some(recorder),
+        Err(error) => {
+            let place = settings.place().display();
+            say(&format!("not recorded: cannot write {place}: {error}"));
+            None
+        }
+    }
+}
+
+/// Starts a trace of this process.
+pub(crate) fn start_recorder(
+    settings: &Settings,
+    params: String,
+    first_id: u64,
+) -> io::Result<&'static Recorder> {
+    settings.claim().and_then(|claimed| {
         Recorder::start(&Options {
             trace: claimed.path,
             supervised: claimed.is_supervised,
@@ -192,14 +213,39 @@ fn record(settings: &Settings, params: String, first_id: u64) -> Option<&'static
             stack_depth: settings.stack_depth,
             first_id,
         })
-    });
-    match recorder {
-        Ok(recorder) => Some(recorder),
-        Err(error) => {
-            let place = settings.place().display();
-            say(&format!("not recorded: cannot write {place}: {error}"));
-            None
-        }
+    })
+}
+
+/// Makes the recording end when the program starts a sampler of its own.
+///
+/// # Safety
+///
+/// No other thread runs OCaml code.
+pub(crate) unsafe fn give_way_to_own_sampler(runtime: &Runtime) {
+    let hook = (arch::before_own_sampler as *const ()).expose_provenance();
+    // SAFETY: it is longer than a jump, and nobody is in its beginning.
+    let _ = unsafe { MEMPROF_START.set(runtime.memprof_start, hook) };
+}
+
+/// Undoes [`give_way_to_own_sampler`].
+///
+/// # Safety
+///
+/// As there.
+pub(crate) unsafe fn restore_own_sampler() {
+    // SAFETY: as the caller's.
+    unsafe { MEMPROF_START.restore() };
+}
+
+/// Gives domains that the program starts from now on a seed of their own.
+///
+/// # Safety
+///
+/// No other thread runs OCaml code.
+pub(crate) unsafe fn watch_domains(runtime: &Runtime) {
+    if attach::has_domains(runtime) {
+        // SAFETY: nobody starts a domain.
+        unsafe { domains::watch() };
     }
 }
 
@@ -263,9 +309,11 @@ pub(crate) extern "C" fn before_own_sampler() -> usize {
     contained(|| {
         if let Some(session) = callbacks::session() {
             session.recorder.give_way();
-            callbacks::end();
             // SAFETY: OCaml code has called us, and the sampler is running.
             unsafe { session.runtime.stop_sampler() };
+            if !attach::gave_way() {
+                callbacks::end();
+            }
         }
     });
     function.unwrap_or_default()
@@ -294,11 +342,13 @@ extern "C" fn in_parent() {
 /// Runs in a process that was just forked. It has the sampler too.
 extern "C" fn in_child() {
     contained(|| {
-        let (Some(session), Some(settings)) = (callbacks::session(), SETTINGS.get()) else {
+        let Some(session) = callbacks::session() else {
             return;
         };
         callbacks::end();
-        if settings.follow_fork
+        attach::forked();
+        if let Some(settings) = SETTINGS.get()
+            && settings.follow_fork
             && let Some(recorder) = record(
                 settings,
                 session.recorder.runtime_params().to_owned(),

@@ -1,6 +1,7 @@
 //! Finds OCaml's runtime in the program.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use heapline_recorder::{Frame, FrameSink};
@@ -13,6 +14,10 @@ pub(crate) const NONE: Value = 1;
 
 /// `caml_c_call`, for the code of the closures.
 pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
+
+/// What the [closure](crate::tracker::starter) that starts the sampler passes to it, and the function
+/// that it calls.
+pub(crate) static START_ARGUMENTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// Frames of a location that are kept: functions inlined into each other.
 const MAX_INLINED: usize = 64;
@@ -57,6 +62,29 @@ pub(crate) enum Unfit {
     NoSampler,
     /// Something that should be there is not.
     Missing(&'static CStr),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRuntime => f.write_str("it is no OCaml program"),
+            Self::TooOld => f.write_str(
+                "the program was built with an OCaml before 4.11, which has no sampler; build it with \
+                 4.14, or 5.3 or later",
+            ),
+            Self::NoSampler => f.write_str(
+                "the program was built with OCaml 5.0, 5.1 or 5.2, which have no sampler; build it with \
+                 5.3 or later, or 4.14",
+            ),
+            Self::Missing(name) => {
+                let name = name.to_string_lossy();
+                write!(
+                    f,
+                    "this OCaml runtime has no {name}, so it is one that heapline does not know"
+                )
+            }
+        }
+    }
 }
 
 /// The address of a symbol of the program.
@@ -129,6 +157,47 @@ impl Runtime {
         let start: extern "C" fn(Value, Value, Value) -> Value =
             unsafe { std::mem::transmute(self.memprof_start) };
         start(rate, stack_size, tracker);
+    }
+
+    /// OCaml 4: like [`start_sampler`](Self::start_sampler), but returns false if the program has started
+    /// a sampler.
+    ///
+    /// # Safety
+    ///
+    /// As for [`parameters`](Self::parameters).
+    pub(crate) unsafe fn try_start_sampler(
+        &self,
+        rate: Value,
+        stack_size: Value,
+        tracker: Value,
+    ) -> bool {
+        let Some(callback) = symbol(c"caml_callback_exn") else {
+            return false;
+        };
+        C_CALL.store(self.c_call, Ordering::Release);
+        let arguments = [rate, stack_size, tracker, self.memprof_start];
+        for (place, argument) in START_ARGUMENTS.iter().zip(arguments) {
+            place.store(argument, Ordering::Release);
+        }
+        // SAFETY: that is what the function takes and returns.
+        let callback: extern "C" fn(Value, Value) -> Value =
+            unsafe { std::mem::transmute(callback) };
+        let result = callback(crate::tracker::starter(self.kind), UNIT);
+        // An exception is marked.
+        result & 3 != 2
+    }
+
+    /// OCaml 5: discards a sampler that was stopped.
+    ///
+    /// # Safety
+    ///
+    /// As for [`parameters`](Self::parameters); `config` is that of a sampler that was stopped.
+    pub(crate) unsafe fn discard_sampler(&self, config: Value) {
+        if let Some(discard) = self.memprof_discard {
+            // SAFETY: that is what the function takes and returns.
+            let discard: extern "C" fn(Value) -> Value = unsafe { std::mem::transmute(discard) };
+            discard(config);
+        }
     }
 
     /// Stops the sampler.

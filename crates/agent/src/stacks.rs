@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,7 @@ const MEASURED: u32 = 64;
 const LONGEST: Duration = Duration::from_millis(2);
 
 static COLLECT: Patch = Patch::new();
+static IS_REPLACED: AtomicBool = AtomicBool::new(false);
 static TABLE: OnceLock<FrameTable> = OnceLock::new();
 
 /// Stacks whose callbacks did not come before the next stack was needed, the oldest first.
@@ -84,7 +85,29 @@ pub(crate) unsafe fn replace(kind: Kind) -> bool {
         return false;
     };
     // SAFETY: the function is longer than a jump; the rest is the caller's.
-    TABLE.set(table).is_ok() && unsafe { COLLECT.set(function, ours.expose_provenance()) }.is_ok()
+    let is_replaced = unsafe { COLLECT.set(function, ours.expose_provenance()) }.is_ok();
+    if is_replaced {
+        // It is the same if there is one.
+        let _ = TABLE.set(table);
+    }
+    IS_REPLACED.store(is_replaced, Ordering::Relaxed);
+    is_replaced
+}
+
+/// Returns true if the runtime's function is replaced by ours.
+pub(crate) fn is_replaced() -> bool {
+    IS_REPLACED.load(Ordering::Relaxed)
+}
+
+/// Restores the runtime's function.
+///
+/// # Safety
+///
+/// As for [`replace`].
+pub(crate) unsafe fn restore() {
+    // SAFETY: as the caller's.
+    unsafe { COLLECT.restore() };
+    IS_REPLACED.store(false, Ordering::Relaxed);
 }
 
 /// Takes the place of `caml_collect_current_callstack` (OCaml 4): finds the current stack, of at most

@@ -1,6 +1,7 @@
 //! The tracker that is passed to the sampler: OCaml blocks outside of its heap.
 
 use std::cell::UnsafeCell;
+use std::sync::Once;
 
 use crate::arch;
 use crate::runtime::{Kind, UNIT, Value};
@@ -39,8 +40,12 @@ const DOUBLE: usize = 253;
 /// Arity 1, and where the variables of the closure would begin.
 const CLOSURE_INFO: Value = 1 << 56 | 2 << 1 | 1;
 
-static RATE: Outside<1> = Outside::new(DOUBLE, [0]);
+/// Rates of recordings, one after the other.
+const RATES: usize = 256;
+
+static RATE: [Outside<1>; RATES] = [const { Outside::new(DOUBLE, [0]) }; RATES];
 static CLOSURES: [Outside<2>; 5] = [const { Outside::new(CLOSURE, [0, CLOSURE_INFO]) }; 5];
+static START: Outside<2> = Outside::new(CLOSURE, [0, CLOSURE_INFO]);
 static TRACKER: Outside<5> = Outside::new(0, [UNIT; 5]);
 
 /// The code of a closure.
@@ -52,12 +57,27 @@ pub(crate) struct Closure {
     pub(crate) switching: unsafe extern "C" fn(Value) -> Value,
 }
 
-/// The arguments with which a sampler is started so that it calls us: rate and tracker.
+/// The sampling rate of a recording, as OCaml has numbers. Recordings of a process have different
+/// numbers, by which their samplers are told apart.
 ///
 /// # Safety
 ///
-/// No sampler has them yet.
-pub(crate) unsafe fn arguments(kind: Kind, rate: f64) -> [Value; 2] {
+/// No sampler that is needed has that of [`RATES`] recordings before.
+pub(crate) unsafe fn rate(recording: usize, rate: f64) -> Value {
+    let place = &RATE[recording % RATES];
+    // SAFETY: the caller promises that nobody looks at it.
+    unsafe { (*place.fields.get())[0] = usize::from_ne_bytes(rate.to_ne_bytes()) };
+    place.value()
+}
+
+/// Returns true for values that [`rate`] has returned.
+pub(crate) fn is_rate(value: Value) -> bool {
+    RATE.iter().any(|place| place.value() == value)
+}
+
+/// The tracker with which a sampler is started so that it calls us.
+pub(crate) fn closures(kind: Kind) -> Value {
+    static WRITTEN: Once = Once::new();
     let codes = [
         arch::ALLOC_MINOR,
         arch::ALLOC_MAJOR,
@@ -65,8 +85,8 @@ pub(crate) unsafe fn arguments(kind: Kind, rate: f64) -> [Value; 2] {
         arch::DEALLOC,
         arch::DEALLOC,
     ];
-    // SAFETY: the caller promises that nobody looks at them.
-    unsafe {
+    // SAFETY: nobody has them before this.
+    WRITTEN.call_once(|| unsafe {
         for (closure, codes) in CLOSURES.iter().zip(codes) {
             let code = match kind {
                 Kind::Single => codes.direct,
@@ -75,7 +95,14 @@ pub(crate) unsafe fn arguments(kind: Kind, rate: f64) -> [Value; 2] {
             (*closure.fields.get())[0] = (code as *const ()).expose_provenance();
         }
         *TRACKER.fields.get() = CLOSURES.each_ref().map(Outside::value);
-        (*RATE.fields.get())[0] = usize::from_ne_bytes(rate.to_ne_bytes());
-    }
-    [RATE.value(), TRACKER.value()]
+        (*START.fields.get())[0] = (arch::start_sampler as *const ()).expose_provenance();
+    });
+    TRACKER.value()
+}
+
+/// A closure that starts the sampler with [arguments](crate::runtime::START_ARGUMENTS): exceptions of a
+/// closure can be caught.
+pub(crate) fn starter(kind: Kind) -> Value {
+    closures(kind);
+    START.value()
 }

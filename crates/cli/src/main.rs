@@ -7,10 +7,9 @@ mod commands;
 mod error;
 mod input;
 mod output;
+mod process;
 mod progress;
 mod question;
-#[cfg(unix)]
-mod recording;
 mod reopen;
 mod screen;
 mod unfinished;

@@ -63,6 +63,18 @@ impl TraceFile {
         })
     }
 
+    /// Closes the file, unless the program has closed it: then its descriptor may be another file.
+    pub(crate) fn close(self) {
+        let writer = self.writer.into_inner();
+        let file = writer.unwrap_or_else(PoisonError::into_inner).file;
+        let data = file.metadata();
+        if data.is_ok_and(|data| identity(&data) == self.identity) {
+            drop(file);
+        } else {
+            std::mem::forget(file);
+        }
+    }
+
     /// Bytes that are written.
     pub(crate) fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)

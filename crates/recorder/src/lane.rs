@@ -44,6 +44,16 @@ impl Lane {
         }
     }
 
+    /// The address of its part of the tail, which begins with its page of words.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the lane any more.
+    pub(crate) unsafe fn mapping(&self) -> *const u8 {
+        // SAFETY: as the caller's.
+        unsafe { &*self.domain.get() }.sink.page.address()
+    }
+
     /// Takes the lane, if nobody has it.
     #[inline]
     pub(crate) fn take(&self) -> Option<TakenLane<'_>> {

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::file::check_size_limit;
 
@@ -23,8 +23,8 @@ pub(crate) fn reserve(file: &File, offset: u64, len: usize) -> io::Result<()> {
     }
 }
 
-/// Maps a part of a file that was [reserved](reserve), shared with the file, for good: a recorder
-/// cannot know when the last thread of the program has left it.
+/// Maps a part of a file that was [reserved](reserve), shared with the file, until it is
+/// [unmapped](unmap), if ever: a recorder cannot know when the last thread of the program has left it.
 pub(crate) fn map(file: &File, offset: u64, len: usize) -> io::Result<&'static mut [u8]> {
     // SAFETY: the kernel chooses the address, so that no memory of anybody is replaced.
     let start = unsafe {
@@ -40,4 +40,14 @@ pub(crate) fn map(file: &File, offset: u64, len: usize) -> io::Result<&'static m
     // SAFETY: `len` bytes were mapped, nobody else has their address, they are never unmapped, and
     // every pattern is a valid byte. Other processes only read the file, by system calls.
     Ok(unsafe { std::slice::from_raw_parts_mut(start.cast(), len) })
+}
+
+/// Ends a [mapping](map).
+///
+/// # Safety
+///
+/// `start` and `len` are those of a whole mapping, and nobody uses it any more.
+pub(crate) unsafe fn unmap(start: *const u8, len: usize) {
+    // SAFETY: as the caller's.
+    let _ = unsafe { munmap(start.cast_mut().cast(), len) };
 }

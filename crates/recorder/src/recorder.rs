@@ -19,7 +19,7 @@ use crate::clock::{Clock, Reading};
 use crate::file::{TraceFile, identity};
 use crate::gaps::Unit;
 use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, TakenLane, Work};
-use crate::map::{map, reserve};
+use crate::map::{map, reserve, unmap};
 use crate::tail::{self, Ending, Note, Page, State};
 
 /// Number of ids that a domain reserves at a time.
@@ -97,8 +97,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts a trace. There is no way to free a recorder: nobody knows when the last thread
-    /// has left it.
+    /// Starts a trace. The recorder is not freed, unless somebody knows that the last thread has
+    /// [left](Self::free) it.
     ///
     /// # Errors
     ///
@@ -148,6 +148,37 @@ impl Recorder {
             runtime_params: options.runtime_params.clone(),
             sample_rate: options.sample_rate,
         })))
+    }
+
+    /// Frees a recorder that has [stopped](Self::stop): its memory, mappings and descriptor.
+    ///
+    /// # Safety
+    ///
+    /// No thread is in it or in one of its lanes, or has a reference to them that it is going to use.
+    pub unsafe fn free(&'static self) {
+        // SAFETY: it was made from a box, and nobody else uses it.
+        let recorder = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
+        for lane in recorder
+            .lanes
+            .iter()
+            .map(|lane| lane.load(Ordering::Acquire))
+        {
+            if !lane.is_null() {
+                // SAFETY: lanes are made from boxes, and nobody else uses this one.
+                let lane = unsafe { Box::from_raw(lane) };
+                // SAFETY: as above.
+                let mapping = unsafe { lane.mapping() };
+                drop(lane);
+                // SAFETY: it is the whole mapping, which only the lane used.
+                unsafe { unmap(mapping, SLOT) };
+            }
+        }
+        // SAFETY: it was made from a box, and only the lanes and the recorder used it.
+        unsafe { Box::from_raw(std::ptr::from_ref(recorder.file).cast_mut()) }.close();
+        let status = recorder.status().address();
+        drop(recorder);
+        // SAFETY: it is the whole mapping, which only the recorder used.
+        unsafe { unmap(status, PAGE) };
     }
 
     /// Takes note of a new block; returns the id under which to say what becomes of it.

@@ -62,6 +62,46 @@ pub struct Settings {
     pub stacks: StackMode,
 }
 
+/// The settings of `heapline attach`.
+#[derive(Clone, Debug)]
+pub struct AttachSettings {
+    /// The trace, as the program sees it. An absolute path.
+    pub trace: PathBuf,
+    /// Samples per word.
+    pub rate: f64,
+    /// A description by the user.
+    pub context: String,
+    /// The trace shall not be larger.
+    pub max_size: Option<u64>,
+    /// Frames of a stack that are kept.
+    pub stack_depth: Option<u32>,
+}
+
+impl AttachSettings {
+    /// The settings in the form that the agent takes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut field = |name: &str, value: &[u8]| {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.push(b'=');
+            // A zero byte would end it.
+            bytes.extend(value.iter().filter(|byte| **byte != 0));
+            bytes.push(0);
+        };
+        field("trace", self.trace.as_os_str().as_bytes());
+        field("rate", self.rate.to_string().as_bytes());
+        field("context", self.context.as_bytes());
+        if let Some(size) = self.max_size {
+            field("max_size", size.to_string().as_bytes());
+        }
+        if let Some(depth) = self.stack_depth {
+            field("stack_depth", depth.to_string().as_bytes());
+        }
+        bytes
+    }
+}
+
 /// The source of the stacks of OCaml programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackMode {
@@ -88,6 +128,8 @@ impl StackMode {
 enum Target {
     /// As with memtrace: this file, which is overwritten.
     File(PathBuf),
+    /// As with `heapline attach`: this file, which it completes.
+    Attached(PathBuf),
     /// As with `heapline record`: new files only.
     New {
         first: Option<PathBuf>,
@@ -142,6 +184,39 @@ impl Settings {
             give_way: false,
             stacks: StackMode::read(),
         }))
+    }
+
+    /// Reads the settings that [`AttachSettings::to_bytes`] has written.
+    pub fn attached(bytes: &[u8]) -> Result<Self, String> {
+        let mut settings = Self {
+            target: Target::Attached(PathBuf::new()),
+            rate: RECORD_RATE,
+            context: None,
+            max_size: None,
+            stack_depth: None,
+            follow_fork: false,
+            follow_exec: false,
+            // What a program starts and stops must work as ever when nobody is attached any more.
+            give_way: true,
+            stacks: StackMode::Own,
+        };
+        for field in bytes.split(|byte| *byte == 0) {
+            let Some(at) = field.iter().position(|byte| *byte == b'=') else {
+                continue;
+            };
+            let (name, value) = (&field[..at], &field[at + 1..]);
+            let text = String::from_utf8_lossy(value);
+            let invalid = || format!("invalid setting {text:?}");
+            match name {
+                b"trace" => settings.target = Target::Attached(OsStr::from_bytes(value).into()),
+                b"rate" => settings.rate = text.parse().map_err(|_| invalid())?,
+                b"context" => settings.context = Some(text.into_owned()),
+                b"max_size" => settings.max_size = Some(text.parse().map_err(|_| invalid())?),
+                b"stack_depth" => settings.stack_depth = Some(text.parse().map_err(|_| invalid())?),
+                _ => return Err(invalid()),
+            }
+        }
+        Ok(settings)
     }
 
     /// Removes the variables from the environment, so that programs that this one runs are not
@@ -208,6 +283,12 @@ impl Settings {
                     is_supervised: false,
                 });
             }
+            Target::Attached(path) => {
+                return Ok(Claimed {
+                    path: path.clone(),
+                    is_supervised: true,
+                });
+            }
             Target::New { first, prefix } => (first, prefix),
         };
         let pid = std::process::id();
@@ -238,7 +319,7 @@ impl Settings {
     #[must_use]
     pub fn place(&self) -> &Path {
         match &self.target {
-            Target::File(path) => path,
+            Target::File(path) | Target::Attached(path) => path,
             Target::New { first, prefix } => first.as_deref().unwrap_or(Path::new(prefix)),
         }
     }
@@ -290,6 +371,24 @@ mod tests {
         assert_eq!(without("/a/x.so:/b/y.so"), "/b/y.so");
         assert_eq!(without("/b/y.so /a/x.so /c.so"), "/b/y.so:/c.so");
         assert_eq!(without("/b/y.so"), "/b/y.so");
+    }
+
+    #[test]
+    fn settings_of_attach_arrive_as_they_were_sent() {
+        let sent = AttachSettings {
+            trace: "/a=b/c\n.ctf".into(),
+            rate: 1e-3,
+            context: "x = y".to_owned(),
+            max_size: Some(1 << 20),
+            stack_depth: None,
+        };
+        let settings = Settings::attached(&sent.to_bytes()).unwrap();
+        assert_eq!(settings.place(), sent.trace);
+        assert!((settings.rate - 1e-3).abs() < 1e-12);
+        assert_eq!(settings.context.as_deref(), Some("x = y"));
+        assert_eq!(settings.max_size, Some(1 << 20));
+        assert_eq!(settings.stack_depth, None);
+        assert!(Settings::attached(b"rate=often").is_err());
     }
 
     #[test]

@@ -148,6 +148,11 @@ impl Page {
         Self(words)
     }
 
+    /// Its address.
+    pub(crate) fn address(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+
     /// Stores a word, behind everything that was stored before.
     pub(crate) fn set(&self, word: usize, value: u64) {
         if let Some(place) = self.0.get(word) {

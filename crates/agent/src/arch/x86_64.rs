@@ -5,7 +5,7 @@ use std::arch::{asm, naked_asm};
 use crate::callbacks;
 use crate::callbacks::{OneOfMany, TheOne};
 use crate::preload;
-use crate::runtime::{C_CALL, Value};
+use crate::runtime::{C_CALL, START_ARGUMENTS, Value};
 use crate::tracker::Closure;
 
 /// Bytes of a jump to anywhere.
@@ -75,6 +75,21 @@ closure!(ALLOC_MINOR, alloc_minor);
 closure!(ALLOC_MAJOR, alloc_major);
 closure!(PROMOTE, promote);
 closure!(DEALLOC, dealloc);
+
+/// Code of a closure that calls a C function with three arguments. It has no frame of its own, which the
+/// runtime would not know, so that there may be collections and exceptions.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn start_sampler() {
+    naked_asm!(
+        "mov rdi, [rip + {arguments}]",
+        "mov rsi, [rip + {arguments} + 8]",
+        "mov rdx, [rip + {arguments} + 16]",
+        "mov rax, [rip + {arguments} + 24]",
+        "jmp [rip + {c_call}]",
+        arguments = sym START_ARGUMENTS,
+        c_call = sym C_CALL,
+    )
+}
 
 /// A hook that a function of the runtime was overwritten with a jump to: calls ours, which
 /// restores the function and returns its address, and goes there with all that was

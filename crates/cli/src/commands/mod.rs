@@ -1,5 +1,10 @@
 //! The commands: one file each, but for those that print a report and nothing else.
 
+#[cfg(recording)]
+mod attach;
+#[cfg(not(recording))]
+#[path = "attach/unavailable.rs"]
+mod attach;
 mod check;
 mod completions;
 mod cut;
@@ -56,6 +61,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::Args),
+    Attach(attach::Args),
     View(view::Args),
     Top(top::Args),
     Report(report::Args),
@@ -85,6 +91,7 @@ impl Cli {
         let screen = crate::screen::detect(self.ascii);
         match self.command {
             Command::Record(args) => return args.run(screen),
+            Command::Attach(args) => return args.run(screen),
             Command::View(args) => args.run(),
             Command::Top(args) => return args.run(screen),
             Command::Report(args) => args.run(),

@@ -16,10 +16,10 @@ use heapline_text::units::{estimated_bytes, label, program_name};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::input::Input;
+use crate::input::{Input, Reading};
 use crate::output::to_stdout;
+use crate::process;
 use crate::question::load;
-use crate::recording::trace_of;
 
 /// Columns of the amounts.
 const AMOUNT: usize = 17;
@@ -55,9 +55,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     look: Look,
 
-    /// Fail on damaged traces instead of reading the intact parts
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    reading: Reading,
 }
 
 impl Args {
@@ -90,16 +89,11 @@ impl Args {
     }
 
     fn input(&self) -> anyhow::Result<Input> {
-        let pid = self.target.to_str().and_then(|text| text.parse().ok());
-        let trace = match pid {
-            Some(pid) if !self.target.exists() => trace_of(pid)?,
-            _ => self.target.clone(),
+        let trace = match process::id(&self.target) {
+            Some(pid) => process::trace_of(pid)?,
+            None => self.target.clone(),
         };
-        Ok(Input {
-            trace,
-            strict: self.strict,
-            executable: None,
-        })
+        Ok(self.reading.input(&trace))
     }
 
     /// Reads the trace.

@@ -5,6 +5,8 @@
 //! `HEAPLINE_REQUIRE` is set, as there, they fail.
 #![cfg(recording)]
 
+mod attach;
+mod attach_refusals;
 mod behaviour;
 mod debian;
 mod domains;

@@ -14,7 +14,7 @@ use rustix::process::geteuid;
 use siphasher::sip::SipHasher13;
 
 /// The agent, built by the build script.
-const AGENT: &[u8] = include_bytes!(env!("HEAPLINE_AGENT"));
+pub(in crate::commands) const AGENT: &[u8] = include_bytes!(env!("HEAPLINE_AGENT"));
 
 /// The user that owns everything.
 const ROOT: u32 = 0;
@@ -24,9 +24,7 @@ const UNMAPPED: u32 = 65534;
 
 /// Returns the path of the agent; writes the file if it does not exist.
 pub(super) fn path() -> anyhow::Result<PathBuf> {
-    let mut hasher = SipHasher13::new();
-    hasher.write(AGENT);
-    let name = format!("libheapline-agent-{:016x}.so", hasher.finish());
+    let name = format!("libheapline-agent-{:016x}.so", hash());
     let mut problems = Vec::new();
     for folder in folders() {
         match create(&folder).and_then(|()| write_into(&folder, &name)) {
@@ -44,6 +42,13 @@ pub(super) fn path() -> anyhow::Result<PathBuf> {
         "cannot write the library to preload; tried:{}",
         problems.concat()
     )
+}
+
+/// The hash of the agent, which its names contain.
+pub(in crate::commands) fn hash() -> u64 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(AGENT);
+    hasher.finish()
 }
 
 /// The candidate directories, best first.

@@ -25,8 +25,10 @@ use heapline_text::Screen;
 use super::view::Serving;
 use crate::error::warn;
 use crate::output::Force;
-use program::Kind;
-use rate::Rate;
+pub(super) use library::{AGENT, hash as agent_hash};
+pub(super) use program::Kind;
+pub(super) use rate::Rate;
+pub(super) use said::Recorded;
 pub(crate) use started::Started;
 use viewer::LiveViewer;
 
@@ -168,7 +170,7 @@ impl Args {
         let ended = run::run(&mut command, started)
             .with_context(|| format!("cannot run {}", program.display()))?;
         let took = start.elapsed();
-        let recorded = said::Recorded {
+        let recorded = Recorded {
             trace: traces.first(ended.pid),
             others: traces.others(ended.pid),
             prefix: traces.shown_prefix.clone(),
@@ -223,7 +225,7 @@ impl Args {
         };
         let program_path = program::find(Path::new(program))?;
         let kind = program::check(&program_path, self.follow_exec)?;
-        let max_size = self.max_size()?;
+        let max_size = max_size(self.max_size)?;
         let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
         let mut command = Command::new(&program_path);
         command.args(arguments);
@@ -235,22 +237,6 @@ impl Args {
             traces,
             kind,
         })
-    }
-
-    fn max_size(&self) -> anyhow::Result<Option<u64>> {
-        let Some(size) = self.max_size else {
-            return Ok(None);
-        };
-        let bytes = size.bytes(8.0);
-        if bytes < MIN_MAX_SIZE {
-            bail!("--max-size must be at least 512KiB");
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is positive, and a cast saturates"
-        )]
-        Ok(Some(bytes as u64))
     }
 
     /// Passes the settings to the agent, or to the program's own sampler: see the recorder's
@@ -305,6 +291,23 @@ struct Prepared {
     program: PathBuf,
     traces: Traces,
     kind: Kind,
+}
+
+/// The bytes of `--max-size`.
+pub(super) fn max_size(size: Option<Size>) -> anyhow::Result<Option<u64>> {
+    let Some(size) = size else {
+        return Ok(None);
+    };
+    let bytes = size.bytes(8.0);
+    if bytes < MIN_MAX_SIZE {
+        bail!("--max-size must be at least 512KiB");
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is positive, and a cast saturates"
+    )]
+    Ok(Some(bytes as u64))
 }
 
 /// The names of the output files.
@@ -400,7 +403,7 @@ impl Traces {
     }
 }
 
-fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
+pub(super) fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
     let extension = path.extension().unwrap_or_default();
     if extension == "gz" || extension == "zst" {
         bail!(
@@ -414,7 +417,7 @@ fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Removes an existing file if that is allowed, and checks that the file can be written.
-fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
+pub(super) fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
     let cannot_write = || format!("cannot write {shown}");
     if let Some(pid) = tail::owner(path).with_context(cannot_write)? {

@@ -14,7 +14,7 @@ const SAMPLER: &str = ".heapline";
 
 /// The kind of program, which determines how it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::commands) enum Kind {
     /// Recorded by a preloaded library.
     Ocaml,
     /// Recorded by its own sampler.

@@ -9,11 +9,11 @@ const WORD: f64 = 8.0;
 
 /// Samples per word.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rate(pub(super) f64);
+pub(in crate::commands) struct Rate(pub(in crate::commands) f64);
 
 impl Rate {
     /// Bytes that a sample stands for, on average.
-    pub(super) fn bytes_per_sample(self) -> f64 {
+    pub(in crate::commands) fn bytes_per_sample(self) -> f64 {
         WORD / self.0
     }
 }

@@ -19,21 +19,25 @@ use crate::error::{note, warn};
 use crate::question::command_line;
 
 /// A recording that has ended.
-pub(super) struct Recorded {
+pub(in crate::commands) struct Recorded {
     /// The trace of the program itself.
-    pub(super) trace: PathBuf,
+    pub(in crate::commands) trace: PathBuf,
     /// The traces of other processes.
-    pub(super) others: Vec<PathBuf>,
+    pub(in crate::commands) others: Vec<PathBuf>,
     /// Their names are `PREFIX.PID.ctf`.
-    pub(super) prefix: PathBuf,
-    pub(super) kind: Kind,
-    pub(super) rate: Rate,
+    pub(in crate::commands) prefix: PathBuf,
+    pub(in crate::commands) kind: Kind,
+    pub(in crate::commands) rate: Rate,
     /// Run time of the program.
-    pub(super) took: Duration,
+    pub(in crate::commands) took: Duration,
 }
 
 impl Recorded {
-    pub(super) fn say(&self, quiet: bool, summary: Option<Screen>) -> anyhow::Result<()> {
+    pub(in crate::commands) fn say(
+        &self,
+        quiet: bool,
+        summary: Option<Screen>,
+    ) -> anyhow::Result<()> {
         // A program that was killed before the recording began has none.
         let outcome = finish(&self.trace)?.filter(|outcome| outcome.state != State::Prepared);
         let others = others::finish(&self.others)?;

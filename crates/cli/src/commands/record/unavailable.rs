@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use heapline_text::Screen;
 
 /// Record an OCaml program, or a Rust program that uses Heapline's allocator
@@ -27,19 +27,24 @@ impl Args {
         reason = "same signature as in builds with recording"
     )]
     pub(crate) fn run(self, _screen: Screen) -> anyhow::Result<ExitCode> {
-        if cfg!(all(
-            target_os = "linux",
-            target_env = "gnu",
-            target_arch = "x86_64"
-        )) {
-            bail!(
-                "this heapline was built without recording; build it with the cargo feature \
-                 `record`, which is on by default"
-            );
-        }
-        bail!(
-            "recording needs x86-64 Linux with glibc; run `heapline record` on such a machine, or \
-             link memtrace into the OCaml program, and open the trace here"
+        Err(unavailable())
+    }
+}
+
+/// The reason why nothing can be recorded.
+pub(super) fn unavailable() -> anyhow::Error {
+    if cfg!(all(
+        target_os = "linux",
+        target_env = "gnu",
+        target_arch = "x86_64"
+    )) {
+        return anyhow!(
+            "this heapline was built without recording; build it with the cargo feature `record`, \
+             which is on by default"
         );
     }
+    anyhow!(
+        "recording needs x86-64 Linux with glibc; run `heapline record` on such a machine, or link \
+         memtrace into the OCaml program, and open the trace here"
+    )
 }

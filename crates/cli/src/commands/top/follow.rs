@@ -11,8 +11,8 @@ use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 use heapline_trace::Snapshot;
 use heapline_tui::{Newest, Progress, Source};
 
-use super::process;
 use crate::input::Input;
+use crate::process;
 use crate::reopen;
 
 /// Size and time of a file: they change when the file does.

@@ -1,7 +1,6 @@
 //! `heapline top`.
 
 mod follow;
-mod process;
 #[cfg(recording)]
 mod program;
 
@@ -20,6 +19,7 @@ use heapline_tui::{App, Choices, Left, Settings, TerminalOptions, Theme, Worker,
 
 use crate::input::Reading;
 use crate::output::Force;
+use crate::process;
 use follow::Follower;
 
 /// Watch memory in the terminal: of a running program, or of a finished trace

@@ -1,4 +1,4 @@
-//! The trace of a process that is being recorded.
+//! Finds the trace of a process that is being recorded.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 /// The process that an argument means: a number that is no file.
-pub(super) fn id(subject: &Path) -> Option<u32> {
+pub(crate) fn id(subject: &Path) -> Option<u32> {
     let pid = subject.to_str()?.parse().ok()?;
     (!subject.exists()).then_some(pid)
 }
 
 /// The trace that a process is recorded to: it has the tail of the trace in its memory.
-pub(super) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
+pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
         Ok(maps) => maps,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -40,7 +40,7 @@ pub(super) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
 }
 
 /// The process that records to a trace, as it sees itself.
-pub(super) fn owner(trace: &Path) -> Option<u64> {
+pub(crate) fn owner(trace: &Path) -> Option<u64> {
     #[cfg(recording)]
     return heapline_recorder::tail::owner(trace).ok().flatten();
     #[cfg(not(recording))]
@@ -62,11 +62,11 @@ fn unescaped(path: &str) -> String {
     path.replace("\\012", "\n")
 }
 
-/// A process without a recording. Attaching to it would begin one.
+/// A process without a recording.
 fn not_recorded(pid: u32) -> anyhow::Result<PathBuf> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     bail!(
-        "process {pid} ({}) is not being recorded; start it with: heapline record -- PROGRAM",
+        "process {pid} ({}) is not being recorded; attach to it with: heapline attach {pid}",
         name.trim()
     )
 }

@@ -1,0 +1,453 @@
+//! Entry points for a program that already runs.
+//!
+//! `heapline attach` loads the library into it, and calls [`heapline_attach`] and, at the end,
+//! [`heapline_detach`], each in a thread that it has stopped. Both only leave a note: the sampler is
+//! started and stopped at the next [safe point](crate::safe_point) of each domain.
+//!
+//! The thread may be anywhere in OCaml code, and other domains may need it for a collection: so these
+//! functions never wait for another thread of the program.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+
+use heapline_recorder::contained;
+use heapline_recorder::settings::{Settings, StackMode};
+
+use crate::callbacks::{self, Session};
+use crate::preload;
+use crate::runtime::{Kind, Runtime, Unfit, Value};
+use crate::safe_point;
+use crate::stacks;
+use crate::tracker;
+
+/// The results of the functions for `heapline attach`, which `crates/cli` knows by their numbers.
+const DONE: usize = 0;
+/// Another thread is at it: try again.
+const BUSY: usize = 1;
+/// It cannot be done: the control block says why.
+const FAILED: usize = 2;
+
+/// The states of a recording, in the control block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing is recorded.
+    Idle = 0,
+    /// The recording begins at the next safe point.
+    Armed = 1,
+    /// The program is recorded.
+    Recording = 2,
+    /// The recording could not begin.
+    Failed = 3,
+}
+
+/// Bytes of a message in the control block.
+const MESSAGE: usize = 256;
+
+/// The control block: what `heapline attach` reads in the memory of the program.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Control {
+    state: AtomicU32,
+    message_len: AtomicU32,
+    message: [AtomicU64; MESSAGE / 8],
+}
+
+/// The control block.
+#[unsafe(export_name = "heapline_control")]
+pub static CONTROL: Control = Control {
+    state: AtomicU32::new(0),
+    message_len: AtomicU32::new(0),
+    message: [const { AtomicU64::new(0) }; MESSAGE / 8],
+};
+
+impl Control {
+    fn set(&self, state: State) {
+        self.state.store(state as u32, Ordering::Release);
+    }
+
+    fn fail(&self, message: &str) {
+        let bytes = message.as_bytes();
+        let len = bytes.len().min(MESSAGE);
+        for (word, chunk) in self.message.iter().zip(bytes[..len].chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..chunk.len()].copy_from_slice(chunk);
+            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+        let len = u32::try_from(len).unwrap_or(0);
+        self.message_len.store(len, Ordering::Relaxed);
+        self.set(State::Failed);
+    }
+}
+
+/// What is wanted, and what is there.
+struct Attachment {
+    /// The settings of the recording that is wanted.
+    wanted: Option<Settings>,
+    /// The rate that samplers of this recording have, by which they are told from older ones.
+    rate: Value,
+    /// Recordings so far.
+    generation: usize,
+    /// OCaml 4: the sampler runs for us.
+    is_sampling: bool,
+    /// The runtime's function that finds stacks is replaced, where that is possible.
+    is_patched: bool,
+    /// Programs that start a sampler of their own get it.
+    is_guarded: bool,
+    /// Recordings that have ended, and are freed when no domain can be in them any more.
+    retired: Vec<&'static Session>,
+}
+
+static ATTACHMENT: Mutex<Attachment> = Mutex::new(Attachment {
+    wanted: None,
+    rate: 0,
+    generation: 0,
+    is_sampling: false,
+    is_patched: false,
+    is_guarded: false,
+    retired: Vec::new(),
+});
+
+static RUNTIME: OnceLock<Result<Runtime, Unfit>> = OnceLock::new();
+
+/// The rate of the samplers that are wanted, as in [`Attachment::rate`]; null for none.
+static WANTED_RATE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+fn set_wanted_rate(rate: Value) {
+    let rate = std::ptr::with_exposed_provenance_mut(rate);
+    WANTED_RATE.store(rate, Ordering::Release);
+}
+
+/// The rate of the samplers that are wanted; 0 for none.
+pub(crate) fn wanted_rate() -> Value {
+    WANTED_RATE.load(Ordering::Acquire).addr()
+}
+
+/// Nobody waits for it: who has it may need the waiting thread.
+fn attachment() -> Option<MutexGuard<'static, Attachment>> {
+    match ATTACHMENT.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The runtime, once somebody has attached.
+pub(crate) fn runtime() -> Option<&'static Runtime> {
+    RUNTIME.get()?.as_ref().ok()
+}
+
+/// Asks for a recording with [settings](Settings::attached).
+///
+/// # Safety
+///
+/// `settings` has `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapline_attach(settings: *const u8, len: usize) -> usize {
+    // SAFETY: as the caller's.
+    let settings = unsafe { std::slice::from_raw_parts(settings, len) };
+    contained(FAILED, || attach(settings))
+}
+
+fn attach(settings: &[u8]) -> usize {
+    let Some(mut attachment) = attachment() else {
+        return BUSY;
+    };
+    if callbacks::session().is_some() || attachment.wanted.is_some() {
+        CONTROL.fail("heapline records it already");
+        return FAILED;
+    }
+    preload::silence_panics();
+    let runtime = match RUNTIME.get_or_init(Runtime::find) {
+        Ok(runtime) => runtime,
+        Err(unfit) => {
+            CONTROL.fail(&unfit.to_string());
+            return FAILED;
+        }
+    };
+    let settings = match Settings::attached(settings) {
+        Ok(settings) => settings,
+        Err(message) => {
+            CONTROL.fail(&message);
+            return FAILED;
+        }
+    };
+    attachment.generation += 1;
+    // SAFETY: no sampler that matters has it: the last one that did was that of so many recordings ago.
+    attachment.rate = unsafe { tracker::rate(attachment.generation, settings.rate) };
+    set_wanted_rate(attachment.rate);
+    attachment.wanted = Some(settings);
+    CONTROL.set(State::Armed);
+    drop(attachment);
+    preload::watch_forks();
+    safe_point::ask_for(runtime);
+    DONE
+}
+
+/// Ends the recording. The trace is complete when this returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn heapline_detach(_: *const u8, _: usize) -> usize {
+    contained(FAILED, || {
+        let Some(mut attachment) = attachment() else {
+            return BUSY;
+        };
+        attachment.end();
+        CONTROL.set(State::Idle);
+        drop(attachment);
+        if let Some(runtime) = runtime() {
+            safe_point::ask_for(runtime);
+        }
+        DONE
+    })
+}
+
+/// The program starts a sampler of its own: ours has been stopped. Returns false if nobody is attached.
+pub(crate) fn gave_way() -> bool {
+    match attachment() {
+        Some(mut attachment) if attachment.wanted.is_some() => {
+            attachment.is_sampling = false;
+            attachment.is_guarded = false;
+            attachment.end();
+            safe_point::expect();
+            true
+        }
+        _ => false,
+    }
+}
+
+/// In a process that was just forked: its sampler is not needed.
+pub(crate) fn forked() {
+    if let Some(mut attachment) = attachment() {
+        attachment.wanted = None;
+        set_wanted_rate(0);
+        CONTROL.set(State::Idle);
+    }
+    safe_point::expect();
+}
+
+/// OCaml 4: starts or stops the sampler.
+///
+/// # Safety
+///
+/// This thread may run OCaml code, the minor heap is empty, and no callback of a sampler is running.
+pub(crate) unsafe fn at_safe_point_of_single(runtime: &'static Runtime) {
+    let Some(mut attachment) = attachment() else {
+        return;
+    };
+    let is_current = callbacks::session().is_some();
+    if attachment.is_sampling && !is_current {
+        attachment.is_sampling = false;
+        // SAFETY: our sampler is running.
+        unsafe { runtime.stop_sampler() };
+    }
+    safe_point::is_reached();
+    // SAFETY: as the caller's.
+    unsafe { attachment.clean_up(runtime) };
+    if !attachment.is_sampling && attachment.wanted.is_some() {
+        // SAFETY: as the caller's.
+        attachment.is_sampling = unsafe { attachment.begin(runtime, true) };
+    }
+}
+
+/// OCaml 5: starts or stops the sampler of this domain.
+///
+/// # Safety
+///
+/// This thread may run OCaml code, and no callback of a sampler is running in it.
+pub(crate) unsafe fn at_safe_point_of_domain(runtime: &'static Runtime, has_sampler: bool) {
+    let Some(mut attachment) = attachment() else {
+        return;
+    };
+    safe_point::is_reached();
+    // SAFETY: as the caller's.
+    unsafe { attachment.clean_up(runtime) };
+    if attachment.wanted.is_some() && !has_sampler {
+        // SAFETY: as the caller's.
+        unsafe { attachment.begin(runtime, false) };
+    }
+    if attachment.wanted.is_some() && !attachment.is_guarded {
+        // SAFETY: as the caller's.
+        unsafe { attachment.guard(runtime) };
+    }
+}
+
+/// The program has a sampler of its own, or the runtime is unknown.
+pub(crate) fn refuse(message: &str) {
+    if let Some(mut attachment) = attachment()
+        && attachment.wanted.is_some()
+        && callbacks::session().is_none()
+    {
+        attachment.refuse(message);
+    }
+}
+
+impl Attachment {
+    fn refuse(&mut self, message: &str) {
+        CONTROL.fail(message);
+        self.wanted = None;
+        set_wanted_rate(0);
+    }
+
+    /// Ends the recording, if there is one.
+    fn end(&mut self) {
+        self.wanted = None;
+        set_wanted_rate(0);
+        self.end_session();
+    }
+
+    fn end_session(&mut self) {
+        if let Some(session) = callbacks::take() {
+            session.recorder.stop();
+            self.retired.push(session);
+        }
+    }
+
+    /// Starts the sampler, and the recording if this is the first domain. Returns true if the sampler
+    /// runs.
+    ///
+    /// # Safety
+    ///
+    /// As for [`at_safe_point_of_domain`]; this domain has no sampler of ours.
+    unsafe fn begin(&mut self, runtime: &'static Runtime, is_single: bool) -> bool {
+        // SAFETY: as the caller's.
+        if !unsafe { self.patch(runtime) } {
+            // Other domains could not be stopped: next time.
+            safe_point::expect();
+            return false;
+        }
+        let Some(settings) = &self.wanted else {
+            return false;
+        };
+        let is_first = callbacks::session().is_none();
+        if is_first {
+            // SAFETY: as the caller's.
+            let params = unsafe { runtime.parameters() };
+            match preload::start_recorder(settings, params, callbacks::next_id()) {
+                Ok(recorder) => callbacks::begin(Session { runtime, recorder }),
+                Err(error) => {
+                    let place = settings.place().display();
+                    let message = format!("the program cannot write {place}: {error}");
+                    self.refuse(&message);
+                    return false;
+                }
+            }
+        }
+        let depth = stacks::limit(settings.stack_depth, stacks::is_replaced());
+        let tracker = tracker::closures(runtime.kind);
+        // SAFETY: as the caller's.
+        let has_started = unsafe {
+            match is_single {
+                true => runtime.try_start_sampler(self.rate, depth, tracker),
+                false => {
+                    runtime.start_sampler(self.rate, depth, tracker);
+                    true
+                }
+            }
+        };
+        if !has_started {
+            self.end_session();
+            self.refuse(OWN_SAMPLER);
+            return false;
+        }
+        if is_single {
+            // SAFETY: as the caller's.
+            unsafe { self.guard(runtime) };
+        }
+        if is_first {
+            CONTROL.set(State::Recording);
+        }
+        true
+    }
+
+    /// From now on, the program gets the sampler if it starts one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`at_safe_point_of_domain`].
+    unsafe fn guard(&mut self, runtime: &'static Runtime) {
+        // SAFETY: no other thread runs OCaml code.
+        let guard = || unsafe { preload::give_way_to_own_sampler(runtime) };
+        // SAFETY: as the caller's.
+        self.is_guarded = unsafe { safe_point::alone(runtime, guard) };
+        if !self.is_guarded {
+            safe_point::expect();
+        }
+    }
+
+    /// Replaces functions of the runtime, but for that which starts the sampler, which is as it was so that
+    /// we can call it. Returns false if other domains could not be stopped for that.
+    ///
+    /// # Safety
+    ///
+    /// As for [`at_safe_point_of_domain`].
+    unsafe fn patch(&mut self, runtime: &'static Runtime) -> bool {
+        if self.is_patched && !self.is_guarded {
+            return true;
+        }
+        let wants_own = self
+            .wanted
+            .as_ref()
+            .is_some_and(|settings| settings.stacks == StackMode::Own);
+        let is_patched = self.is_patched;
+        let patch = || {
+            // SAFETY: no other thread runs OCaml code.
+            unsafe {
+                preload::restore_own_sampler();
+                if !is_patched {
+                    let _ = wants_own && stacks::replace(runtime.kind);
+                    preload::watch_domains(runtime);
+                }
+            }
+        };
+        // SAFETY: as the caller's.
+        let is_done = unsafe { safe_point::alone(runtime, patch) };
+        if is_done {
+            self.is_patched = true;
+            self.is_guarded = false;
+        }
+        is_done
+    }
+
+    /// Frees recordings that have ended, and restores the code of the runtime.
+    ///
+    /// # Safety
+    ///
+    /// As for [`at_safe_point_of_domain`].
+    unsafe fn clean_up(&mut self, runtime: &'static Runtime) {
+        let is_idle = self.wanted.is_none();
+        if self.retired.is_empty() && !(is_idle && self.is_patched) {
+            return;
+        }
+        let (retired, is_patched) = (&mut self.retired, &mut self.is_patched);
+        let is_guarded = &mut self.is_guarded;
+        let clean_up = || {
+            // SAFETY: no other thread runs OCaml code or is in a callback. Callbacks that come later find
+            // neither a session nor a lane.
+            unsafe {
+                for session in retired.drain(..) {
+                    callbacks::free(session);
+                }
+                if is_idle {
+                    stacks::restore();
+                    preload::restore_own_sampler();
+                    (*is_patched, *is_guarded) = (false, false);
+                }
+            }
+        };
+        // SAFETY: as the caller's.
+        if !unsafe { safe_point::alone(runtime, clean_up) } {
+            safe_point::expect();
+        }
+    }
+}
+
+/// Said if the sampler is taken.
+pub(crate) const OWN_SAMPLER: &str = "the program uses Gc.Memprof itself, such as by memtrace or \
+     memprof-limits, and the runtime has only one sampler; stop that one first";
+
+/// Said if nothing is known of the runtime.
+pub(crate) const UNKNOWN: &str = "this OCaml runtime is one that heapline does not know well enough to attach; use `heapline record`";
+
+/// True if the runtime has domains.
+pub(crate) fn has_domains(runtime: &Runtime) -> bool {
+    matches!(runtime.kind, Kind::Domains { .. })
+}

@@ -1,0 +1,245 @@
+//! The moments at which the sampler of a running program can be started and stopped.
+//!
+//! OCaml 4: the end of a minor collection, for which the runtime has a hook. No other thread runs OCaml
+//! code then, and the minor heap is empty.
+//!
+//! OCaml 5: pending actions of a domain, which are done where OCaml code may run. The last of them is the
+//! hook for external interrupts. A domain asks itself for it at the end of its next minor collection, in
+//! which all domains take part, also those that are blocked.
+//!
+//! Both begin soon after [`ask_for`]: it requests a minor collection. If all threads are blocked, the
+//! first that leaves its system call does so.
+//!
+//! The hooks stay, and do little: a hook that another library has set after us may call ours.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use heapline_recorder::contained;
+
+use crate::attach;
+use crate::domains;
+use crate::profile::{self, Profile};
+use crate::runtime::{Kind, Runtime, symbol};
+
+type Hook = extern "C" fn();
+
+/// A hook of the runtime, in front of which ours was put.
+struct Chain {
+    previous: AtomicPtr<()>,
+}
+
+static MINOR_GC_END: Chain = Chain::new();
+static LEAVE_BLOCKING_SECTION: Chain = Chain::new();
+static EXTERNAL_INTERRUPT: Chain = Chain::new();
+
+/// True while a safe point is waited for.
+static EXPECTED: AtomicBool = AtomicBool::new(false);
+
+/// Times that other domains were stopped.
+static ALONE: AtomicUsize = AtomicUsize::new(0);
+
+impl Chain {
+    const fn new() -> Self {
+        Self {
+            previous: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// Puts a hook in front of the one in a variable of the runtime.
+    fn set(&self, name: &CStr, hook: Hook) {
+        let Some(variable) = symbol(name) else {
+            return;
+        };
+        // SAFETY: it is a variable of the runtime that holds the address of a function, which the runtime
+        // reads whole.
+        let variable =
+            unsafe { AtomicPtr::from_ptr(std::ptr::with_exposed_provenance_mut(variable)) };
+        self.previous
+            .store(variable.load(Ordering::Acquire), Ordering::Release);
+        variable.store(hook as *mut (), Ordering::Release);
+    }
+
+    fn call_previous(&self) {
+        let previous = self.previous.load(Ordering::Acquire);
+        if !previous.is_null() {
+            // SAFETY: it was there as a function to call.
+            let previous: Hook = unsafe { std::mem::transmute(previous) };
+            previous();
+        }
+    }
+}
+
+/// A safe point is wanted when a domain comes by.
+pub(crate) fn expect() {
+    EXPECTED.store(true, Ordering::Release);
+}
+
+/// A safe point was reached, and what was wanted there is done.
+pub(crate) fn is_reached() {
+    EXPECTED.store(false, Ordering::Release);
+}
+
+/// Asks for a safe point soon. Any thread may do so, at any time.
+pub(crate) fn ask_for(runtime: &Runtime) {
+    static HOOKED: Once = Once::new();
+    expect();
+    HOOKED.call_once(|| {
+        if attach::has_domains(runtime) {
+            EXTERNAL_INTERRUPT.set(c"caml_domain_external_interrupt_hook", external_interrupt);
+        }
+        MINOR_GC_END.set(c"caml_minor_gc_end_hook", minor_gc_ended);
+        LEAVE_BLOCKING_SECTION.set(c"caml_leave_blocking_section_hook", left_blocking_section);
+    });
+    request(runtime);
+}
+
+/// Requests a minor collection, if this thread may.
+fn request(runtime: &Runtime) {
+    // In OCaml 5 it is a variable of each thread, and null in those that do not run OCaml code now. In
+    // OCaml 4 it is null before the runtime is up.
+    let state = match runtime.kind {
+        Kind::Single => c"Caml_state",
+        Kind::Domains { .. } => c"caml_state",
+    };
+    let Some(state) = symbol(state) else { return };
+    // SAFETY: it is a variable that holds an address.
+    let state: usize = unsafe { *std::ptr::with_exposed_provenance(state) };
+    if state != 0
+        && let Some(request) = symbol(c"caml_request_minor_gc")
+    {
+        // SAFETY: that is its type. It only sets flags, and is meant for signal handlers too.
+        let request: Hook = unsafe { std::mem::transmute(request) };
+        request();
+    }
+}
+
+extern "C" fn left_blocking_section() {
+    LEAVE_BLOCKING_SECTION.call_previous();
+    if EXPECTED.load(Ordering::Acquire) {
+        contained((), || match attach::runtime() {
+            Some(runtime) if attach::has_domains(runtime) => {
+                // SAFETY: this thread runs its domain again.
+                unsafe { domains::interrupt_oneself() };
+            }
+            Some(runtime) => request(runtime),
+            None => {}
+        });
+    }
+}
+
+extern "C" fn minor_gc_ended() {
+    MINOR_GC_END.call_previous();
+    contained((), || {
+        let Some(runtime) = attach::runtime() else {
+            return;
+        };
+        match runtime.kind {
+            Kind::Single => {
+                if EXPECTED.load(Ordering::Acquire) && !profile::is_suspended() {
+                    // SAFETY: the runtime calls this with its lock, after it has emptied the heap.
+                    unsafe { attach::at_safe_point_of_single(runtime) };
+                }
+            }
+            Kind::Domains { .. } => {
+                // SAFETY: the runtime calls this in a domain.
+                unsafe {
+                    if EXPECTED.load(Ordering::Acquire) || profile::of_domain().is_due() {
+                        domains::interrupt_oneself();
+                    }
+                }
+            }
+        }
+    });
+}
+
+extern "C" fn external_interrupt() {
+    contained((), || {
+        let Some(runtime) = attach::runtime() else {
+            return;
+        };
+        // SAFETY: the runtime calls this in a domain, where OCaml code may run.
+        unsafe {
+            let mut profile = profile::of_domain();
+            if !profile.is_due() && !EXPECTED.load(Ordering::Acquire) {
+                return;
+            }
+            if let Profile::Suspended = profile {
+                // In a callback: at the next collection.
+                return;
+            }
+            profile.stop_if_old(runtime);
+            match profile {
+                Profile::Unknown => attach::refuse(attach::UNKNOWN),
+                Profile::Foreign => attach::refuse(attach::OWN_SAMPLER),
+                profile => attach::at_safe_point_of_domain(runtime, profile.is_current()),
+            }
+        }
+    });
+    EXTERNAL_INTERRUPT.call_previous();
+    if attach::runtime().is_some() {
+        // The runtime's own hook does not reset the request, since it never makes one.
+        // SAFETY: as above.
+        unsafe { domains::end_interrupt() };
+    }
+}
+
+/// The type of functions that run while all domains are stopped.
+type Handler = extern "C" fn(*mut c_void, *mut c_void, c_int, *mut *mut c_void);
+type RunOnAllDomains = extern "C" fn(Handler, *mut c_void, *mut c_void) -> c_int;
+
+/// The domain that has stopped the others, and what it does then.
+static LEADER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static WORK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Calls a function while no other thread runs OCaml code or is in a callback of a sampler. Returns false
+/// if that was not possible now.
+///
+/// # Safety
+///
+/// At a safe point; one thread at a time.
+pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce()) -> bool {
+    if !attach::has_domains(runtime) {
+        f();
+        return true;
+    }
+    // SAFETY: as the caller's.
+    let state = unsafe { domains::sampler() };
+    let (Some(run), Some((state, _))) = (symbol(c"caml_try_run_on_all_domains"), state) else {
+        return false;
+    };
+    // SAFETY: that is its type.
+    let run: RunOnAllDomains = unsafe { std::mem::transmute(run) };
+    let mut f = Some(f);
+    let mut call = || {
+        if let Some(f) = f.take() {
+            f();
+        }
+    };
+    let mut work: &mut dyn FnMut() = &mut call;
+    WORK.store(std::ptr::from_mut(&mut work).cast(), Ordering::Release);
+    LEADER.store(std::ptr::without_provenance_mut(state), Ordering::Release);
+    let number = ALONE.load(Ordering::Acquire) + 1;
+    let number = std::ptr::without_provenance_mut(number);
+    run(in_all_domains, number, std::ptr::null_mut()) != 0
+}
+
+/// Runs in all domains at once. The runtime lets a domain go when it has returned, so all wait for the
+/// leader.
+extern "C" fn in_all_domains(
+    state: *mut c_void,
+    number: *mut c_void,
+    _: c_int,
+    _: *mut *mut c_void,
+) {
+    if state.addr() == LEADER.load(Ordering::Acquire).addr() {
+        let work = WORK.load(Ordering::Acquire).cast::<&mut dyn FnMut()>();
+        // SAFETY: the leader, which is this thread, has put it there and waits for this.
+        contained((), || unsafe { (*work)() });
+        ALONE.store(number.addr(), Ordering::Release);
+    }
+    while ALONE.load(Ordering::Acquire) < number.addr() {
+        std::thread::yield_now();
+    }
+}

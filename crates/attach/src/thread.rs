@@ -1,0 +1,375 @@
+//! A thread that is stopped, and what it is made to do.
+
+use std::time::{Duration, Instant};
+
+use libc::user_regs_struct as Registers;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::process::Process;
+use crate::{Error, Result, failed};
+
+/// The event of a stop by `PTRACE_INTERRUPT`.
+const EVENT_STOP: i32 = 128;
+
+/// The time that a called function may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// All signals but those that the processor causes: the kernel would reset what the program does on
+/// them if they were blocked.
+const BLOCKED: u64 = !(1 << (libc::SIGTRAP - 1)
+    | 1 << (libc::SIGSEGV - 1)
+    | 1 << (libc::SIGBUS - 1)
+    | 1 << (libc::SIGILL - 1)
+    | 1 << (libc::SIGFPE - 1)
+    | 1 << (libc::SIGSYS - 1));
+
+/// Code that calls the function in `r12`, with all registers for floating-point numbers and vectors
+/// saved at `rbx` and restored, and traps.
+///
+/// ```text
+/// mov eax, -1; mov edx, -1; xsave64 [rbx]
+/// call r12
+/// mov r13, rax
+/// mov eax, -1; mov edx, -1; xrstor64 [rbx]
+/// int3
+/// ```
+const CODE: &[u8] = &[
+    0xb8, 0xff, 0xff, 0xff, 0xff, 0xba, 0xff, 0xff, 0xff, 0xff, 0x48, 0x0f, 0xae, 0x23, 0x41, 0xff,
+    0xd4, 0x49, 0x89, 0xc5, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xba, 0xff, 0xff, 0xff, 0xff, 0x48, 0x0f,
+    0xae, 0x2b, 0xcc,
+];
+
+/// In place of the number of a system call: there is none to restart.
+const NO_SYSTEM_CALL: u64 = u64::MAX;
+
+const SET_MASK: u64 = libc::SIG_SETMASK as u64;
+
+/// Memory of our own in the process: the code, and then room for saved registers and a stack.
+const CODE_SIZE: u64 = 4096;
+const AREA_SIZE: u64 = 1 << 20;
+/// The part of the area for saved registers, which take 11 KiB with AMX.
+const SAVED_SIZE: u64 = 1 << 16;
+
+/// A thread that is stopped, and goes on as it was when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Stopped<'p> {
+    process: &'p Process,
+    tid: Pid,
+    /// As it was stopped.
+    pub(crate) registers: Registers,
+    /// A signal that came at the wrong time.
+    held_back: Option<Signal>,
+}
+
+/// Memory of our own in the process, and the means to use it.
+#[derive(Debug)]
+pub(crate) struct Area<'t, 'p> {
+    thread: &'t mut Stopped<'p>,
+    /// The address of a `syscall` instruction of the program.
+    syscall: u64,
+    code: u64,
+    area: u64,
+    /// The signal mask as it was.
+    mask: Option<u64>,
+}
+
+/// A signal came before anything was done, and was delivered: try again later.
+#[derive(Debug)]
+pub(crate) struct Disturbed;
+
+impl<'p> Stopped<'p> {
+    /// Stops a thread. `None` if it has ended, or is stopped by a signal.
+    pub(crate) fn new(process: &'p Process, tid: i32) -> Result<Option<Self>> {
+        let tid = Pid::from_raw(tid);
+        match ptrace::seize(tid, Options::PTRACE_O_TRACESYSGOOD) {
+            Err(nix::Error::ESRCH) => return Ok(None),
+            result => result.map_err(failed("trace the program"))?,
+        }
+        match stop(tid) {
+            Ok(registers) => Ok(Some(Self {
+                process,
+                tid,
+                registers,
+                held_back: None,
+            })),
+            Err(error) => {
+                let _ = ptrace::detach(tid, None);
+                match error {
+                    Error::Ended => Ok(None),
+                    error => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Its number.
+    pub(crate) fn tid(&self) -> i32 {
+        self.tid.as_raw()
+    }
+
+    /// Makes the thread do a system call, at any moment. If a signal comes before, it is delivered, and
+    /// the thread is stopped again, elsewhere.
+    fn system_call(
+        &mut self,
+        instruction: u64,
+        number: i64,
+        arguments: [u64; 6],
+    ) -> Result<std::result::Result<u64, Disturbed>> {
+        let mut registers = self.registers;
+        registers.rip = instruction;
+        registers.rax = number.cast_unsigned();
+        registers.orig_rax = NO_SYSTEM_CALL;
+        let [a, b, c, d, e, f] = arguments;
+        registers.rdi = a;
+        registers.rsi = b;
+        registers.rdx = c;
+        registers.r10 = d;
+        registers.r8 = e;
+        registers.r9 = f;
+        ptrace::setregs(self.tid, registers).map_err(failed("set registers"))?;
+        let mut stops = 0;
+        // Entry and exit.
+        while stops < 2 {
+            ptrace::syscall(self.tid, None).map_err(failed("resume the program"))?;
+            match wait(self.tid)? {
+                WaitStatus::PtraceSyscall(_) => stops += 1,
+                WaitStatus::Stopped(_, signal) => {
+                    // It has not done the call yet: the signal finds it where it was.
+                    ptrace::setregs(self.tid, self.registers).map_err(failed("set registers"))?;
+                    ptrace::cont(self.tid, signal).map_err(failed("deliver a signal"))?;
+                    self.registers = stop(self.tid)?;
+                    return Ok(Err(Disturbed));
+                }
+                // All threads are being stopped. It stops when we let it go.
+                WaitStatus::PtraceEvent(..) => {}
+                _ => return Err(Error::Ended),
+            }
+        }
+        let registers = ptrace::getregs(self.tid).map_err(failed("read registers"))?;
+        Ok(Ok(registers.rax))
+    }
+
+    /// Makes the thread do a system call that may be done wherever it is.
+    fn any_system_call(
+        &mut self,
+        instruction: u64,
+        number: i64,
+        arguments: [u64; 6],
+    ) -> Result<u64> {
+        loop {
+            if let Ok(result) = self.system_call(instruction, number, arguments)? {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// Prepares memory in the process, and holds back signals until that is dropped. `syscall` is the
+    /// address of such an instruction.
+    pub(crate) fn area(
+        &mut self,
+        syscall: u64,
+    ) -> Result<std::result::Result<Area<'_, 'p>, Disturbed>> {
+        let readable = map(AREA_SIZE, libc::PROT_READ | libc::PROT_WRITE);
+        let area = match self.system_call(syscall, libc::SYS_mmap, readable)? {
+            Ok(area) => checked("map memory in the program", area)?,
+            Err(disturbed) => return Ok(Err(disturbed)),
+        };
+        let mut area = Area {
+            thread: self,
+            syscall,
+            code: 0,
+            area,
+            mask: None,
+        };
+        if let Err(disturbed) = area.block_signals()? {
+            return Ok(Err(disturbed));
+        }
+        let executable = map(CODE_SIZE, libc::PROT_READ | libc::PROT_EXEC);
+        let code = area.system_call(libc::SYS_mmap, executable)?;
+        area.code = checked("map code in the program", code)?;
+        area.thread.process.write(area.code, CODE)?;
+        Ok(Ok(area))
+    }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        // A system call that was interrupted is restarted by the kernel only on its way out of a stop
+        // by an interrupt.
+        let set = || ptrace::setregs(self.tid, self.registers).map_err(failed("set registers"));
+        let _ = set().and_then(|()| {
+            ptrace::interrupt(self.tid).map_err(failed("stop the program"))?;
+            ptrace::cont(self.tid, None).map_err(failed("resume the program"))?;
+            wait_for_stop(self.tid)
+        });
+        let _ = ptrace::detach(self.tid, None);
+        if let Some(signal) = self.held_back {
+            let _ = kill(Pid::from_raw(self.process.pid()), signal);
+        }
+    }
+}
+
+impl Area<'_, '_> {
+    /// Makes the thread do a system call.
+    pub(crate) fn system_call(&mut self, number: i64, arguments: [u64; 6]) -> Result<u64> {
+        self.thread.any_system_call(self.syscall, number, arguments)
+    }
+
+    fn block_signals(&mut self) -> Result<std::result::Result<(), Disturbed>> {
+        let at = self.area;
+        self.thread.process.write(at, &BLOCKED.to_le_bytes())?;
+        let arguments = [SET_MASK, at, at + 8, 8, 0, 0];
+        let blocked = self
+            .thread
+            .system_call(self.syscall, libc::SYS_rt_sigprocmask, arguments)?;
+        let Ok(result) = blocked else {
+            return Ok(Err(Disturbed));
+        };
+        checked("block signals in the program", result)?;
+        let mask = self.thread.process.word(at + 8);
+        self.mask = Some(mask.map_err(failed("read the program's memory"))?);
+        Ok(Ok(()))
+    }
+
+    /// Puts bytes, and a zero byte, where functions can read them; returns the address. The next ones
+    /// overwrite them.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<u64> {
+        // Between the saved registers and the stack, which grows towards it.
+        let at = self.area + SAVED_SIZE;
+        let bytes = [bytes, &[0]].concat();
+        if bytes.len() as u64 > AREA_SIZE / 4 {
+            let error = std::io::ErrorKind::ArgumentListTooLong.into();
+            return Err(Error::System("pass arguments", error));
+        }
+        self.thread.process.write(at, &bytes)?;
+        Ok(at)
+    }
+
+    /// Calls a function with two arguments.
+    pub(crate) fn call(&mut self, function: u64, arguments: [u64; 2]) -> Result<u64> {
+        let tid = self.thread.tid;
+        // The processor wants zeros where it saves registers.
+        self.thread.process.write(self.area, &[0; 1024])?;
+        let mut registers = self.thread.registers;
+        registers.rip = self.code;
+        registers.orig_rax = NO_SYSTEM_CALL;
+        registers.rsp = self.area + AREA_SIZE - 256;
+        registers.rbp = 0;
+        registers.rbx = self.area;
+        registers.r12 = function;
+        [registers.rdi, registers.rsi] = arguments;
+        // Interrupts on, direction forwards.
+        registers.eflags = 0x202;
+        ptrace::setregs(tid, registers).map_err(failed("set registers"))?;
+        ptrace::cont(tid, None).map_err(failed("resume the program"))?;
+        let start = Instant::now();
+        let end = self.code + CODE.len() as u64;
+        let mut pause = Duration::from_micros(20);
+        loop {
+            let flags = WaitPidFlag::__WALL | WaitPidFlag::WNOHANG;
+            match waitpid(tid, Some(flags)).map_err(failed("wait for the program"))? {
+                WaitStatus::StillAlive if start.elapsed() > PATIENCE => {
+                    stop(tid)?;
+                    return Err(Error::Lost);
+                }
+                WaitStatus::StillAlive => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(1));
+                }
+                WaitStatus::Stopped(_, Signal::SIGTRAP) => {
+                    let registers = ptrace::getregs(tid).map_err(failed("read registers"))?;
+                    if registers.rip == end {
+                        return Ok(registers.r13);
+                    }
+                    return Err(Error::Lost);
+                }
+                // The only signal that cannot be blocked and does not end the program.
+                WaitStatus::Stopped(_, Signal::SIGSTOP) => {
+                    self.thread.held_back = Some(Signal::SIGSTOP);
+                    ptrace::cont(tid, None).map_err(failed("resume the program"))?;
+                }
+                WaitStatus::Stopped(..) => return Err(Error::Lost),
+                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Err(Error::Ended),
+                _ => ptrace::cont(tid, None).map_err(failed("resume the program"))?,
+            }
+        }
+    }
+}
+
+impl Drop for Area<'_, '_> {
+    fn drop(&mut self) {
+        let unmap = |address, size| [address, size, 0, 0, 0, 0];
+        if self.code != 0 {
+            let _ = self.system_call(libc::SYS_munmap, unmap(self.code, CODE_SIZE));
+        }
+        let at = self.area;
+        if let Some(mask) = self.mask
+            && self.thread.process.write(at, &mask.to_le_bytes()).is_ok()
+        {
+            let arguments = [SET_MASK, at, 0, 8, 0, 0];
+            let _ = self.system_call(libc::SYS_rt_sigprocmask, arguments);
+        }
+        let _ = self.system_call(libc::SYS_munmap, unmap(self.area, AREA_SIZE));
+    }
+}
+
+fn map(size: u64, protection: i32) -> [u64; 6] {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    [
+        0,
+        size,
+        u64::from(protection.cast_unsigned()),
+        u64::from(flags.cast_unsigned()),
+        u64::MAX,
+        0,
+    ]
+}
+
+/// The result of a system call, if it is no error.
+pub(crate) fn checked(what: &'static str, result: u64) -> Result<u64> {
+    let signed = result.cast_signed();
+    if (-4095..0).contains(&signed) {
+        let errno = i32::try_from(-signed).unwrap_or(0);
+        return Err(Error::System(
+            what,
+            std::io::Error::from_raw_os_error(errno),
+        ));
+    }
+    Ok(result)
+}
+
+/// Stops a traced thread that runs; returns its registers. An error if it has ended, or is stopped by a
+/// signal, which is not ours to end.
+fn stop(tid: Pid) -> Result<Registers> {
+    ptrace::interrupt(tid).map_err(failed("stop the program"))?;
+    wait_for_stop(tid)?;
+    ptrace::getregs(tid).map_err(failed("read registers"))
+}
+
+/// Waits for the stop that was asked for, and delivers signals that come before it.
+fn wait_for_stop(tid: Pid) -> Result<()> {
+    loop {
+        match wait(tid)? {
+            WaitStatus::PtraceEvent(_, Signal::SIGTRAP, EVENT_STOP) => return Ok(()),
+            WaitStatus::Stopped(_, signal) => {
+                ptrace::cont(tid, signal).map_err(failed("deliver a signal"))?;
+            }
+            WaitStatus::PtraceSyscall(_) => {
+                ptrace::cont(tid, None).map_err(failed("resume the program"))?;
+            }
+            _ => return Err(Error::Ended),
+        }
+    }
+}
+
+fn wait(tid: Pid) -> Result<WaitStatus> {
+    loop {
+        match waitpid(tid, Some(WaitPidFlag::__WALL)) {
+            Err(nix::Error::EINTR) => {}
+            result => return result.map_err(failed("wait for the program")),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A running program, and the reasons why it cannot be recorded.
+
+use std::fs;
+
+use anyhow::bail;
+use heapline_attach::{Identity, Module, Process, check};
+
+/// The name of the preloaded library begins so: see `record/library.rs`.
+const PRELOADED: &str = "/libheapline-agent-";
+
+/// A program that can be recorded.
+pub(super) struct Running {
+    pub(super) process: Process,
+    /// Its name.
+    pub(super) name: String,
+    /// Its users.
+    pub(super) identity: Identity,
+    /// When it was started, by which it is told from a later process with the same number.
+    started: Option<String>,
+}
+
+impl Running {
+    /// Finds a process. It has not been touched if this fails.
+    pub(super) fn find(pid: i32, allow_seccomp: bool) -> anyhow::Result<Self> {
+        let started = start_time(pid);
+        let process = check(pid, allow_seccomp)?;
+        check_runtime(&process)?;
+        let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let name = executable.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.trim_end_matches(" (deleted)").to_owned();
+        Ok(Self {
+            identity: Identity::read(&pid.to_string())?,
+            process,
+            name,
+            started,
+        })
+    }
+
+    /// Returns false once it has ended.
+    pub(super) fn is_alive(&self) -> bool {
+        let started = start_time(self.process.pid());
+        started.is_some() && started == self.started
+    }
+}
+
+/// The time at which a process was started; `None` if it has ended.
+fn start_time(pid: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program may have any characters.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ');
+    let state = fields.next()?;
+    let started = fields.nth(18)?;
+    (!matches!(state, "Z" | "X")).then(|| started.to_owned())
+}
+
+/// Checks that a process has an OCaml runtime that can be recorded.
+fn check_runtime(process: &Process) -> anyhow::Result<()> {
+    let pid = process.pid();
+    let modules = process.modules()?;
+    let has = |name| process.symbol(&modules, name).is_some();
+    if !has("caml_start_program") {
+        if has("caml_interprete") {
+            bail!(
+                "process {pid} runs OCaml bytecode, which is not supported; build the program with \
+                 ocamlopt (dune: the .exe target)"
+            );
+        }
+        bail!(
+            "process {pid} is no OCaml program, or does not export the symbols of its OCaml runtime \
+             (link it with -ccopt -Wl,-E)"
+        );
+    }
+    if !has("caml_memprof_start") {
+        bail!(
+            "process {pid} was built with an OCaml before 4.11, which has no sampler; build it with \
+             4.14, or 5.3 or later"
+        );
+    }
+    if !has("caml_memprof_young_trigger") && !has("caml_memprof_discard") {
+        bail!(
+            "process {pid} was built with OCaml 5.0, 5.1 or 5.2, which have no sampler; build it with \
+             5.3 or later, or 4.14"
+        );
+    }
+    let is_preloaded = |module: &Module| module.path.contains(PRELOADED);
+    if modules.iter().any(is_preloaded) {
+        bail!(
+            "process {pid} was started by `heapline record`, which records it already; its trace can be \
+             read while it runs"
+        );
+    }
+    Ok(())
+}

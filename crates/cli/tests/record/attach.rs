@@ -1,0 +1,335 @@
+//! Programs that are attached to run as if nothing had been, and are recorded meanwhile.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::run::heapline;
+use crate::toolchain::{Compiler, compilers, with_domains};
+use crate::trace::Trace;
+
+/// How often programs are attached to; set it to 1000 for a long test.
+const TIMES: &str = "HEAPLINE_ATTACH_TIMES";
+
+/// A user without rights.
+const NOBODY: u32 = 65534;
+
+/// A program that runs.
+pub(crate) struct Running {
+    child: Child,
+    stop: PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Running {
+    /// Starts a program that works until a file exists.
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
+        Self::start_as(Command::new(program), arguments)
+    }
+
+    fn start_as(mut command: Command, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let stop = folder.path().join("stop");
+        command
+            .arg(&stop)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let running = Self {
+            child: command.spawn().unwrap(),
+            stop,
+            folder,
+        };
+        running.wait_for_runtime();
+        running
+    }
+
+    /// Waits until the program is loaded.
+    fn wait_for_runtime(&self) {
+        let stat = format!("/proc/{}/stat", self.pid());
+        let time = || -> Option<u64> {
+            let stat = fs::read_to_string(&stat).ok()?;
+            stat.rsplit_once(") ")?.1.split(' ').nth(11)?.parse().ok()
+        };
+        // Some time of its own.
+        while time().is_some_and(|time| time < 3) {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn attach(&self, options: &[&str]) -> Output {
+        attach(self.pid(), options)
+    }
+
+    /// Lets it end.
+    pub(crate) fn finish(self) -> Output {
+        self.finish_in_folder().0
+    }
+
+    /// Lets it end, and keeps its folder.
+    fn finish_in_folder(self) -> (Output, tempfile::TempDir) {
+        fs::write(&self.stop, "").unwrap();
+        (self.child.wait_with_output().unwrap(), self.folder)
+    }
+
+    /// Open descriptors, and mapped files.
+    fn resources(&self) -> (usize, usize) {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap();
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
+        let files = maps.lines().filter(|line| line.contains('/'));
+        (descriptors.count(), files.count())
+    }
+}
+
+pub(crate) fn attach(pid: u32, options: &[&str]) -> Output {
+    heapline()
+        .arg("attach")
+        .arg(pid.to_string())
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn times() -> usize {
+    let times = std::env::var(TIMES).ok();
+    times.map_or(15, |times| times.parse().unwrap())
+}
+
+/// Each line says the truth about the rounds that were done.
+fn assert_undisturbed(program: &Path, output: &Output, lines: usize) {
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(said(output), "");
+    let stdout = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(stdout.lines().count(), lines, "{stdout}");
+    for line in stdout.lines() {
+        let rounds = line.split(' ').next().unwrap();
+        let check = Command::new(program).args(["check", rounds]).output();
+        let check = String::from_utf8(check.unwrap().stdout).unwrap();
+        assert_eq!(check.trim_end(), line);
+    }
+}
+
+fn attach_again_and_again(compiler: &Compiler, name: &str, domains: usize) {
+    let program = stripped(&compiler.program(name));
+    let running = Running::start(&program, &[]);
+    let trace = running.folder.path().join("trace.ctf");
+    let mut before = None;
+    for time in 0..times() {
+        let options = ["--for", "40ms", "--rate", "1e-3", "--force", "-o"];
+        let output = running.attach(&[&options[..], &[trace.to_str().unwrap()]].concat());
+        assert!(output.status.success(), "{time}: {output:?}");
+        let trace = Trace::strict(&trace);
+        assert!(!trace.allocations.is_empty(), "{time}: {output:?}");
+        if time == 3 {
+            before = Some(running.resources());
+        }
+    }
+    // What an earlier recording had may still be there: it is freed when the next begins.
+    let (descriptors, files) = running.resources();
+    let before = before.unwrap();
+    assert!(descriptors <= before.0 + 1, "{descriptors} {before:?}");
+    assert!(files <= before.1 + 2 * domains, "{files} {before:?}");
+    assert_undisturbed(&program, &running.finish(), domains);
+}
+
+/// A copy without symbols that are not needed.
+fn stripped(program: &Path) -> PathBuf {
+    let copy = program.with_extension("stripped");
+    let unique = program.with_extension(format!("{:?}", thread::current().id()));
+    let status = Command::new("strip")
+        .arg("-o")
+        .arg(&unique)
+        .arg(program)
+        .status();
+    assert!(status.unwrap().success(), "strip {}", program.display());
+    fs::rename(unique, &copy).unwrap();
+    copy
+}
+
+#[test]
+fn attaching_again_and_again_does_not_disturb_a_busy_program() {
+    for compiler in compilers("attaching_again_and_again_does_not_disturb_a_busy_program") {
+        attach_again_and_again(compiler, "steady", 1);
+    }
+}
+
+#[test]
+fn attaching_again_and_again_does_not_disturb_domains() {
+    for compiler in with_domains("attaching_again_and_again_does_not_disturb_domains") {
+        attach_again_and_again(compiler, "ocaml5/steady_domains", 4);
+    }
+}
+
+#[test]
+fn all_domains_are_recorded() {
+    for compiler in with_domains("all_domains_are_recorded") {
+        let program = compiler.program("ocaml5/steady_domains");
+        let running = Running::start(&program, &[]);
+        let trace = running.folder.path().join("trace.ctf");
+        let options = [
+            "--for",
+            "500ms",
+            "--rate",
+            "1e-3",
+            "-o",
+            trace.to_str().unwrap(),
+        ];
+        let output = running.attach(&options);
+        assert!(output.status.success(), "{output:?}");
+        let domains: std::collections::BTreeSet<u16> = Trace::strict(&trace)
+            .allocations
+            .iter()
+            .map(|a| a.domain)
+            .collect();
+        assert_eq!(domains.len(), 4, "{}", said(&output));
+        assert_undisturbed(&program, &running.finish(), 4);
+    }
+}
+
+/// A program that waits for lines of input, which it answers.
+struct Waiting {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Waiting {
+    fn start(compiler: &Compiler, how: &str) -> Self {
+        let mut child = Command::new(compiler.program("waits"))
+            .arg(how)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut waiting = Self { child, stdout };
+        assert_eq!(waiting.answer(), "ready\n");
+        waiting
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn ask(&mut self) -> f64 {
+        writeln!(self.child.stdin.as_ref().unwrap(), "go").unwrap();
+        let answer = self.answer();
+        let words = answer.trim_end().strip_prefix("go 3000000 ");
+        let words = words.unwrap_or_else(|| panic!("{answer}"));
+        words.parse().unwrap()
+    }
+}
+
+#[test]
+fn a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted() {
+    for compiler in
+        compilers("a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted")
+    {
+        for how in ["read", "select", "sleep", "thread"] {
+            let mut waiting = Waiting::start(compiler, how);
+            let folder = tempfile::tempdir().unwrap();
+            let trace = folder.path().join("trace.ctf");
+            thread::sleep(Duration::from_millis(100));
+            let mut heapline = heapline()
+                .args([
+                    "attach",
+                    &waiting.child.id().to_string(),
+                    "--rate",
+                    "1e-3",
+                    "-o",
+                ])
+                .arg(&trace)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut stderr = BufReader::new(heapline.stderr.take().unwrap());
+            let mut lines = String::new();
+            while !lines.contains("recording starts when the program next runs OCaml code") {
+                assert!(stderr.read_line(&mut lines).unwrap() > 0, "{how}: {lines}");
+            }
+            let truth = waiting.ask() + waiting.ask();
+            // It waits again.
+            thread::sleep(Duration::from_millis(100));
+            let pid = heapline.id().to_string();
+            let kill = Command::new("kill").args(["-INT", &pid]).status();
+            assert!(kill.unwrap().success());
+            let what = format!("{how} (OCaml {})", compiler.version);
+            assert!(heapline.wait().unwrap().success(), "{what}");
+            let trace = Trace::strict(&trace);
+            trace.assert_near(trace.heap_words(), truth, &what);
+            assert!(trace.context.unwrap().contains("attached"), "{what}");
+            // It goes on as ever.
+            waiting.ask();
+            drop(waiting.child.stdin.take());
+            assert_eq!(waiting.answer(), "end\n", "{what}");
+            assert!(waiting.child.wait().unwrap().success(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_ends_while_it_is_recorded_has_a_whole_trace() {
+    for compiler in compilers("a_program_that_ends_while_it_is_recorded_has_a_whole_trace") {
+        let program = compiler.program("steady");
+        let running = Running::start(&program, &[]);
+        let trace = running.folder.path().join("trace.ctf");
+        let heapline = heapline()
+            .args(["attach", &running.pid().to_string(), "-o"])
+            .arg(&trace)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !heapline_recorder::tail::path(&trace).exists() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        thread::sleep(Duration::from_millis(300));
+        let (output, _folder) = running.finish_in_folder();
+        assert_undisturbed(&program, &output, 1);
+        let output = heapline.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(said(&output).contains("blocks sampled"), "{output:?}");
+        assert!(!Trace::strict(&trace).allocations.is_empty());
+    }
+}
+
+#[test]
+fn root_attaches_to_programs_of_other_users_and_in_other_mount_namespaces() {
+    if !rustix::process::geteuid().is_root() {
+        heapline_testkit::missing("root_attaches_to_programs_of_other_users: needs root");
+        return;
+    }
+    for compiler in compilers("root_attaches_to_programs_of_other_users") {
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = place.path().join("steady");
+        fs::copy(compiler.program("steady"), &program).unwrap();
+        let mut other_user = Command::new(&program);
+        other_user.uid(NOBODY).gid(NOBODY);
+        let mut other_namespace = Command::new("unshare");
+        other_namespace.args(["--mount", "--"]).arg(&program);
+        for command in [other_user, other_namespace] {
+            let running = Running::start_as(command, &[]);
+            let trace = place.path().join("trace.ctf");
+            let options = ["--for", "200ms", "--rate", "1e-3", "--force", "-o"];
+            let output = running.attach(&[&options[..], &[trace.to_str().unwrap()]].concat());
+            assert!(output.status.success(), "{output:?}");
+            assert!(!Trace::strict(&trace).allocations.is_empty(), "{output:?}");
+            assert_undisturbed(&program, &running.finish(), 1);
+        }
+    }
+}
