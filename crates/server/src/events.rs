@@ -57,16 +57,16 @@ async fn send_events(
     sender: &mpsc::Sender<Bytes>,
 ) -> Result<(), mpsc::error::SendError<Bytes>> {
     let mut loading = state.loading.clone();
-    let mut held = None;
+    let mut session = None;
     loop {
         let (event, newest) = match &*loading.borrow_and_update() {
             Loading::Running => (None, None),
             Loading::Done(newest) => (Some(event(newest)), Some(newest.clone())),
             Loading::Failed(_) => return Ok(()),
         };
-        if let (None, Some(epoch), Some(newest)) = (&held, hold, &newest) {
+        if let (None, Some(epoch), Some(newest)) = (&session, hold, &newest) {
             let is_newest = newest.session.epoch() == epoch;
-            held = if is_newest {
+            session = if is_newest {
                 Some(Arc::clone(&newest.session))
             } else {
                 state.earlier_session(epoch)
@@ -75,7 +75,7 @@ async fn send_events(
         if let Some(event) = event {
             sender.send(event).await?;
         }
-        if newest.is_some_and(|newest| !newest.is_recording) && held.is_none() {
+        if newest.is_some_and(|newest| !newest.is_recording) && session.is_none() {
             // Nothing more will come.
             return Ok(());
         }
@@ -83,7 +83,7 @@ async fn send_events(
             match timeout(HEARTBEAT, loading.changed()).await {
                 Ok(Ok(())) => break,
                 // The loader has ended, but the client may hold an earlier state.
-                Ok(Err(_)) if held.is_some() => tokio::time::sleep(HEARTBEAT).await,
+                Ok(Err(_)) if session.is_some() => tokio::time::sleep(HEARTBEAT).await,
                 Ok(Err(_)) => return Ok(()),
                 Err(_) => {}
             }
