@@ -455,7 +455,7 @@ fn a_damaged_recording_does_no_harm() {
             .wrapping_add(1);
         usize::try_from(state >> 33).unwrap() % below
     };
-    let mut followed = 0;
+    let mut recordings = 0;
     for round in 0..400 {
         let (mut bytes, mut tail_bytes) = (bytes.clone(), tail_bytes.clone());
         for _ in 0..round % 7 {
@@ -474,7 +474,7 @@ fn a_damaged_recording_does_no_harm() {
         let Ok(mut follower) = Follower::open(&copy, Options::default()) else {
             continue;
         };
-        followed += u64::from(follower.is_recording());
+        recordings += u64::from(follower.is_recording());
         let mut batch = Batch::default();
         for _ in 0..3 {
             let looked = follower.refresh();
@@ -483,5 +483,5 @@ fn a_damaged_recording_does_no_harm() {
             }
         }
     }
-    assert!(followed > 300, "{followed}");
+    assert!(recordings > 300, "{recordings}");
 }
