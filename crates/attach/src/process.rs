@@ -140,9 +140,10 @@ impl Process {
             // The inode is padded.
             let path = path.trim_start();
             let path = path.split_once(' ').map_or(path, |(inode, rest)| {
-                match inode.bytes().all(|byte| byte.is_ascii_digit()) {
-                    true => rest.trim_start(),
-                    false => path,
+                if inode.bytes().all(|byte| byte.is_ascii_digit()) {
+                    rest.trim_start()
+                } else {
+                    path
                 }
             });
             let hex = |text| u64::from_str_radix(text, 16).ok();

@@ -243,7 +243,9 @@ impl Args {
             {
                 break;
             }
-            let left = self.duration.map_or(INTERVAL, |duration| duration - since);
+            let left = self
+                .duration
+                .map_or(INTERVAL, |duration| duration.saturating_sub(since));
             thread::sleep(left.min(INTERVAL));
         }
         // It may have begun since the last look.
