@@ -152,12 +152,15 @@ impl Recorder {
 
     /// Frees a recorder that has [stopped](Self::stop): its memory, mappings and descriptor.
     ///
+    /// It takes a pointer because the compiler assumes that a reference is valid until its function returns.
+    ///
     /// # Safety
     ///
-    /// No thread is in it or in one of its lanes, or has a reference to them that it is going to use.
-    pub unsafe fn free(&'static self) {
+    /// It was [started](Self::start). No thread is in it or in one of its lanes, or has a reference to them
+    /// that it is going to use.
+    pub unsafe fn free(recorder: *const Self) {
         // SAFETY: it was made from a box, and nobody else uses it.
-        let recorder = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
+        let recorder = unsafe { Box::from_raw(recorder.cast_mut()) };
         for lane in recorder
             .lanes
             .iter()
