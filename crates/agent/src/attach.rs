@@ -332,12 +332,11 @@ impl Attachment {
         let tracker = tracker::closures(runtime.kind);
         // SAFETY: as the caller's.
         let has_started = unsafe {
-            match is_single {
-                true => runtime.try_start_sampler(self.rate, depth, tracker),
-                false => {
-                    runtime.start_sampler(self.rate, depth, tracker);
-                    true
-                }
+            if is_single {
+                runtime.try_start_sampler(self.rate, depth, tracker)
+            } else {
+                runtime.start_sampler(self.rate, depth, tracker);
+                true
             }
         };
         if !has_started {

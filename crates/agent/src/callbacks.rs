@@ -81,9 +81,9 @@ pub(crate) fn stop() -> Option<EndedSession> {
 /// # Safety
 ///
 /// No thread is in a callback.
-pub(crate) unsafe fn free(session: EndedSession) {
+pub(crate) unsafe fn free(EndedSession(session): EndedSession) {
     // SAFETY: it was made from a box, and nobody can find it.
-    let recorder = unsafe { Box::from_raw(session.0.as_ptr()) }.recorder;
+    let recorder = unsafe { Box::from_raw(session.as_ptr()) }.recorder;
     for (number, domain) in DOMAINS.iter().enumerate() {
         let lane = recorder.lane(number);
         let lane = lane.map_or(std::ptr::null_mut(), |lane| {

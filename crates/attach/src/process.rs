@@ -137,14 +137,8 @@ impl Process {
             ) else {
                 continue;
             };
-            // The inode is padded.
+            // The path is padded.
             let path = path.trim_start();
-            let path = path.split_once(' ').map_or(path, |(inode, rest)| {
-                match inode.bytes().all(|byte| byte.is_ascii_digit()) {
-                    true => rest.trim_start(),
-                    false => path,
-                }
-            });
             let hex = |text| u64::from_str_radix(text, 16).ok();
             let range = range.split_once('-');
             let Some((start, end)) = range.and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {

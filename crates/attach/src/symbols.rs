@@ -129,13 +129,9 @@ impl Process {
 
     /// Two numbers of 32 bits.
     fn halves(&self, address: u64) -> Option<[u32; 2]> {
-        let mut bytes = [0; 8];
-        self.read(address, &mut bytes).ok()?;
-        let [a, b, c, d, e, f, g, h] = bytes;
-        Some([
-            u32::from_le_bytes([a, b, c, d]),
-            u32::from_le_bytes([e, f, g, h]),
-        ])
+        let mut bytes = [[0; 4]; 2];
+        self.read(address, bytes.as_flattened_mut()).ok()?;
+        Some(bytes.map(u32::from_le_bytes))
     }
 
     fn is_text(&self, address: u64, text: &str) -> bool {

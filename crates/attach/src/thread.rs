@@ -71,7 +71,7 @@ pub(crate) struct Area<'t, 'p> {
     /// The address of a `syscall` instruction of the program.
     syscall: u64,
     code: u64,
-    area: u64,
+    start: u64,
     /// The signal mask as it was.
     mask: Option<u64>,
 }
@@ -122,13 +122,14 @@ impl<'p> Stopped<'p> {
         registers.rip = instruction;
         registers.rax = number.cast_unsigned();
         registers.orig_rax = NO_SYSTEM_CALL;
-        let [a, b, c, d, e, f] = arguments;
-        registers.rdi = a;
-        registers.rsi = b;
-        registers.rdx = c;
-        registers.r10 = d;
-        registers.r8 = e;
-        registers.r9 = f;
+        [
+            registers.rdi,
+            registers.rsi,
+            registers.rdx,
+            registers.r10,
+            registers.r8,
+            registers.r9,
+        ] = arguments;
         ptrace::setregs(self.tid, registers).map_err(failed("set registers"))?;
         let mut stops = 0;
         // Entry and exit.
@@ -173,15 +174,15 @@ impl<'p> Stopped<'p> {
         syscall: u64,
     ) -> Result<std::result::Result<Area<'_, 'p>, Disturbed>> {
         let readable = map(AREA_SIZE, libc::PROT_READ | libc::PROT_WRITE);
-        let area = match self.system_call(syscall, libc::SYS_mmap, readable)? {
-            Ok(area) => checked("map memory in the program", area)?,
+        let start = match self.system_call(syscall, libc::SYS_mmap, readable)? {
+            Ok(start) => checked("map memory in the program", start)?,
             Err(disturbed) => return Ok(Err(disturbed)),
         };
         let mut area = Area {
             thread: self,
             syscall,
             code: 0,
-            area,
+            start,
             mask: None,
         };
         if let Err(disturbed) = area.block_signals()? {
@@ -219,7 +220,7 @@ impl Area<'_, '_> {
     }
 
     fn block_signals(&mut self) -> Result<std::result::Result<(), Disturbed>> {
-        let at = self.area;
+        let at = self.start;
         self.thread.process.write(at, &BLOCKED.to_le_bytes())?;
         let arguments = [SET_MASK, at, at + 8, 8, 0, 0];
         let blocked = self
@@ -238,7 +239,7 @@ impl Area<'_, '_> {
     /// overwrite them.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<u64> {
         // Between the saved registers and the stack, which grows towards it.
-        let at = self.area + SAVED_SIZE;
+        let at = self.start + SAVED_SIZE;
         let bytes = [bytes, &[0]].concat();
         if bytes.len() as u64 > AREA_SIZE / 4 {
             let error = std::io::ErrorKind::ArgumentListTooLong.into();
@@ -252,13 +253,13 @@ impl Area<'_, '_> {
     pub(crate) fn call(&mut self, function: u64, arguments: [u64; 2]) -> Result<u64> {
         let tid = self.thread.tid;
         // The processor wants zeros where it saves registers.
-        self.thread.process.write(self.area, &[0; 1024])?;
+        self.thread.process.write(self.start, &[0; 1024])?;
         let mut registers = self.thread.registers;
         registers.rip = self.code;
         registers.orig_rax = NO_SYSTEM_CALL;
-        registers.rsp = self.area + AREA_SIZE - 256;
+        registers.rsp = self.start + AREA_SIZE - 256;
         registers.rbp = 0;
-        registers.rbx = self.area;
+        registers.rbx = self.start;
         registers.r12 = function;
         [registers.rdi, registers.rsi] = arguments;
         // Interrupts on, direction forwards.
@@ -305,14 +306,14 @@ impl Drop for Area<'_, '_> {
         if self.code != 0 {
             let _ = self.system_call(libc::SYS_munmap, unmap(self.code, CODE_SIZE));
         }
-        let at = self.area;
+        let at = self.start;
         if let Some(mask) = self.mask
             && self.thread.process.write(at, &mask.to_le_bytes()).is_ok()
         {
             let arguments = [SET_MASK, at, 0, 8, 0, 0];
             let _ = self.system_call(libc::SYS_rt_sigprocmask, arguments);
         }
-        let _ = self.system_call(libc::SYS_munmap, unmap(self.area, AREA_SIZE));
+        let _ = self.system_call(libc::SYS_munmap, unmap(self.start, AREA_SIZE));
     }
 }
 

@@ -253,7 +253,7 @@ impl Args {
             {
                 break;
             }
-            let left = duration.map_or(INTERVAL, |duration| duration - since);
+            let left = duration.map_or(INTERVAL, |duration| duration.saturating_sub(since));
             thread::sleep(left.min(INTERVAL));
         }
         // It may have begun since the last look.

@@ -111,20 +111,21 @@ impl Staged {
     fn new(running: &Running) -> anyhow::Result<(Self, PathBuf)> {
         let root = running.process.root();
         let name = format!("heapline-{}-{}", running.process.pid(), std::process::id());
-        let mut problems = String::new();
+        let mut problems = Vec::new();
         for parent in TEMPORARY {
             match Self::create(&root.join(parent), &name, running) {
                 Ok(staged) => {
                     let inside = Path::new("/").join(parent).join(&name).join(NAME);
                     return Ok((staged, inside));
                 }
-                Err(error) => problems.push_str(&format!("\n  /{parent}: {error}")),
+                Err(error) => problems.push(format!("\n  /{parent}: {error}")),
             }
         }
         bail!(
             "process {} is another user's or in another mount namespace, and there is no directory in \
-             which both it and heapline can write; tried:{problems}",
-            running.process.pid()
+             which both it and heapline can write; tried:{}",
+            running.process.pid(),
+            problems.concat()
         )
     }
 
