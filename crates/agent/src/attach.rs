@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use heapline_recorder::contained;
 use heapline_recorder::settings::{Settings, StackMode};
 
-use crate::callbacks::{self, Session};
+use crate::callbacks::{self, EndedSession, Session};
 use crate::preload;
 use crate::runtime::{Kind, Runtime, Unfit, Value};
 use crate::safe_point;
@@ -94,7 +94,7 @@ struct Attachment {
     /// Programs that start a sampler of their own get it.
     is_guarded: bool,
     /// Recordings that have ended, and are freed when no domain can be in them any more.
-    retired: Vec<&'static Session>,
+    retired: Vec<EndedSession>,
 }
 
 static ATTACHMENT: Mutex<Attachment> = Mutex::new(Attachment {
@@ -295,10 +295,7 @@ impl Attachment {
     }
 
     fn end_session(&mut self) {
-        if let Some(session) = callbacks::take() {
-            session.recorder.stop();
-            self.retired.push(session);
-        }
+        self.retired.extend(callbacks::stop());
     }
 
     /// Starts the sampler, and the recording if this is the first domain. Returns true if the sampler

@@ -4,6 +4,7 @@
 //! because a call in the middle would take registers.
 
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use heapline_recorder::{
@@ -54,23 +55,37 @@ pub(crate) fn next_id() -> u64 {
     NEXT_ID.load(Ordering::Relaxed)
 }
 
-/// Ends the session, if there is one, and returns it: from now on, callbacks are ignored.
-pub(crate) fn take() -> Option<&'static Session> {
+/// A session that has ended.
+///
+/// It holds a pointer because the compiler assumes that what a reference points to is not overwritten,
+/// which freeing it does.
+#[derive(Debug)]
+pub(crate) struct EndedSession(NonNull<Session>);
+
+// SAFETY: a session may be used by any thread.
+unsafe impl Send for EndedSession {}
+
+/// Ends the session and its recording, if there is one: from now on, callbacks are ignored.
+pub(crate) fn stop() -> Option<EndedSession> {
     let session = SESSION.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    let session = NonNull::new(session)?;
     // SAFETY: it was not freed, which only follows this.
-    let session = unsafe { session.as_ref() }?;
-    NEXT_ID.fetch_max(session.recorder.next_id(), Ordering::Relaxed);
-    Some(session)
+    let recorder = unsafe { session.as_ref() }.recorder;
+    NEXT_ID.fetch_max(recorder.next_id(), Ordering::Relaxed);
+    recorder.stop();
+    Some(EndedSession(session))
 }
 
-/// Frees a session that was [taken](take).
+/// Frees a session, and its recorder.
 ///
 /// # Safety
 ///
 /// No thread is in a callback.
-pub(crate) unsafe fn free(session: &'static Session) {
+pub(crate) unsafe fn free(EndedSession(session): EndedSession) {
+    // SAFETY: it was made from a box, and nobody can find it.
+    let recorder = unsafe { Box::from_raw(session.as_ptr()) }.recorder;
     for (number, domain) in DOMAINS.iter().enumerate() {
-        let lane = session.recorder.lane(number);
+        let lane = recorder.lane(number);
         let lane = lane.map_or(std::ptr::null_mut(), |lane| {
             std::ptr::from_ref(lane).cast_mut()
         });
@@ -79,9 +94,7 @@ pub(crate) unsafe fn free(session: &'static Session) {
         }
     }
     // SAFETY: callbacks found it by the session or by a lane, and are not at work.
-    unsafe { session.recorder.free() };
-    // SAFETY: it was made from a box, and nobody can find it.
-    drop(unsafe { Box::from_raw(std::ptr::from_ref(session).cast_mut()) });
+    unsafe { Recorder::free(recorder) };
 }
 
 /// From now on, callbacks are for this one.

@@ -204,14 +204,14 @@ unsafe fn find_state() -> Option<usize> {
     if !unsafe { domains::has_known_state() } {
         return None;
     }
-    // SAFETY: the state is that of OCaml 5.3, so it has a stack there. The first one has no parent,
-    // and nothing is on it yet.
-    let is_empty_stack = unsafe {
+    // SAFETY: the state is that of OCaml 5.3, so it has a stack there. It begins with the stack pointer,
+    // as long as C code runs, and ends at the handler.
+    let is_stack = unsafe {
         let stack = current_stack(offset);
-        let handler = word(stack + 8 * HANDLER);
-        word(stack) == handler && word(handler + 8 * PARENT) == 0
+        let (pointer, handler) = (word(stack), word(stack + 8 * HANDLER));
+        (stack..=handler).contains(&pointer) && word(handler + 8 * PARENT).is_multiple_of(8)
     };
-    is_empty_stack.then_some(offset)
+    is_stack.then_some(offset)
 }
 
 /// The stack of the domain that this thread runs.

@@ -137,15 +137,8 @@ impl Process {
             ) else {
                 continue;
             };
-            // The inode is padded.
+            // The path is padded.
             let path = path.trim_start();
-            let path = path.split_once(' ').map_or(path, |(inode, rest)| {
-                if inode.bytes().all(|byte| byte.is_ascii_digit()) {
-                    rest.trim_start()
-                } else {
-                    path
-                }
-            });
             let hex = |text| u64::from_str_radix(text, 16).ok();
             let range = range.split_once('-');
             let Some((start, end)) = range.and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {

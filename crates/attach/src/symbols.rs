@@ -129,9 +129,9 @@ impl Process {
 
     /// Two numbers of 32 bits.
     fn halves(&self, address: u64) -> Option<[u32; 2]> {
-        let mut halves = [[0; 4]; 2];
-        self.read(address, halves.as_flattened_mut()).ok()?;
-        Some(halves.map(u32::from_le_bytes))
+        let mut bytes = [[0; 4]; 2];
+        self.read(address, bytes.as_flattened_mut()).ok()?;
+        Some(bytes.map(u32::from_le_bytes))
     }
 
     fn is_text(&self, address: u64, text: &str) -> bool {

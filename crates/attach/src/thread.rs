@@ -174,15 +174,15 @@ impl<'p> Stopped<'p> {
         syscall: u64,
     ) -> Result<std::result::Result<Area<'_, 'p>, Disturbed>> {
         let readable = map(AREA_SIZE, libc::PROT_READ | libc::PROT_WRITE);
-        let area = match self.system_call(syscall, libc::SYS_mmap, readable)? {
-            Ok(area) => checked("map memory in the program", area)?,
+        let start = match self.system_call(syscall, libc::SYS_mmap, readable)? {
+            Ok(start) => checked("map memory in the program", start)?,
             Err(disturbed) => return Ok(Err(disturbed)),
         };
         let mut area = Area {
             thread: self,
             syscall,
             code: 0,
-            start: area,
+            start,
             mask: None,
         };
         if let Err(disturbed) = area.block_signals()? {

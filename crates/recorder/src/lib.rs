@@ -23,6 +23,7 @@ mod beginning;
 pub mod capi;
 mod clock;
 mod file;
+mod free;
 pub mod gaps;
 #[cfg(feature = "launch")]
 pub mod inherited;

@@ -19,7 +19,7 @@ use crate::clock::{Clock, Reading};
 use crate::file::{TraceFile, identity};
 use crate::gaps::Unit;
 use crate::lane::{Counters, Domain, Ids, Kind, Lane, LaneSink, PendingBlock, TakenLane, Work};
-use crate::map::{map, reserve, unmap};
+use crate::map::{map, reserve};
 use crate::tail::{self, Ending, Note, Page, State};
 
 /// Number of ids that a domain reserves at a time.
@@ -75,7 +75,7 @@ pub struct Recorder {
     recording: AtomicBool,
     /// True while new blocks are recorded; implies `recording`.
     open: AtomicBool,
-    file: &'static TraceFile,
+    pub(crate) file: &'static TraceFile,
     max_size: Option<u64>,
     stack_depth: usize,
     first_id: u64,
@@ -85,7 +85,7 @@ pub struct Recorder {
     clock: Clock,
     start_time: u64,
     pid: u64,
-    lanes: Box<[AtomicPtr<Lane>]>,
+    pub(crate) lanes: Box<[AtomicPtr<Lane>]>,
     tail_path: PathBuf,
     /// Device and inode of the tail: another recording may have replaced it.
     tail_identity: (u64, u64),
@@ -148,37 +148,6 @@ impl Recorder {
             runtime_params: options.runtime_params.clone(),
             sample_rate: options.sample_rate,
         })))
-    }
-
-    /// Frees a recorder that has [stopped](Self::stop): its memory, mappings and descriptor.
-    ///
-    /// # Safety
-    ///
-    /// No thread is in it or in one of its lanes, or has a reference to them that it is going to use.
-    pub unsafe fn free(&'static self) {
-        // SAFETY: it was made from a box, and nobody else uses it.
-        let recorder = unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) };
-        for lane in recorder
-            .lanes
-            .iter()
-            .map(|lane| lane.load(Ordering::Acquire))
-        {
-            if !lane.is_null() {
-                // SAFETY: lanes are made from boxes, and nobody else uses this one.
-                let lane = unsafe { Box::from_raw(lane) };
-                // SAFETY: as above.
-                let mapping = unsafe { lane.mapping() };
-                drop(lane);
-                // SAFETY: it is the whole mapping, which only the lane used.
-                unsafe { unmap(mapping, SLOT) };
-            }
-        }
-        // SAFETY: it was made from a box, and only the lanes and the recorder used it.
-        unsafe { Box::from_raw(std::ptr::from_ref(recorder.file).cast_mut()) }.close();
-        let status = recorder.status().address();
-        drop(recorder);
-        // SAFETY: it is the whole mapping, which only the recorder used.
-        unsafe { unmap(status, PAGE) };
     }
 
     /// Takes note of a new block; returns the id under which to say what becomes of it.
@@ -571,7 +540,7 @@ impl Recorder {
         Ok(tail)
     }
 
-    fn status(&self) -> MutexGuard<'_, Page> {
+    pub(crate) fn status(&self) -> MutexGuard<'_, Page> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -476,3 +476,41 @@ fn a_file_that_takes_our_number_is_not_written_to() {
     assert_eq!(std::fs::metadata(&theirs).unwrap().len(), 0);
     assert_eq!(read(&trace).blocks.len(), 10_000);
 }
+
+#[test]
+fn recorders_that_are_freed_leave_nothing_behind() {
+    let (_folder, trace) = place();
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let maps = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let name = trace.to_string_lossy().into_owned();
+        maps.lines().filter(|line| line.contains(&name)).count()
+    };
+    let mut first_id = 0;
+    for _ in 0..20 {
+        let options = Options {
+            first_id,
+            ..options(&trace)
+        };
+        let recorder = Recorder::start(&options).unwrap();
+        for domain in 0..3 {
+            for n in 0..5_000 {
+                let id = alloc(recorder, domain, n);
+                recorder.promote(domain, id);
+                recorder.collect(domain, id);
+            }
+        }
+        recorder.stop();
+        first_id = recorder.next_id();
+        // SAFETY: nobody else has it.
+        unsafe { Recorder::free(recorder) };
+        tail::finish(&trace).unwrap().unwrap();
+        let mut reader = Reader::open(&trace, heapline_trace::Options::new().strict(true)).unwrap();
+        let mut blocks = 0;
+        let count = |event: Event<'_>, _: &_| blocks += u32::from(matches!(event, Event::Alloc(_)));
+        reader.for_each(count).unwrap();
+        assert_eq!(blocks, 15_000);
+        assert_eq!(maps(), 0);
+    }
+    assert!(descriptors() < 100);
+}

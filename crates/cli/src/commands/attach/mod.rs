@@ -30,6 +30,9 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// The time after which a program that has not begun to be recorded is said to wait.
 const SOON: Duration = Duration::from_millis(300);
 
+/// The time for which the beginning of a short recording is waited for.
+const BEGIN: Duration = Duration::from_secs(2);
+
 /// Record an OCaml program that is already running
 ///
 /// The program needs no preparation, and may be stripped: native programs for x86-64 Linux with glibc,
@@ -236,16 +239,21 @@ impl Args {
                 // The program has started a sampler of its own, or has executed another program.
                 State::Idle | State::Gone => break,
             }
-            let since = began.unwrap_or(attached).elapsed();
+            // A busy program takes a moment to begin.
+            let (since, duration) = match began {
+                Some(began) => (began.elapsed(), self.duration),
+                None => (
+                    attached.elapsed(),
+                    self.duration.map(|time| time.max(BEGIN)),
+                ),
+            };
             if interrupted.load(Ordering::Relaxed)
-                || self.duration.is_some_and(|duration| since >= duration)
+                || duration.is_some_and(|duration| since >= duration)
                 || !running.is_alive()
             {
                 break;
             }
-            let left = self
-                .duration
-                .map_or(INTERVAL, |duration| duration.saturating_sub(since));
+            let left = duration.map_or(INTERVAL, |duration| duration.saturating_sub(since));
             thread::sleep(left.min(INTERVAL));
         }
         // It may have begun since the last look.
