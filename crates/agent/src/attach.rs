@@ -2,7 +2,7 @@
 //!
 //! `heapline attach` loads the library into it, and calls [`heapline_attach`] and, at the end,
 //! [`heapline_detach`], each in a thread that it has stopped. Both only leave a note: the sampler is
-//! started and stopped at the next [safe point](crate::safe_point) of each domain.
+//! started and stopped at the next safe point of each domain.
 //!
 //! The thread may be anywhere in OCaml code, and other domains may need it for a collection: so these
 //! functions never wait for another thread of the program.
