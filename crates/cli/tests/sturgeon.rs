@@ -210,7 +210,7 @@ fn errors_are_those_of_other_commands() {
     );
     let error = run(&["4194305"]);
     assert!(
-        error.starts_with("heapline: cannot look at process 4194305:"),
+        error.starts_with("heapline: there is neither a file nor a process 4194305"),
         "{error}"
     );
 }
