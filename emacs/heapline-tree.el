@@ -246,7 +246,7 @@ RECORDER is the process that writes the trace for this buffer, if any."
              "No automatic refresh"))
   (force-mode-line-update))
 
-;;; What is shown
+;;; State of the buffer
 
 (defun heapline-tree--header ()
   "Return the header line: the program and the settings."

@@ -1,4 +1,4 @@
-;;; heapline-test-helper.el --- What the tests share  -*- lexical-binding: t; -*-
+;;; heapline-test-helper.el --- Shared code of the tests  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 

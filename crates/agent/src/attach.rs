@@ -79,7 +79,7 @@ impl Control {
     }
 }
 
-/// What is wanted, and what is there.
+/// The recording that is wanted, and the state of the one that is there.
 struct Attachment {
     /// The settings of the recording that is wanted.
     wanted: Option<Settings>,

@@ -1,4 +1,4 @@
-//! Whether a sampler is running, and whose.
+//! Finds out if a sampler is running, and whose it is.
 //!
 //! The runtime does not say: starting a second sampler raises an exception inside of the program. So for
 //! OCaml 5.3 this reads the runtime's data. Its layout is verified as far as possible; where it is

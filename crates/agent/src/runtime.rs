@@ -15,8 +15,8 @@ pub(crate) const NONE: Value = 1;
 /// `caml_c_call`, for the code of the closures.
 pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
 
-/// What the [closure](crate::tracker::starter) that starts the sampler passes to it, and the function
-/// that it calls.
+/// The arguments that the [closure](crate::tracker::starter) that starts the sampler passes to it, and
+/// the function that it calls.
 pub(crate) static START_ARGUMENTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// Frames of a location that are kept: functions inlined into each other.

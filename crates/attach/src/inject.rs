@@ -32,7 +32,7 @@ pub struct Library<'a> {
 /// The result of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Called {
-    /// What the function returned.
+    /// The result of the function.
     pub result: u64,
     /// The time for which a thread of the process was stopped.
     pub stopped: Duration,

@@ -46,7 +46,7 @@ const SEARCHED: usize = 4096;
 /// Segments of OCaml code at most.
 const MAX_SEGMENTS: u64 = 1 << 16;
 
-/// What has to be known of a program to recognise such moments.
+/// The code and data of a program by which such moments are recognised.
 #[derive(Debug)]
 pub(crate) struct Moments {
     /// OCaml code: start and end, sorted.

@@ -1,4 +1,4 @@
-//! What `/proc` says about a process, and its memory.
+//! A process: its description in `/proc`, and its memory.
 
 use std::fs::{self, File};
 use std::io;

@@ -56,7 +56,7 @@ pub enum Refusal {
         pid: i32,
         /// The setting.
         scope: u32,
-        /// What to do.
+        /// The advice.
         advice: &'static str,
     },
     /// A container without the capability, or a sandbox.

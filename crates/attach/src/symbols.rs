@@ -142,7 +142,7 @@ impl Process {
 
 /// The dynamic symbols of a module.
 struct Tables {
-    /// What is added to the addresses in the file.
+    /// The offset from addresses in the file to those in memory.
     bias: u64,
     symbols: u64,
     strings: u64,

@@ -190,7 +190,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a backslash in a string.
+    /// Parses the rest of an escape in a string, after the backslash.
     fn escape(&mut self) -> Result<Option<u8>, ParseError> {
         let byte = self.peek().ok_or(ParseError::Unfinished)?;
         if (b'0'..=b'7').contains(&byte) {

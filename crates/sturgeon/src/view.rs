@@ -23,7 +23,7 @@ const BUTTON: usize = 3;
 /// Characters before the tree: the first button, the rest of its line, and an empty line.
 const HEAD: usize = REFRESH.len() + 2;
 
-/// What was clicked.
+/// The target of a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Click {
     /// The button to refresh.
@@ -72,7 +72,7 @@ impl View {
         self.draw(out);
     }
 
-    /// What an offset in the present text belongs to.
+    /// The target at an offset in the present text.
     pub(crate) fn at(&self, offset: usize) -> Click {
         if offset < REFRESH.len() {
             return Click::Refresh;

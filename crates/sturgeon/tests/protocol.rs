@@ -25,7 +25,7 @@ fn outline(version: u32) -> Outline {
 struct Pair {
     session: Session,
     client: Client,
-    /// What the server said.
+    /// The output of the server.
     said: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ pub fn series(report: &Series, context: &Context<'_>) -> Text {
     series_of_height(report, context, 12)
 }
 
-/// The same with a curve of so many lines.
+/// Renders a series with a curve of so many lines.
 #[must_use]
 pub fn series_of_height(report: &Series, context: &Context<'_>, height: usize) -> Text {
     let mut page = Page::new(context.screen);

@@ -61,10 +61,10 @@ struct Current {
     offset: u64,
     /// The first packet of the trace that is in the tail too, and for the next refresh.
     deferred: Option<u64>,
-    /// What was read of the trace; the next packet is at `buffer[at..]`.
+    /// Bytes that were read of the trace; the next packet is at `buffer[at..]`.
     buffer: Vec<u8>,
     at: usize,
-    /// The bytes of all, for those that are interested.
+    /// The size of trace and tail together.
     size: u64,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Held {
     pub(crate) result: Result<Arc<Answer>, EngineError>,
 }
 
-/// What keys go to.
+/// The part of the screen that keys go to.
 #[derive(Debug, Default)]
 pub(crate) enum Mode {
     #[default]
@@ -34,11 +34,11 @@ pub(crate) enum Mode {
     Menu(Menu),
     /// The first line of the help that is shown.
     Help(usize),
-    /// Whether to end the program that was started.
+    /// The question if the program that was started is to be ended.
     Quit,
 }
 
-/// What happens after a key.
+/// The consequence of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The screen may have changed.
@@ -99,7 +99,7 @@ pub struct App {
     pub(crate) first_row: u16,
     /// Points of the timeline, as last drawn.
     pub(crate) points: usize,
-    /// What the worker is to do besides.
+    /// Further tasks for the worker.
     pub(crate) completing: Option<CompleteOptions>,
     pub(crate) checking: Option<Query>,
     /// The requests that were handed out last.

@@ -139,7 +139,7 @@ impl App {
         frame.render_widget(Paragraph::new(drawn), area);
     }
 
-    /// What is selected, or a message.
+    /// Draws the selection, or a message.
     fn draw_status(&self, frame: &mut Frame<'_>, area: Rect) {
         let mut line = Line::default();
         if let Some(message) = &self.message {

@@ -11,7 +11,7 @@ use crate::suggest::{Suggestions, suggest};
 /// Names that are asked for at once.
 const NAMES: u16 = 20;
 
-/// What a key led to.
+/// The consequence of a key in the filter line.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Editing,
@@ -70,7 +70,7 @@ impl FilterLine {
         }
     }
 
-    /// What could follow, the words of the language first.
+    /// Suggestions: the words of the language first.
     pub(crate) fn suggestions(&self) -> Vec<&str> {
         let words = self.suggestions.words.iter().copied();
         let names = self.names.iter().map(|name| &**name);

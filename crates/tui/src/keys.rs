@@ -1,4 +1,4 @@
-//! What keys do.
+//! Key bindings.
 
 use heapline_profile::{GroupBy, Query, Share};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use crate::app::App;
 use crate::choices::Column;
 
-/// What was chosen.
+/// The choice in a menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
     Nothing,

@@ -20,7 +20,7 @@ pub enum Moment {
 const STEPS: u64 = 100;
 
 impl Moment {
-    /// The same for queries.
+    /// The moment as queries name it.
     #[must_use]
     pub fn time_point(self) -> TimePoint {
         match self {

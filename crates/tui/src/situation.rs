@@ -24,7 +24,7 @@ pub struct Situation {
     pub is_recording: bool,
     /// Flaws found in the trace.
     pub flaws: u64,
-    /// Whether the source tells how many blocks were allocated; how many are live it always does.
+    /// True if the source tells how many blocks were allocated; how many are live it always does.
     pub tells_blocks: bool,
     /// The moment to show first.
     pub first: Moment,
@@ -55,7 +55,7 @@ impl Situation {
         }
     }
 
-    /// The same, to be shown at a time first.
+    /// The situation, to be shown at a time first.
     #[must_use]
     pub fn starting_at(self, time: &TimePoint, profile: &Profile, estimator: Estimator) -> Self {
         let first = match time {

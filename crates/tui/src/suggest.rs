@@ -32,7 +32,7 @@ const COMPARISONS: &[&str] = &[">=", "<=", ">", "<", "=", "in"];
 const EQUALITIES: &[&str] = &["=", "!="];
 const HEAPS: &[&str] = &["major", "minor", "external", "native"];
 
-/// What fits at the cursor.
+/// Words and names that fit at the cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Suggestions {
     /// The offset of the word that is being typed.
@@ -43,7 +43,7 @@ pub(crate) struct Suggestions {
     pub(crate) names: Option<(GroupBy, String)>,
 }
 
-/// What fits after a text.
+/// Suggests words and names that fit after a text.
 pub(crate) fn suggest(before: &str) -> Suggestions {
     let mut tokens = tokens(before);
     let is_typing = tokens

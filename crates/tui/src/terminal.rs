@@ -41,7 +41,7 @@ pub struct TerminalOptions {
     pub mouse: bool,
 }
 
-/// What the loop waits for besides the worker.
+/// An event from the terminal or the system.
 enum Message {
     Event(Event),
     /// Events cannot be read any more.
@@ -64,7 +64,7 @@ pub fn run(app: &mut App, worker: &Worker, options: TerminalOptions) -> io::Resu
     left
 }
 
-/// What `ratatui::init` does not do.
+/// Sets up pasting and the mouse, which `ratatui::init` does not.
 fn start(options: TerminalOptions) -> io::Result<()> {
     execute!(io::stdout(), EnableBracketedPaste)?;
     if options.mouse {

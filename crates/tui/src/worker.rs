@@ -51,7 +51,7 @@ pub enum News {
     Unmatched(Vec<String>),
 }
 
-/// What there is to do.
+/// The tasks of the worker.
 #[derive(Default)]
 struct Tasks {
     wants: Vec<Want>,

@@ -11,7 +11,7 @@ export interface Answer<T> {
   error: ApiError | null;
   /** The command that prints the answer to the present question, once it is there. */
   command: string | null;
-  /** Whether `data` is not the answer to the present question. An earlier state of a trace that grows is one. */
+  /** True if `data` is not the answer to the present question. An earlier state of a trace that grows is one. */
   isStale: boolean;
   /** The question that `data` is the answer to. */
   of: string | null;

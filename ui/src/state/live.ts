@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { News } from "../api/events";
 import { advanceTo, currentSource, isWaiting, shownEpoch } from "./answers";
 
-/** Whether the trace is being recorded and the page goes along; `lost` if the server does not answer. */
+/** The state of following: if the trace is being recorded, and the page goes along; `lost` if the server does not answer. */
 export type Mode = "off" | "live" | "paused" | "ended" | "lost";
 
 export const mode = signal<Mode>("off");

@@ -1,4 +1,4 @@
-//! What cannot be attached to is refused, with a reason, and is not touched.
+//! Programs that cannot be attached to are refused, with a reason, and are not touched.
 
 use std::process::{Command, Stdio};
 

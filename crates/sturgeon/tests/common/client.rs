@@ -19,7 +19,7 @@ pub(crate) struct Client {
     told: i64,
     /// Changes of the buffer: every change counts, the server's too.
     revision: i64,
-    /// What the server said to the user.
+    /// Messages of the server to the user.
     pub(crate) messages: Vec<String>,
 }
 

@@ -98,7 +98,7 @@ impl Lane {
         names.into_iter().chain(events)
     }
 
-    /// The same without the kind.
+    /// The packets, without their kinds.
     pub(super) fn into_packets(self) -> impl Iterator<Item = Vec<u8>> {
         self.names.into_iter().chain(self.events)
     }
