@@ -2,11 +2,16 @@
 
 use std::fs;
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::process::{Identity, Process};
+use crate::process::{Identity, Module, Process};
 
 /// `CAP_SYS_PTRACE`
 const MAY_TRACE: u64 = 1 << 19;
+
+/// The time for which a program that is being loaded is waited for.
+const LOADING: Duration = Duration::from_secs(2);
 
 /// A reason why a process cannot be attached to, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,10 +148,27 @@ pub fn check(pid: i32, allow_seccomp: bool) -> Result<Process, Refusal> {
     if !header.starts_with(b"\x7fELF\x02") || header[18..] != [62, 0] {
         return Err(Refusal::Architecture(pid));
     }
-    if process.symbol(&modules, "dlopen").is_none() {
-        return Err(Refusal::NoLoader(pid));
+    let can_load = wait_until_loaded(&process, modules).map_err(unreadable)?;
+    can_load.then_some(process).ok_or(Refusal::NoLoader(pid))
+}
+
+/// Waits until the dynamic linker has mapped the C library of a program that has just been started.
+/// Returns false if the program has none with `dlopen`.
+fn wait_until_loaded(process: &Process, mut modules: Vec<Module>) -> io::Result<bool> {
+    let end = Instant::now() + LOADING;
+    loop {
+        if process.symbol(&modules, "dlopen").is_some() {
+            return Ok(true);
+        }
+        let is_dynamic = modules
+            .first()
+            .is_some_and(|program| process.has_interpreter(program));
+        if !is_dynamic || Instant::now() > end {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(5));
+        modules = process.modules()?;
     }
-    Ok(process)
 }
 
 /// The reason why a process may not be inspected.

@@ -10,7 +10,9 @@ use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
 use crate::process::{Module, Process};
 
+const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
@@ -77,7 +79,14 @@ impl Process {
         None
     }
 
-    fn tables(&self, module: &Module) -> Option<Tables> {
+    /// Returns true for a program that is loaded by a dynamic linker.
+    pub(crate) fn has_interpreter(&self, program: &Module) -> bool {
+        self.headers(program)
+            .is_some_and(|headers| headers.iter().any(|(kind, _)| *kind == PT_INTERP))
+    }
+
+    /// The types and addresses of a module's program headers.
+    fn headers(&self, module: &Module) -> Option<Vec<(u32, u64)>> {
         let mut magic = [0; 4];
         self.read(module.base, &mut magic).ok()?;
         if magic != *b"\x7fELF" {
@@ -86,16 +95,22 @@ impl Process {
         let headers = module.base + self.word(module.base + 32).ok()?;
         let [_, sizes] = self.halves(module.base + 52)?;
         let count = u64::from(sizes & 0xffff).min(MAX_HEADERS);
+        (0..count)
+            .map(|n| {
+                let header = headers + 56 * n;
+                let [kind, _] = self.halves(header)?;
+                Some((kind, self.word(header + 16).ok()?))
+            })
+            .collect()
+    }
+
+    fn tables(&self, module: &Module) -> Option<Tables> {
         let mut dynamic = None;
         let mut lowest = u64::MAX;
-        for n in 0..count {
-            let header = headers + 56 * n;
-            let [kind, _] = self.halves(header)?;
-            let address = self.word(header + 16).ok()?;
+        for (kind, address) in self.headers(module)? {
             match kind {
                 PT_DYNAMIC => dynamic = Some(address),
-                // PT_LOAD
-                1 => lowest = lowest.min(address & !0xfff),
+                PT_LOAD => lowest = lowest.min(address & !0xfff),
                 _ => {}
             }
         }

@@ -37,6 +37,31 @@ fn processes_that_are_no_ocaml_programs_are_refused() {
     sleep.wait().unwrap();
 }
 
+/// The dynamic linker waits with its debugging output until somebody reads it.
+#[test]
+fn programs_that_are_being_loaded_are_not_taken_for_static_ones() {
+    let path: Vec<String> = (0..2000).map(|n| format!("/nonexistent/{n}")).collect();
+    let mut sleep = Command::new("sleep")
+        .arg("1000")
+        .env("LD_DEBUG", "libs")
+        .env("LD_LIBRARY_PATH", path.join(":"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let modules = || std::fs::read_to_string(format!("/proc/{}/maps", sleep.id())).unwrap();
+    assert!(!modules().contains("libc.so"), "{}", modules());
+    let mut debug = sleep.stderr.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::io::copy(&mut debug, &mut std::io::sink()).unwrap();
+    });
+    let output = attach(sleep.id(), &[]);
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    reader.join().unwrap();
+    assert!(said(&output).contains("is no OCaml program"), "{output:?}");
+}
+
 #[test]
 fn a_program_that_is_recorded_already_is_refused() {
     for compiler in compilers("a_program_that_is_recorded_already_is_refused") {
