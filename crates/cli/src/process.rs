@@ -12,8 +12,23 @@ pub(crate) fn id(subject: &Path) -> Option<u32> {
     (!subject.exists()).then_some(pid)
 }
 
-/// The trace that a process is recorded to: it has the tail of the trace in its memory.
+/// The trace that a process is recorded to; fails if there is none.
 pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
+    match find_trace(pid)? {
+        Some(trace) => Ok(trace),
+        None => {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            bail!(
+                "process {pid} ({}) is not being recorded; attach to it with: heapline attach {pid}",
+                name.trim()
+            )
+        }
+    }
+}
+
+/// The trace that a process is recorded to, if there is one: the process has the tail of it in its
+/// memory.
+pub(crate) fn find_trace(pid: u32) -> anyhow::Result<Option<PathBuf>> {
     let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
         Ok(maps) => maps,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -28,15 +43,15 @@ pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     let traces: Vec<PathBuf> = maps.lines().filter_map(trace_in).collect();
     // A process that was forked has the tail of its parent too.
     let own = traces.iter().find(|trace| owner(trace) == Some(pid.into()));
-    match own.or(traces.last()).cloned() {
-        Some(trace) if trace.exists() => Ok(trace),
-        // In another mount namespace, such as that of a container.
-        Some(trace) => {
-            let root = PathBuf::from(format!("/proc/{pid}/root"));
-            Ok(root.join(trace.strip_prefix("/").unwrap_or(&trace)))
+    let trace = own.or(traces.last()).cloned();
+    Ok(trace.map(|trace| {
+        if trace.exists() {
+            return trace;
         }
-        None => not_recorded(pid),
-    }
+        // In another mount namespace, such as that of a container.
+        let root = PathBuf::from(format!("/proc/{pid}/root"));
+        root.join(trace.strip_prefix("/").unwrap_or(&trace))
+    }))
 }
 
 /// The process that records to a trace, as it sees itself.
@@ -60,15 +75,6 @@ fn trace_in(line: &str) -> Option<PathBuf> {
 /// The kernel writes line feeds as an escape.
 fn unescaped(path: &str) -> String {
     path.replace("\\012", "\n")
-}
-
-/// A process without a recording.
-fn not_recorded(pid: u32) -> anyhow::Result<PathBuf> {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    bail!(
-        "process {pid} ({}) is not being recorded; attach to it with: heapline attach {pid}",
-        name.trim()
-    )
 }
 
 #[cfg(test)]

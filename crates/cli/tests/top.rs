@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,107 +11,25 @@ use heapline_profile::Estimate;
 use heapline_text::units::estimated_bytes;
 use serde_json::Value;
 
-const HEAPLINE: &str = env!("CARGO_BIN_EXE_heapline");
+#[path = "common/terminal.rs"]
+mod terminal;
 
-/// After this long, what is waited for will not come.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A terminal of its own server, which ends with it.
-struct Terminal {
-    socket: String,
-}
-
-impl Terminal {
-    /// Runs a command in a shell in a new terminal; `None` if there is no tmux.
-    fn start(test: &str, (width, height): (u16, u16), command: &str) -> Option<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        if Command::new("tmux").arg("-V").output().is_err() {
-            heapline_testkit::missing(&format!("{test}: there is no tmux"));
-            return None;
-        }
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let terminal = Self {
-            socket: format!("heapline-test-{}-{number}", std::process::id()),
-        };
-        let (width, height) = (width.to_string(), height.to_string());
-        let size = ["new-session", "-d", "-x", &width, "-y", &height];
-        terminal.tmux(&[&size[..], &[command]].concat());
-        Some(terminal)
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let output = Command::new("tmux")
-            .args(["-u", "-L", &self.socket, "-f", "/dev/null"])
-            .args(arguments)
-            .current_dir(root())
-            .env("LC_ALL", "C.UTF-8")
-            .env_remove("NO_COLOR")
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "tmux {arguments:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    /// Waits until the screen is as it should be.
-    fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
-        let start = Instant::now();
-        loop {
-            let screen = self.screen();
-            if is_there(&screen) {
-                return screen;
-            }
-            assert!(start.elapsed() < PATIENCE, "no {what} in\n{screen}");
-            sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Waits until the screen has all of this, and nothing is being computed.
-    fn wait_for(&self, parts: &[&str]) -> String {
-        self.wait(&format!("{parts:?}"), |screen| {
-            !screen.contains("computing") && parts.iter().all(|part| screen.contains(part))
-        })
-    }
-
-    fn resize(&self, width: u16, height: u16) {
-        let (width, height) = (width.to_string(), height.to_string());
-        self.tmux(&["resize-window", "-x", &width, "-y", &height]);
-    }
-
-    /// The process that the shell of the terminal runs.
-    fn child(&self) -> String {
-        let shell = self.tmux(&["list-panes", "-F", "#{pane_pid}"]);
-        let shell = shell.trim();
-        let children = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
-        children.unwrap().trim().to_owned()
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        let _ = Command::new("tmux")
-            .args(["-L", &self.socket, "kill-server"])
-            .output();
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use terminal::{HEAPLINE, PATIENCE, Terminal, root, top};
 
 const MIX: &str = "fixtures/mix-ocaml53/trace.ctf";
 const SPACETIME: &str = "fixtures/spacetime/mix/spacetime.profile.zst";
 
-fn top(arguments: &str) -> String {
-    format!("{HEAPLINE} top {arguments}; echo left $?; stty -a; sleep 1000")
+fn resize(terminal: &Terminal, width: u16, height: u16) {
+    let (width, height) = (width.to_string(), height.to_string());
+    terminal.tmux(&["resize-window", "-x", &width, "-y", &height]);
+}
+
+/// The process that the shell of a terminal runs.
+fn child(terminal: &Terminal) -> String {
+    let shell = terminal.tmux(&["list-panes", "-F", "#{pane_pid}"]);
+    let shell = shell.trim();
+    let children = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
+    children.unwrap().trim().to_owned()
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -205,16 +122,16 @@ fn the_screen_follows_the_size_of_the_terminal() {
     };
     let screen = terminal.wait_for(&["Mix.big", "allocated "]);
     assert!(!screen.contains("over time"));
-    terminal.resize(150, 40);
+    resize(&terminal, 150, 40);
     let screen = terminal.wait_for(&["over time", "with callees", "allocated "]);
     assert_eq!(screen.lines().count(), 40);
-    terminal.resize(40, 10);
+    resize(&terminal, 40, 10);
     let screen = terminal.wait("small screen", |screen| {
         screen.lines().count() == 10 && screen.contains("Mix.big") && screen.contains("by function")
     });
     assert!(screen.contains("2.29 MiB") && !screen.contains("┤"));
-    terminal.resize(20, 3);
-    terminal.resize(80, 24);
+    resize(&terminal, 20, 3);
+    resize(&terminal, 80, 24);
     terminal.wait_for(&["Mix.big", "┤"]);
 }
 
@@ -259,7 +176,7 @@ fn the_terminal_is_restored() {
         terminal.wait_for(&["Mix.big"]);
         let code = match way {
             "TERM" | "HUP" => {
-                let kill = format!("kill -{way} {}", terminal.child());
+                let kill = format!("kill -{way} {}", child(&terminal));
                 let status = Command::new("sh").args(["-c", &kill]).status().unwrap();
                 assert!(status.success());
                 if way == "TERM" { "143" } else { "129" }
@@ -285,7 +202,7 @@ fn it_ends_with_its_terminal() {
         return;
     };
     terminal.wait_for(&["Mix.big"]);
-    let child = terminal.child();
+    let child = child(&terminal);
     drop(terminal);
     let start = Instant::now();
     let status = format!("/proc/{child}/stat");

@@ -7,6 +7,7 @@
 
 mod attach;
 mod attach_refusals;
+mod attach_watch;
 mod behaviour;
 mod debian;
 mod domains;
@@ -21,6 +22,8 @@ mod processes;
 mod refusals;
 mod run;
 mod stacks;
+#[path = "../common/terminal.rs"]
+mod terminal;
 mod toolchain;
 mod trace;
 #[path = "../common/unshare.rs"]

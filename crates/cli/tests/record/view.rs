@@ -23,7 +23,7 @@ fn get(address: &str, report: &str) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-fn sampled_blocks(address: &str) -> u64 {
+pub(crate) fn sampled_blocks(address: &str) -> u64 {
     get(address, "summary")["subject"]["sampled_blocks"]
         .as_u64()
         .unwrap()

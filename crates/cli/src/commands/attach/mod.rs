@@ -3,35 +3,24 @@
 mod agent;
 mod place;
 mod program;
+mod session;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use heapline_profile::query::Size;
-use heapline_recorder::settings::AttachSettings;
 use heapline_text::Screen;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::record::{Kind, Rate, Recorded, max_size};
-use crate::error::{note, warn};
+use super::record::{LiveViewer, Rate};
+use super::top::{self, IsRunning};
+use super::view::Serving;
+use crate::error::note;
 use crate::output::Force;
-use agent::{Agent, State};
-use place::Place;
+use agent::Agent;
 use program::Running;
-
-/// The time between two looks at the program.
-const INTERVAL: Duration = Duration::from_millis(20);
-
-/// The time after which a program that has not begun to be recorded is said to wait.
-const SOON: Duration = Duration::from_millis(300);
-
-/// The time for which the beginning of a short recording is waited for.
-const BEGIN: Duration = Duration::from_secs(2);
+use session::Session;
 
 /// Record an OCaml program that is already running
 ///
@@ -46,6 +35,7 @@ const BEGIN: Duration = Duration::from_secs(2);
 Examples:
   heapline attach 4711
   heapline attach 4711 -o server.ctf --for 30s --summary
+  heapline attach 4711 --view
   heapline attach $(pidof server) --rate 1e-3 --max-size 1GiB
   heapline attach --detach 4711
 
@@ -88,7 +78,7 @@ pub(crate) struct Args {
     allow_seccomp: bool,
 
     /// End a recording that an earlier `heapline attach` has left running, and exit
-    #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth"])]
+    #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "view"])]
     detach: bool,
 
     /// Print the summary of the trace at the end
@@ -102,6 +92,21 @@ pub(crate) struct Args {
     /// Print for how long the program was stopped
     #[arg(short, long)]
     verbose: bool,
+
+    /// Show the trace in the browser while it is being recorded
+    ///
+    /// The page grows with the trace, and stays after detaching, until Ctrl-C is pressed again.
+    #[arg(long)]
+    view: bool,
+
+    #[command(flatten)]
+    serving: Serving,
+
+    /// Show the trace in the terminal while it is being recorded, and detach when that is quit
+    ///
+    /// `heapline top PID` does the same, and has more options for what is shown.
+    #[arg(long, conflicts_with_all = ["view", "duration", "detach"])]
+    top: bool,
 
     #[command(flatten)]
     force: Force,
@@ -117,50 +122,16 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
-        let max_size = max_size(self.max_size)?;
-        let running = Running::find(self.pid, self.allow_seccomp)?;
-        let agent = Agent::new(&running.process);
+        if self.top {
+            return top::attached(&self, screen);
+        }
+        let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
+        let mut viewer = viewer.transpose()?;
+        let running = self.find()?;
         if self.detach {
-            return self.end_earlier(&agent);
+            return self.end_earlier(&running);
         }
-        if agent.is_active() {
-            bail!(
-                "heapline is recording process {0} already; end that first: \
-                 heapline attach --detach {0}",
-                self.pid
-            );
-        }
-        let place = Place::new(&running, self.output.as_deref(), self.force.force)?;
-        let began = "blocks allocated before are unknown";
-        let context = match &self.context {
-            Some(context) => format!("{context} (attached to process {}: {began})", self.pid),
-            None => format!("attached to process {}: {began}", self.pid),
-        };
-        let settings = AttachSettings {
-            trace: place.inside.clone(),
-            rate: self.rate.0,
-            context,
-            max_size,
-            stack_depth: self.stack_depth,
-        };
-        // From here on, signals end the recording, not this program.
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
-        let attached = agent.attach(&settings);
-        let stopped = match attached {
-            Ok(stopped) => stopped,
-            Err(error) => {
-                place.discard();
-                return Err(error)
-                    .with_context(|| format!("cannot attach to process {}", self.pid));
-            }
-        };
-        self.verbose(&format!(
-            "the program was stopped for {} to attach",
-            millis(stopped)
-        ));
+        let mut session = Session::begin(&self, &running)?;
         if !self.quiet {
             let end = match self.duration {
                 Some(_) => "press Ctrl-C to detach early",
@@ -171,121 +142,85 @@ impl Args {
                 self.pid, running.name
             ));
         }
-        let recorded = self.wait(&running, &agent, &interrupted);
-        if let Err(error) = recorded {
-            place.discard();
-            return Err(error);
+        if let Some(viewer) = &mut viewer {
+            viewer.start(&self.serving, session.trace());
         }
-        let took = recorded?;
-        // Not if it has executed another program.
-        if running.is_alive() && agent.state() != State::Gone {
-            match agent.detach() {
-                Ok(stopped) => self.verbose(&format!(
-                    "the program was stopped for {} to detach",
-                    millis(stopped)
-                )),
-                Err(error) if running.is_alive() => {
-                    warn(&format!(
-                        "cannot detach: {error:#}; the program goes on recording to {}; try again: \
-                         heapline attach --detach {}",
-                        place.inside.display(),
-                        self.pid
-                    ));
-                    return Ok(ExitCode::from(2));
-                }
-                Err(_) => {}
-            }
+        session.wait()?;
+        if !session.detach() {
+            return Ok(ExitCode::from(2));
         }
-        let trace = place.collect()?;
-        let Some(took) = took else {
+        if let Some(viewer) = viewer {
             if !self.quiet {
-                note("detached before the program ran OCaml code: nothing was recorded");
+                note(&format!("detached from process {}", self.pid));
             }
-            return Ok(ExitCode::SUCCESS);
-        };
-        let recorded = Recorded {
-            trace,
-            others: Vec::new(),
-            prefix: PathBuf::new(),
-            kind: Kind::Ocaml,
-            rate: self.rate,
-            took,
-        };
-        recorded.say(self.quiet, self.summary.then_some(screen))?;
-        Ok(ExitCode::SUCCESS)
+            viewer.program_ended();
+            viewer.stay(&session.trace())?;
+        }
+        session.finish(screen)
     }
 
-    /// Waits for the end of the recording. Returns the time that it took, if it has begun.
-    fn wait(
+    /// The recording of a process with defaults for all other options.
+    pub(crate) fn of_process(
+        pid: u32,
+        output: Option<PathBuf>,
+        rate: Option<&str>,
+        force: Force,
+    ) -> anyhow::Result<Self> {
+        #[derive(clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            args: Args,
+        }
+        let rate = rate.map(|rate| format!("--rate={rate}"));
+        let words = ["attach".to_owned(), pid.to_string()].into_iter();
+        let alone = <Alone as clap::Parser>::try_parse_from(words.chain(rate))?;
+        Ok(Self {
+            output,
+            force,
+            ..alone.args
+        })
+    }
+
+    /// Records the program while somebody looks at the trace.
+    pub(crate) fn watch<T>(
         &self,
-        running: &Running,
-        agent: &Agent<'_>,
-        interrupted: &AtomicBool,
-    ) -> anyhow::Result<Option<Duration>> {
-        let attached = Instant::now();
-        let mut began = None;
-        let mut has_said = self.quiet;
-        loop {
-            match agent.state() {
-                State::Recording => {
-                    began.get_or_insert_with(Instant::now);
-                }
-                State::Failed(message) => bail!("cannot record process {}: {message}", self.pid),
-                State::Armed if !has_said && attached.elapsed() > SOON => {
-                    has_said = true;
-                    note("recording starts when the program next runs OCaml code");
-                }
-                State::Armed => {}
-                // The program has started a sampler of its own, or has executed another program.
-                State::Idle | State::Gone => break,
-            }
-            // A busy program takes a moment to begin.
-            let (since, duration) = match began {
-                Some(began) => (began.elapsed(), self.duration),
-                None => (
-                    attached.elapsed(),
-                    self.duration.map(|time| time.max(BEGIN)),
-                ),
-            };
-            if interrupted.load(Ordering::Relaxed)
-                || duration.is_some_and(|duration| since >= duration)
-                || !running.is_alive()
-            {
-                break;
-            }
-            let left = duration.map_or(INTERVAL, |duration| duration.saturating_sub(since));
-            thread::sleep(left.min(INTERVAL));
+        screen: Screen,
+        look: impl FnOnce(&Path, IsRunning) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let running = self.find()?;
+        let mut session = Session::begin(self, &running)?;
+        session.wait_for_beginning()?;
+        let looked = look(&session.trace(), Box::new(running.watch()));
+        if session.detach() {
+            session.finish(screen)?;
         }
-        // It may have begun since the last look.
-        if began.is_none() && agent.state() == State::Recording {
-            began = Some(Instant::now());
-        }
-        Ok(began.map(|began| began.elapsed()))
+        looked
+    }
+
+    fn find(&self) -> anyhow::Result<Running> {
+        Running::find(self.pid, self.allow_seccomp)
     }
 
     /// Ends a recording that was left running.
-    fn end_earlier(&self, agent: &Agent<'_>) -> anyhow::Result<ExitCode> {
+    fn end_earlier(&self, running: &Running) -> anyhow::Result<ExitCode> {
+        let agent = Agent::new(&running.process);
         if !agent.is_active() {
             bail!("heapline is not recording process {}", self.pid);
         }
         let stopped = agent.detach()?;
-        self.verbose(&format!(
-            "the program was stopped for {} to detach",
-            millis(stopped)
-        ));
+        self.say_stopped(stopped, "detach");
         if !self.quiet {
             note(&format!("detached from process {}", self.pid));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn verbose(&self, message: &str) {
+    fn say_stopped(&self, stopped: Duration, what: &str) {
         if self.verbose {
-            note(message);
+            let millis = stopped.as_secs_f64() * 1e3;
+            note(&format!(
+                "the program was stopped for {millis:.2} ms to {what}"
+            ));
         }
     }
-}
-
-fn millis(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }

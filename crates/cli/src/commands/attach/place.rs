@@ -67,7 +67,7 @@ impl Place {
     }
 
     /// The trace as seen from here.
-    fn trace(&self) -> PathBuf {
+    pub(super) fn trace(&self) -> PathBuf {
         match &self.staged {
             Some(staged) => staged.path().join(NAME),
             None => self.output.clone(),

@@ -38,8 +38,16 @@ impl Running {
 
     /// Returns false once it has ended.
     pub(super) fn is_alive(&self) -> bool {
-        let started = start_time(self.process.pid());
-        started.is_some() && started == self.started
+        self.watch()()
+    }
+
+    /// A function that returns false once it has ended.
+    pub(super) fn watch(&self) -> impl Fn() -> bool + use<> {
+        let (pid, started) = (self.process.pid(), self.started.clone());
+        move || {
+            let now = start_time(pid);
+            now.is_some() && now == started
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) use program::Kind;
 pub(super) use rate::Rate;
 pub(super) use said::Recorded;
 pub(crate) use started::Started;
-use viewer::LiveViewer;
+pub(super) use viewer::LiveViewer;
 
 /// The minimum of `--max-size`: a few packets must fit.
 const MIN_MAX_SIZE: f64 = 512.0 * 1024.0;

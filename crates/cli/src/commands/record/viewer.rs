@@ -15,7 +15,7 @@ use crate::commands::view::{Serving, Viewer};
 use crate::error::{note, warn};
 
 /// A viewer that has its port, and shows the trace from the start of the program on.
-pub(super) struct LiveViewer {
+pub(in crate::commands) struct LiveViewer {
     viewer: Option<Viewer>,
     url: String,
     /// True as long as the program may begin to record.
@@ -24,7 +24,7 @@ pub(super) struct LiveViewer {
 
 impl LiveViewer {
     /// Takes the port, before the program is started.
-    pub(super) fn bind(serving: &Serving) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn bind(serving: &Serving) -> anyhow::Result<Self> {
         let viewer = serving.bind()?;
         Ok(Self {
             url: viewer.url(),
@@ -34,7 +34,7 @@ impl LiveViewer {
     }
 
     /// Shows the trace, which the program is going to write, in a thread of its own.
-    pub(super) fn start(&mut self, serving: &Serving, trace: PathBuf) {
+    pub(in crate::commands) fn start(&mut self, serving: &Serving, trace: PathBuf) {
         let Some(viewer) = self.viewer.take() else {
             return;
         };
@@ -63,12 +63,12 @@ impl LiveViewer {
     }
 
     /// Says that the program has ended: what has not begun by now never will.
-    pub(super) fn program_ended(&self) {
+    pub(in crate::commands) fn program_ended(&self) {
         self.is_expected.store(false, Ordering::Relaxed);
     }
 
     /// Goes on serving the page until Ctrl-C, if there is a trace.
-    pub(super) fn stay(self, trace: &Path) -> anyhow::Result<()> {
+    pub(in crate::commands) fn stay(self, trace: &Path) -> anyhow::Result<()> {
         if !trace.exists() {
             return Ok(());
         }

@@ -33,7 +33,7 @@ pub(super) struct Follower {
 }
 
 /// Returns true if a program runs.
-pub(super) type IsRunning = Box<dyn FnMut() -> bool + Send>;
+pub(in crate::commands) type IsRunning = Box<dyn FnMut() -> bool + Send>;
 
 impl Follower {
     /// Opens a trace; fails if it is none.

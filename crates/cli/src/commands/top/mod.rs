@@ -1,5 +1,7 @@
 //! `heapline top`.
 
+#[cfg(recording)]
+mod attached;
 mod follow;
 #[cfg(recording)]
 mod program;
@@ -7,7 +9,7 @@ mod program;
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,7 +22,11 @@ use heapline_tui::{App, Choices, Left, Settings, TerminalOptions, Theme, Worker,
 use crate::input::Reading;
 use crate::output::Force;
 use crate::process;
+#[cfg(recording)]
+pub(super) use attached::attached;
 use follow::Follower;
+#[cfg(recording)]
+pub(super) use follow::IsRunning;
 
 /// Watch memory in the terminal: of a running program, or of a finished trace
 ///
@@ -31,11 +37,13 @@ use follow::Follower;
 #[command(after_help = "\
 Examples:
   heapline top trace.ctf
-  heapline top 4711                     a process that is being recorded
+  heapline top 4711                     a process; records it if nobody does
   heapline top -- ./server --port 8080  start and record a program
   heapline top trace.ctf --by module --where 'size >= 64KiB'")]
 pub(crate) struct Args {
-    /// Trace to read, or the process id of a program that is being recorded
+    /// Trace to read, or process to watch
+    ///
+    /// A process that is not being recorded is recorded until top is left, as `heapline attach` does.
     #[arg(value_name = "TRACE|PID", required_unless_present = "command")]
     subject: Option<PathBuf>,
 
@@ -61,11 +69,11 @@ pub(crate) struct Args {
     look: Look,
 
     /// Write the trace of the program to this file [default: PROGRAM.PID.ctf]
-    #[arg(short, long, value_name = "FILE", requires = "command")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
     /// Set the samples per word (1e-4) or the memory per sample (512KiB) of the program [default: 1e-4]
-    #[arg(long, value_name = "RATE", requires = "command")]
+    #[arg(long, value_name = "RATE")]
     rate: Option<String>,
 
     #[command(flatten)]
@@ -93,18 +101,30 @@ impl Args {
         match &self.subject {
             Some(subject) => {
                 let trace = match process::id(subject) {
-                    Some(pid) => process::trace_of(pid)?,
+                    Some(pid) => match process::find_trace(pid)? {
+                        Some(trace) => trace,
+                        None => return self.attach(pid, screen),
+                    },
                     None => subject.clone(),
                 };
+                self.check_not_recording(&trace)?;
                 let input = self.reading.input(&trace);
                 let follower = Follower::open(input, self.filter.keep_recursion)?;
-                match self.show(follower, screen, false)? {
-                    Left::Quit | Left::Kill => Ok(ExitCode::SUCCESS),
-                    Left::Signal(signal) => Ok(end_by(signal)),
-                }
+                self.show(follower, screen, false).map(exit_code)
             }
             None => self.start(screen),
         }
+    }
+
+    /// Refuses options of a recording if there is none to start.
+    fn check_not_recording(&self, trace: &Path) -> anyhow::Result<()> {
+        if self.output.is_some() || self.rate.is_some() {
+            bail!(
+                "--output and --rate are for programs that top records; it only reads {}",
+                trace.display()
+            );
+        }
+        Ok(())
     }
 
     /// Shows a trace until the user leaves.
@@ -150,6 +170,20 @@ impl Args {
         program::watch(self, screen)
     }
 
+    #[cfg(recording)]
+    fn attach(&self, pid: u32, screen: Screen) -> anyhow::Result<ExitCode> {
+        attached::watch(self, pid, screen)
+    }
+
+    #[cfg(not(recording))]
+    #[expect(
+        clippy::unused_self,
+        reason = "same signature as in builds with recording"
+    )]
+    fn attach(&self, pid: u32, _screen: Screen) -> anyhow::Result<ExitCode> {
+        process::trace_of(pid).map(|_| ExitCode::SUCCESS)
+    }
+
     #[cfg(not(recording))]
     fn start(&self, _screen: Screen) -> anyhow::Result<ExitCode> {
         let _ = (&self.output, &self.rate, &self.force);
@@ -183,6 +217,14 @@ fn has_colors() -> bool {
     }
     let term = env::var("TERM").unwrap_or_default();
     !(term.is_empty() || term == "dumb" || term.starts_with("vt") || term.ends_with("-m"))
+}
+
+/// The exit code after the user, or a signal, has left the screen.
+fn exit_code(left: Left) -> ExitCode {
+    match left {
+        Left::Quit | Left::Kill => ExitCode::SUCCESS,
+        Left::Signal(signal) => end_by(signal),
+    }
 }
 
 /// Ends this process as a signal does.

@@ -7,7 +7,7 @@ use heapline_text::Screen;
 use heapline_tui::Left;
 
 use super::follow::Follower;
-use super::{Args, end_by};
+use super::{Args, exit_code};
 use crate::commands::record::{self, Started};
 use crate::error::note;
 
@@ -44,10 +44,7 @@ pub(super) fn watch(args: &Args, screen: Screen) -> anyhow::Result<ExitCode> {
         }
     }
     started.finish();
-    Ok(match left? {
-        Left::Signal(signal) => end_by(signal),
-        Left::Quit | Left::Kill => ExitCode::SUCCESS,
-    })
+    left.map(exit_code)
 }
 
 fn lock(started: &Mutex<Started>) -> MutexGuard<'_, Started> {

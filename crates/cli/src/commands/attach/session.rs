@@ -1,0 +1,207 @@
+//! A recording of a program that was already running, from attaching to detaching.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use heapline_recorder::settings::AttachSettings;
+use heapline_text::Screen;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::Args;
+use super::agent::{Agent, State};
+use super::place::Place;
+use super::program::Running;
+use crate::commands::record::{Kind, Recorded, max_size};
+use crate::error::{note, warn};
+
+/// The time between two looks at the program.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// The time after which a program that has not begun to be recorded is said to wait.
+const SOON: Duration = Duration::from_millis(300);
+
+/// The time for which the beginning of a short recording is waited for.
+const BEGIN: Duration = Duration::from_secs(2);
+
+/// A program that is being recorded.
+pub(super) struct Session<'a> {
+    args: &'a Args,
+    running: &'a Running,
+    agent: Agent<'a>,
+    place: Place,
+    attached: Instant,
+    /// When the first OCaml code ran after attaching.
+    began: Option<Instant>,
+    /// The time from then until detaching.
+    took: Option<Duration>,
+    /// Set by signals, which end the recording, not this program.
+    interrupted: Arc<AtomicBool>,
+}
+
+impl<'a> Session<'a> {
+    /// Attaches to a program.
+    pub(super) fn begin(args: &'a Args, running: &'a Running) -> anyhow::Result<Self> {
+        let max_size = max_size(args.max_size)?;
+        let pid = args.pid;
+        let agent = Agent::new(&running.process);
+        if agent.is_active() {
+            bail!(
+                "heapline is recording process {pid} already; end that first: \
+                 heapline attach --detach {pid}"
+            );
+        }
+        let place = Place::new(running, args.output.as_deref(), args.force.force)?;
+        let began = "blocks allocated before are unknown";
+        let context = match &args.context {
+            Some(context) => format!("{context} (attached to process {pid}: {began})"),
+            None => format!("attached to process {pid}: {began}"),
+        };
+        let settings = AttachSettings {
+            trace: place.inside.clone(),
+            rate: args.rate.0,
+            context,
+            max_size,
+            stack_depth: args.stack_depth,
+        };
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        let stopped = match agent.attach(&settings) {
+            Ok(stopped) => stopped,
+            Err(error) => {
+                place.discard();
+                return Err(error).with_context(|| format!("cannot attach to process {pid}"));
+            }
+        };
+        args.say_stopped(stopped, "attach");
+        Ok(Self {
+            args,
+            running,
+            agent,
+            place,
+            attached: Instant::now(),
+            began: None,
+            took: None,
+            interrupted,
+        })
+    }
+
+    /// The trace, while the program writes it.
+    pub(super) fn trace(&self) -> PathBuf {
+        self.place.trace()
+    }
+
+    /// Waits for the beginning of the recording; not for a program that waits itself.
+    pub(super) fn wait_for_beginning(&mut self) -> anyhow::Result<()> {
+        while self.is_on()? && self.began.is_none() && self.attached.elapsed() < SOON {
+            thread::sleep(INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the recording: a signal, the end of the time, or of the program.
+    pub(super) fn wait(&mut self) -> anyhow::Result<()> {
+        let mut has_said = self.args.quiet;
+        while self.is_on()? {
+            if self.began.is_none() && !has_said && self.attached.elapsed() > SOON {
+                has_said = true;
+                note("recording starts when the program next runs OCaml code");
+            }
+            let duration = self.args.duration;
+            // A busy program takes a moment to begin.
+            let (since, duration) = match self.began {
+                Some(began) => (began.elapsed(), duration),
+                None => (
+                    self.attached.elapsed(),
+                    duration.map(|time| time.max(BEGIN)),
+                ),
+            };
+            if self.interrupted.load(Ordering::Relaxed)
+                || duration.is_some_and(|duration| since >= duration)
+            {
+                break;
+            }
+            let left = duration.map_or(INTERVAL, |duration| duration.saturating_sub(since));
+            thread::sleep(left.min(INTERVAL));
+        }
+        Ok(())
+    }
+
+    /// Looks at the program. Returns false if it is not going to be recorded any more.
+    fn is_on(&mut self) -> anyhow::Result<bool> {
+        match self.agent.state() {
+            State::Recording => {
+                self.began.get_or_insert_with(Instant::now);
+            }
+            State::Failed(message) => {
+                self.place.discard();
+                bail!("cannot record process {}: {message}", self.args.pid)
+            }
+            State::Armed => {}
+            // The program has started a sampler of its own, or has executed another program.
+            State::Idle | State::Gone => return Ok(false),
+        }
+        Ok(self.running.is_alive())
+    }
+
+    /// Detaches. Returns false if that failed, and the program goes on recording.
+    pub(super) fn detach(&mut self) -> bool {
+        // It may have begun since the last look.
+        let state = self.agent.state();
+        if state == State::Recording {
+            self.began.get_or_insert_with(Instant::now);
+        }
+        self.took = self.began.map(|began| began.elapsed());
+        // Not if it has executed another program.
+        if !self.running.is_alive() || state == State::Gone {
+            return true;
+        }
+        match self.agent.detach() {
+            Ok(stopped) => self.args.say_stopped(stopped, "detach"),
+            Err(error) if self.running.is_alive() => {
+                warn(&format!(
+                    "cannot detach: {error:#}; the program goes on recording to {}; try again: \
+                     heapline attach --detach {}",
+                    self.place.inside.display(),
+                    self.args.pid
+                ));
+                return false;
+            }
+            Err(_) => {}
+        }
+        true
+    }
+
+    /// Puts the trace of a program that is not recorded any more in its place, and says where it is.
+    pub(super) fn finish(self, screen: Screen) -> anyhow::Result<ExitCode> {
+        let Args {
+            quiet,
+            summary,
+            rate,
+            ..
+        } = *self.args;
+        let trace = self.place.collect()?;
+        let Some(took) = self.took else {
+            if !quiet {
+                note("detached before the program ran OCaml code: nothing was recorded");
+            }
+            return Ok(ExitCode::SUCCESS);
+        };
+        let recorded = Recorded {
+            trace,
+            others: Vec::new(),
+            prefix: PathBuf::new(),
+            kind: Kind::Ocaml,
+            rate,
+            took,
+        };
+        recorded.say(quiet, summary.then_some(screen))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
