@@ -1,6 +1,7 @@
 //! `heapline attach`.
 
 mod agent;
+mod dormant;
 mod place;
 mod program;
 
@@ -37,8 +38,9 @@ const BEGIN: Duration = Duration::from_secs(2);
 ///
 /// The program needs no preparation, and may be stripped: native programs for x86-64 Linux with glibc,
 /// built with OCaml 4.11 to 4.14, or 5.3 or later. Heapline stops it for about a millisecond to load a
-/// library, which starts the sampler of OCaml's runtime in all threads and domains. Ctrl-C detaches: the
-/// trace is complete, and the program runs on as before.
+/// library, which starts the sampler of OCaml's runtime in all threads and domains. Programs that were
+/// started with `heapline record --wait` have the library: they are not stopped, and need not be traced.
+/// Ctrl-C detaches: the trace is complete, and the program runs on as before.
 ///
 /// Blocks that were allocated before are not in the trace.
 #[derive(Debug, clap::Args)]
@@ -119,7 +121,7 @@ impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
         let max_size = max_size(self.max_size)?;
         let running = Running::find(self.pid, self.allow_seccomp)?;
-        let agent = Agent::new(&running.process);
+        let agent = Agent::new(&running);
         if self.detach {
             return self.end_earlier(&agent);
         }
@@ -157,10 +159,7 @@ impl Args {
                     .with_context(|| format!("cannot attach to process {}", self.pid));
             }
         };
-        self.verbose(&format!(
-            "the program was stopped for {} to attach",
-            millis(stopped)
-        ));
+        self.say_stopped(stopped, "attach");
         if !self.quiet {
             let end = match self.duration {
                 Some(_) => "press Ctrl-C to detach early",
@@ -180,10 +179,7 @@ impl Args {
         // Not if it has executed another program.
         if running.is_alive() && agent.state() != State::Gone {
             match agent.detach() {
-                Ok(stopped) => self.verbose(&format!(
-                    "the program was stopped for {} to detach",
-                    millis(stopped)
-                )),
+                Ok(stopped) => self.say_stopped(stopped, "detach"),
                 Err(error) if running.is_alive() => {
                     warn(&format!(
                         "cannot detach: {error:#}; the program goes on recording to {}; try again: \
@@ -269,23 +265,23 @@ impl Args {
             bail!("heapline is not recording process {}", self.pid);
         }
         let stopped = agent.detach()?;
-        self.verbose(&format!(
-            "the program was stopped for {} to detach",
-            millis(stopped)
-        ));
+        self.say_stopped(stopped, "detach");
         if !self.quiet {
             note(&format!("detached from process {}", self.pid));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    fn verbose(&self, message: &str) {
+    fn say_stopped(&self, stopped: Option<Duration>, what: &str) {
+        let message = match stopped {
+            Some(time) => {
+                let millis = time.as_secs_f64() * 1e3;
+                format!("the program was stopped for {millis:.2} ms to {what}")
+            }
+            None => format!("the program was not stopped to {what}"),
+        };
         if self.verbose {
-            note(message);
+            note(&message);
         }
     }
-}
-
-fn millis(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
