@@ -32,7 +32,7 @@ pub const THREAD_NAME: &str = "heapline";
 const STACK: usize = 256 * 1024;
 
 /// The time in which a client must send its request: others wait meanwhile.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The pause after an error that may go on, such as a system without memory.
 const PAUSE: Duration = Duration::from_millis(100);

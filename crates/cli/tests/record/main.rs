@@ -10,6 +10,7 @@ mod attach_refusals;
 mod behaviour;
 mod debian;
 mod domains;
+mod dormant;
 mod estimates;
 mod killed;
 mod library;

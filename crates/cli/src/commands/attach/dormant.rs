@@ -47,12 +47,15 @@ impl Dormant {
             files: FileView::default(),
             last: RefCell::new(State::Idle),
         };
-        let Some(stream) = dormant.connect()? else {
+        if dormant.connect()?.is_none() {
             return Ok(None);
-        };
+        }
         check_filters(pid, identity, allow_seccomp)?;
-        dormant.files = dormant.converse(stream, &Request::State)?.files;
-        Ok(Some(dormant))
+        let reply = dormant.ask(&Request::State)?;
+        Ok(reply.map(|reply| {
+            dormant.files = reply.files;
+            dormant
+        }))
     }
 
     /// Connects to the process; `None` if it does not listen.
@@ -75,36 +78,34 @@ impl Dormant {
         Ok(None)
     }
 
-    fn converse(&self, mut stream: UnixStream, request: &Request) -> anyhow::Result<Reply> {
+    /// Sends a request; `None` if nobody listens any more.
+    fn ask(&self, request: &Request) -> anyhow::Result<Option<Reply>> {
         let pid = self.pid;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut reply = Vec::new();
-        // A program that does not want to hear more may have answered.
-        let _ = stream.write_all(&request.to_bytes());
-        let _ = stream.shutdown(Shutdown::Write);
-        let read = stream.take(MAX_REPLY as u64).read_to_end(&mut reply);
-        match read {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                bail!("process {pid} does not answer; it may be stopped, or end just now")
+        let end = Instant::now() + PATIENCE;
+        let bytes = loop {
+            let Some(stream) = self.connect()? else {
+                return Ok(None);
+            };
+            match converse(stream, request) {
+                Ok(bytes) if !bytes.is_empty() => break bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    bail!("process {pid} does not answer; it may be stopped")
+                }
+                // The program gives up on clients that are slow, as on a busy machine.
+                _ if Instant::now() < end => thread::sleep(Duration::from_millis(5)),
+                result => {
+                    result.with_context(|| format!("cannot talk to process {pid}"))?;
+                    bail!("process {pid} does not answer");
+                }
             }
-            result => result.with_context(|| format!("cannot talk to process {pid}"))?,
         };
-        match Reply::parse(&reply) {
-            Ok(reply) => Ok(reply),
+        match Reply::parse(&bytes) {
+            Ok(reply) => Ok(Some(reply)),
             Err(Invalid::Version(_)) => bail!(
                 "process {pid} was started with the library of another version of heapline; use that \
                  version to attach"
             ),
-            Err(Invalid::Malformed) => bail!("process {pid} has ended the connection"),
-        }
-    }
-
-    /// Sends a request; `None` if nobody listens any more.
-    fn ask(&self, request: &Request) -> anyhow::Result<Option<Reply>> {
-        match self.connect()? {
-            Some(stream) => self.converse(stream, request).map(Some),
-            None => Ok(None),
+            Err(Invalid::Malformed) => bail!("process {pid} gives no answer that heapline knows"),
         }
     }
 
@@ -153,6 +154,18 @@ impl Dormant {
             }
         }
     }
+}
+
+/// Sends a request, and returns the bytes of the reply.
+fn converse(mut stream: UnixStream, request: &Request) -> io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    // A program that does not want to hear more may have answered.
+    let _ = stream.write_all(&request.to_bytes());
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut reply = Vec::new();
+    stream.take(MAX_REPLY as u64).read_to_end(&mut reply)?;
+    Ok(reply)
 }
 
 fn state(reply: &Reply) -> State {
