@@ -51,11 +51,14 @@ impl Dormant {
             return Ok(None);
         }
         check_filters(pid, identity, allow_seccomp)?;
-        let reply = dormant.ask(&Request::State)?;
-        Ok(reply.map(|reply| {
-            dormant.files = reply.files;
-            dormant
-        }))
+        match dormant.ask(&Request::State)? {
+            Some(reply) if reply.outcome == Outcome::Failed => {
+                bail!("cannot attach to process {pid}: {}", reply.message)
+            }
+            Some(reply) => dormant.files = reply.files,
+            None => return Ok(None),
+        }
+        Ok(Some(dormant))
     }
 
     /// Connects to the process; `None` if it does not listen.
@@ -164,8 +167,11 @@ fn converse(mut stream: UnixStream, request: &Request) -> io::Result<Vec<u8>> {
     let _ = stream.write_all(&request.to_bytes());
     let _ = stream.shutdown(Shutdown::Write);
     let mut reply = Vec::new();
-    stream.take(MAX_REPLY as u64).read_to_end(&mut reply)?;
-    Ok(reply)
+    match stream.take(MAX_REPLY as u64).read_to_end(&mut reply) {
+        // It has answered, and not read all of the request.
+        Err(error) if reply.is_empty() => Err(error),
+        _ => Ok(reply),
+    }
 }
 
 fn state(reply: &Reply) -> State {
