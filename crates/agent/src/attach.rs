@@ -1,8 +1,9 @@
 //! Entry points for a program that already runs.
 //!
 //! `heapline attach` loads the library into it, and calls [`heapline_attach`] and, at the end,
-//! [`heapline_detach`], each in a thread that it has stopped. Both only leave a note: the sampler is
-//! started and stopped at the next safe point of each domain.
+//! [`heapline_detach`], each in a thread that it has stopped. If the program [waits](crate::dormant), they
+//! are called in the thread that does so. Both only leave a note: the sampler is started and stopped at the
+//! next safe point of each domain.
 //!
 //! The thread may be anywhere in OCaml code, and other domains may need it for a collection: so these
 //! functions never wait for another thread of the program.
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use heapline_recorder::contained;
+use heapline_recorder::control::{Outcome, State};
 use heapline_recorder::settings::{Settings, StackMode};
 
 use crate::callbacks::{self, EndedSession, Session};
@@ -19,26 +21,6 @@ use crate::runtime::{Kind, Runtime, Unfit, Value};
 use crate::safe_point;
 use crate::stacks;
 use crate::tracker;
-
-/// The results of the functions for `heapline attach`, which `crates/cli` knows by their numbers.
-const DONE: usize = 0;
-/// Another thread is at it: try again.
-const BUSY: usize = 1;
-/// It cannot be done: the control block says why.
-const FAILED: usize = 2;
-
-/// The states of a recording, in the control block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing is recorded.
-    Idle = 0,
-    /// The recording begins at the next safe point.
-    Armed = 1,
-    /// The program is recorded.
-    Recording = 2,
-    /// The recording could not begin.
-    Failed = 3,
-}
 
 /// Bytes of a message in the control block.
 const MESSAGE: usize = 256;
@@ -61,6 +43,19 @@ pub static CONTROL: Control = Control {
 };
 
 impl Control {
+    /// The state, and a message if something has failed.
+    pub(crate) fn read(&self) -> (State, String) {
+        let state = State::from_number(self.state.load(Ordering::Acquire));
+        let len = self.message_len.load(Ordering::Relaxed) as usize;
+        let words = self.message.iter();
+        let bytes: Vec<u8> = words
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+            .take(len)
+            .collect();
+        let message = String::from_utf8_lossy(&bytes).into_owned();
+        (state.unwrap_or(State::Idle), message)
+    }
+
     fn set(&self, state: State) {
         self.state.store(state as u32, Ordering::Release);
     }
@@ -145,30 +140,31 @@ pub(crate) fn runtime() -> Option<&'static Runtime> {
 pub unsafe extern "C" fn heapline_attach(settings: *const u8, len: usize) -> usize {
     // SAFETY: as the caller's.
     let settings = unsafe { std::slice::from_raw_parts(settings, len) };
-    contained(FAILED, || attach(settings))
+    contained(Outcome::Failed, || attach(settings)) as usize
 }
 
-fn attach(settings: &[u8]) -> usize {
+/// Asks for a recording with [settings](Settings::attached).
+pub(crate) fn attach(settings: &[u8]) -> Outcome {
     let Some(mut attachment) = attachment() else {
-        return BUSY;
+        return Outcome::Busy;
     };
     if callbacks::session().is_some() || attachment.wanted.is_some() {
         CONTROL.fail("heapline records it already");
-        return FAILED;
+        return Outcome::Failed;
     }
     preload::silence_panics();
     let runtime = match RUNTIME.get_or_init(Runtime::find) {
         Ok(runtime) => runtime,
         Err(unfit) => {
             CONTROL.fail(&unfit.to_string());
-            return FAILED;
+            return Outcome::Failed;
         }
     };
     let settings = match Settings::attached(settings) {
         Ok(settings) => settings,
         Err(message) => {
             CONTROL.fail(&message);
-            return FAILED;
+            return Outcome::Failed;
         }
     };
     attachment.generation += 1;
@@ -180,24 +176,36 @@ fn attach(settings: &[u8]) -> usize {
     drop(attachment);
     preload::watch_forks();
     safe_point::ask_for(runtime);
-    DONE
+    Outcome::Done
+}
+
+/// Asks again for the safe point at which a recording begins or ends, if it was not reached yet.
+pub(crate) fn ask_again() {
+    if let Some(runtime) = runtime()
+        && safe_point::is_expected()
+    {
+        safe_point::ask_for(runtime);
+    }
 }
 
 /// Ends the recording. The trace is complete when this returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn heapline_detach(_: *const u8, _: usize) -> usize {
-    contained(FAILED, || {
-        let Some(mut attachment) = attachment() else {
-            return BUSY;
-        };
-        attachment.end();
-        CONTROL.set(State::Idle);
-        drop(attachment);
-        if let Some(runtime) = runtime() {
-            safe_point::ask_for(runtime);
-        }
-        DONE
-    })
+    contained(Outcome::Failed, detach) as usize
+}
+
+/// Ends the recording. The trace is complete when this returns.
+pub(crate) fn detach() -> Outcome {
+    let Some(mut attachment) = attachment() else {
+        return Outcome::Busy;
+    };
+    attachment.end();
+    CONTROL.set(State::Idle);
+    drop(attachment);
+    if let Some(runtime) = runtime() {
+        safe_point::ask_for(runtime);
+    }
+    Outcome::Done
 }
 
 /// The program starts a sampler of its own: ours has been stopped. Returns false if nobody is attached.
@@ -216,6 +224,9 @@ pub(crate) fn gave_way() -> bool {
 
 /// In a process that was just forked: its sampler is not needed.
 pub(crate) fn forked() {
+    if runtime().is_none() {
+        return;
+    }
     if let Some(mut attachment) = attachment() {
         attachment.wanted = None;
         set_wanted_rate(0);

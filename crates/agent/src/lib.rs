@@ -18,6 +18,7 @@
 //!
 //! 7. `attach`, `safe_point`, `profile`: entry points for programs that already run, the moments at which
 //!    their samplers can be started and stopped, and whether there is one.
+//! 8. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
 //!
 //! It must never harm the program: any error silently ends the recording. So it uses its own memory
 //! (`memory`), catches panics, and writes nothing but the trace, and a message if the recording cannot
@@ -28,6 +29,7 @@ pub mod attach;
 mod callbacks;
 mod check;
 mod domains;
+mod dormant;
 mod frame_table;
 mod memory;
 mod patch;

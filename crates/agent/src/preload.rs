@@ -10,6 +10,7 @@ use std::sync::{Once, OnceLock};
 use heapline_recorder::gaps::Unit;
 use heapline_recorder::settings::{Settings, StackMode};
 use heapline_recorder::tail::Note;
+use heapline_recorder::wait::WaitSettings;
 use heapline_recorder::{Options, Recorder};
 
 use crate::arch;
@@ -17,8 +18,10 @@ use crate::attach;
 use crate::callbacks::{self, Session};
 use crate::check;
 use crate::domains;
+use crate::dormant;
 use crate::patch::Patch;
 use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value};
+use crate::safe_point;
 use crate::stacks;
 use crate::tracker;
 
@@ -44,10 +47,15 @@ extern "C" fn constructor() {
     if is_attached() {
         return;
     }
-    contained(|| match Settings::read() {
-        Ok(None) => {}
-        Ok(Some(settings)) => prepare(settings),
-        Err(message) => say(&message),
+    contained(|| {
+        if let Some(settings) = WaitSettings::read() {
+            return prepare_to_wait(settings);
+        }
+        match Settings::read() {
+            Ok(None) => {}
+            Ok(Some(settings)) => prepare(settings),
+            Err(message) => say(&message),
+        }
     });
 }
 
@@ -105,14 +113,36 @@ fn prepare(settings: Settings) {
     let start_program = runtime.start_program;
     let _ = SETTINGS.set(settings);
     let _ = RUNTIME.set(runtime);
-    let hook = (arch::before_start as *const ()).expose_provenance();
-    // SAFETY: it is a function of the runtime, longer than a jump, and there is only this thread,
-    // which is not in it.
-    if let Err(error) = unsafe { START_PROGRAM.set(start_program, hook) } {
+    if let Err(error) = hook_start(start_program) {
         say(&format!(
             "not recorded: the program's code cannot be patched ({error})"
         ));
     }
+}
+
+/// Has [`before_start`] called before OCaml code runs. Only before `main`.
+fn hook_start(start_program: usize) -> io::Result<()> {
+    let hook = (arch::before_start as *const ()).expose_provenance();
+    // SAFETY: it is a function of the runtime, longer than a jump, and there is only this thread,
+    // which is not in it.
+    unsafe { START_PROGRAM.set(start_program, hook) }
+}
+
+/// Makes an OCaml program wait for `heapline attach`. Others are left alone, without a word: `heapline
+/// attach` says why they cannot be recorded.
+fn prepare_to_wait(settings: WaitSettings) {
+    silence_panics();
+    let Ok(runtime) = Runtime::find() else {
+        return;
+    };
+    // SAFETY: before `main` there is only this thread.
+    unsafe { settings.hide(own_path()) };
+    safe_point::note_default_hooks();
+    if attach::has_domains(&runtime) {
+        // If it cannot be patched, recordings begin a little later.
+        let _ = hook_start(runtime.start_program);
+    }
+    dormant::start(settings);
 }
 
 /// The name of this library's file.
@@ -138,6 +168,8 @@ pub(crate) extern "C" fn before_start() -> usize {
     contained(|| {
         if let (Some(settings), Some(runtime)) = (SETTINGS.get(), RUNTIME.get()) {
             start(settings, runtime);
+        } else {
+            safe_point::note_first_domain();
         }
     });
     start_program.unwrap_or_default()
@@ -179,7 +211,7 @@ pub(crate) fn watch_forks() {
     static WATCHED: Once = Once::new();
     // SAFETY: the handlers are made for it.
     WATCHED.call_once(|| unsafe {
-        libc::pthread_atfork(None, Some(in_parent), Some(in_child));
+        libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child));
     });
 }
 
@@ -328,8 +360,14 @@ pub(crate) extern "C" fn before_spawn() -> usize {
     function.unwrap_or_default()
 }
 
+/// Runs before this process forks another.
+extern "C" fn before_fork() {
+    dormant::pause();
+}
+
 /// Runs in the process that has forked another.
 extern "C" fn in_parent() {
+    dormant::resume();
     contained(|| {
         if let (Some(session), Some(settings)) = (callbacks::session(), SETTINGS.get())
             && !settings.follow_fork
@@ -341,12 +379,15 @@ extern "C" fn in_parent() {
 
 /// Runs in a process that was just forked. It has the sampler too.
 extern "C" fn in_child() {
+    dormant::resume();
     contained(|| {
-        let Some(session) = callbacks::session() else {
-            return;
-        };
+        let session = callbacks::session();
         callbacks::end();
         attach::forked();
+        dormant::forked();
+        let Some(session) = session else {
+            return;
+        };
         if let Some(settings) = SETTINGS.get()
             && settings.follow_fork
             && let Some(recorder) = record(

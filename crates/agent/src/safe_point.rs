@@ -76,42 +76,103 @@ pub(crate) fn expect() {
     EXPECTED.store(true, Ordering::Release);
 }
 
+/// Returns true while a safe point is waited for.
+pub(crate) fn is_expected() -> bool {
+    EXPECTED.load(Ordering::Acquire)
+}
+
 /// A safe point was reached, and what was wanted there is done.
 pub(crate) fn is_reached() {
     EXPECTED.store(false, Ordering::Release);
 }
 
-/// Asks for a safe point soon. Any thread may do so, at any time.
+/// The domain of the main thread, for threads that run none; null if it is not known.
+static FIRST_DOMAIN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The hook for the end of system calls before `main`; null if it is not known.
+static DEFAULT_HOOK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+const LEAVE_BLOCKING: &CStr = c"caml_leave_blocking_section_hook";
+
+/// Takes note of the domain of this thread, the main thread, which is about to run OCaml code.
+pub(crate) fn note_first_domain() {
+    if let Some(variable) = symbol(c"caml_state") {
+        // SAFETY: it is a variable of this thread that holds an address.
+        let state = unsafe { *std::ptr::with_exposed_provenance::<*mut c_void>(variable) };
+        FIRST_DOMAIN.store(state, Ordering::Release);
+    }
+}
+
+/// Takes note of the hooks that the runtime begins with. Only before `main`.
+pub(crate) fn note_default_hooks() {
+    if let Some(variable) = symbol(LEAVE_BLOCKING) {
+        // SAFETY: it is a variable that holds an address, and nobody writes to it yet.
+        let hook = unsafe { *std::ptr::with_exposed_provenance::<*mut ()>(variable) };
+        DEFAULT_HOOK.store(hook, Ordering::Release);
+    }
+}
+
+/// Returns true if the program is going to initialise OCaml's `Thread` module, which overwrites hooks.
+fn is_before_threads() -> bool {
+    let default = DEFAULT_HOOK.load(Ordering::Acquire);
+    if default.is_null() || symbol(c"caml_thread_initialize").is_none() {
+        return false;
+    }
+    symbol(LEAVE_BLOCKING).is_some_and(|variable| {
+        // SAFETY: it is a variable that holds an address, which the runtime writes whole.
+        let variable =
+            unsafe { AtomicPtr::from_ptr(std::ptr::with_exposed_provenance_mut(variable)) };
+        variable.load(Ordering::Acquire) == default
+    })
+}
+
+/// Asks for a safe point soon. Any thread may do so, at any time, and more than once: a request may get
+/// lost if the program is just being started, or handles another one.
 pub(crate) fn ask_for(runtime: &Runtime) {
     static HOOKED: Once = Once::new();
     expect();
+    if !HOOKED.is_completed() && is_before_threads() {
+        return;
+    }
     HOOKED.call_once(|| {
         if attach::has_domains(runtime) {
             EXTERNAL_INTERRUPT.set(c"caml_domain_external_interrupt_hook", external_interrupt);
         }
         MINOR_GC_END.set(c"caml_minor_gc_end_hook", minor_gc_ended);
-        LEAVE_BLOCKING_SECTION.set(c"caml_leave_blocking_section_hook", left_blocking_section);
+        LEAVE_BLOCKING_SECTION.set(LEAVE_BLOCKING, left_blocking_section);
     });
     request(runtime);
 }
 
 /// Requests a minor collection, if this thread may.
 fn request(runtime: &Runtime) {
-    // In OCaml 5 it is a variable of each thread, and null in those that do not run OCaml code now. In
-    // OCaml 4 it is null before the runtime is up.
-    let state = match runtime.kind {
+    let name = match runtime.kind {
         Kind::Single => c"Caml_state",
         Kind::Domains { .. } => c"caml_state",
     };
-    let Some(state) = symbol(state) else { return };
+    let (Some(variable), Some(request)) = (symbol(name), symbol(c"caml_request_minor_gc")) else {
+        return;
+    };
+    // SAFETY: that is its type. It only sets flags, and is meant for signal handlers too.
+    let request: Hook = unsafe { std::mem::transmute(request) };
+    // In OCaml 5 it is a variable of each thread, and null in those that do not run OCaml code now. In
+    // OCaml 4 it is null before the runtime is up.
+    let variable = std::ptr::with_exposed_provenance_mut::<*mut c_void>(variable);
     // SAFETY: it is a variable that holds an address.
-    let state: usize = unsafe { *std::ptr::with_exposed_provenance(state) };
-    if state != 0
-        && let Some(request) = symbol(c"caml_request_minor_gc")
-    {
-        // SAFETY: that is its type. It only sets flags, and is meant for signal handlers too.
-        let request: Hook = unsafe { std::mem::transmute(request) };
+    let is_set = unsafe { !(*variable).is_null() };
+    if is_set {
         request();
+        return;
+    }
+    let first = FIRST_DOMAIN.load(Ordering::Acquire);
+    if !first.is_null() && attach::has_domains(runtime) {
+        // SAFETY: the variable is this thread's own, and the first domain is there until the process ends.
+        // The flags of a domain may be set by other threads, as OCaml's own thread for time slices does.
+        unsafe {
+            *variable = first;
+            request();
+            *variable = std::ptr::null_mut();
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
 use crate::{Result, failed};
 
@@ -40,6 +39,10 @@ pub struct Identity {
     pub state: char,
     /// 0: none, 1: strict, 2: a filter.
     pub seccomp: u32,
+    /// The number of filters of system calls.
+    pub seccomp_filters: u32,
+    /// Its number in its own pid namespace.
+    pub inner_pid: u32,
     /// The signals that are ignored, as bits.
     pub ignored: u64,
     /// Capabilities, as bits.
@@ -59,6 +62,7 @@ impl Identity {
         for (user, text) in users.iter_mut().zip(field("Uid:").split_whitespace()) {
             *user = text.parse().unwrap_or(u32::MAX);
         }
+        let inner_pid = field("NSpid:").split_whitespace().last();
         let group = field("Gid:").split_whitespace().nth(1);
         Ok(Self {
             users,
@@ -66,6 +70,8 @@ impl Identity {
             tracer: field("TracerPid:").parse().unwrap_or(0),
             state: field("State:").chars().next().unwrap_or('?'),
             seccomp: field("Seccomp:").parse().unwrap_or(0),
+            seccomp_filters: field("Seccomp_filters:").parse().unwrap_or(0),
+            inner_pid: inner_pid.and_then(|pid| pid.parse().ok()).unwrap_or(0),
             ignored: bits("SigIgn:"),
             capabilities: bits("CapEff:"),
         })
@@ -98,12 +104,6 @@ impl Process {
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid
-    }
-
-    /// Its root directory, as seen from here.
-    #[must_use]
-    pub fn root(&self) -> PathBuf {
-        format!("/proc/{}/root", self.pid).into()
     }
 
     /// Its threads: first those that are running.

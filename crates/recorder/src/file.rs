@@ -1,5 +1,6 @@
 //! The trace file, which all domains append their packets to.
 
+use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -10,6 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapline_trace::EarlyEnd;
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+thread_local! {
+    /// True in a thread whose descriptors are not those of the program.
+    pub(crate) static HAS_OWN_DESCRIPTORS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Whole packets, one after the other.
 #[derive(Debug)]
@@ -83,12 +89,13 @@ impl TraceFile {
     /// Marks the trace as ended early, as far as it can be written.
     pub(crate) fn mark(&self, end: EarlyEnd) {
         let mut file = self.end();
-        if self.len() > 0
-            && let Ok(file) = file.reopen()
-        {
-            for (offset, bytes) in end.marks() {
-                let _ = file.write_all_at(&bytes, offset);
-            }
+        if self.len() > 0 {
+            let _ = file.with_file(|file| {
+                for (offset, bytes) in end.marks() {
+                    file.write_all_at(&bytes, offset)?;
+                }
+                Ok(())
+            });
         }
     }
 
@@ -127,32 +134,37 @@ impl FileEnd<'_> {
     fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let offset = self.offset();
         check_size_limit(offset, bytes.len())?;
-        self.reopen()?.write_all_at(bytes, offset)?;
+        self.with_file(|file| file.write_all_at(bytes, offset))?;
         let len = offset + bytes.len() as u64;
         self.trace.len.store(len, Ordering::Relaxed);
         Ok(())
     }
 
-    /// The file, opened again if the program has closed it.
-    fn reopen(&mut self) -> io::Result<&File> {
+    /// Calls a function with the file, which is opened again if the program has closed it.
+    fn with_file(&mut self, f: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
         let file = &mut self.writer.file;
         let is_ours = |file: &File| {
             file.metadata()
                 .is_ok_and(|data| identity(&data) == self.trace.identity)
         };
-        if !is_ours(file) {
-            let again = File::options().write(true).open(&self.trace.path)?;
-            if !is_ours(&again) {
-                return Err(io::Error::new(
-                    io::ErrorKind::NotFound,
-                    "the program closed the trace's file descriptor",
-                ));
-            }
-            // What has its number now belongs to the program.
-            let old = std::mem::replace(file, out_of_the_way(again));
-            std::mem::forget(old);
+        if is_ours(file) {
+            return f(file);
         }
-        Ok(file)
+        let again = File::options().write(true).open(&self.trace.path)?;
+        if !is_ours(&again) {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the program closed the trace's file descriptor",
+            ));
+        }
+        if HAS_OWN_DESCRIPTORS.try_with(Cell::get).unwrap_or(false) {
+            // The program has it still.
+            return f(&again);
+        }
+        // What has its number now belongs to the program.
+        let old = std::mem::replace(file, out_of_the_way(again));
+        std::mem::forget(old);
+        f(file)
     }
 }
 

@@ -22,16 +22,22 @@ mod beginning;
 #[cfg(feature = "c-api")]
 pub mod capi;
 mod clock;
+#[cfg(feature = "listen")]
+pub mod control;
 mod file;
 mod free;
 pub mod gaps;
 #[cfg(feature = "launch")]
 pub mod inherited;
 mod lane;
+#[cfg(feature = "listen")]
+pub mod listener;
 mod map;
 mod recorder;
 pub mod settings;
 pub mod tail;
+#[cfg(feature = "listen")]
+pub mod wait;
 
 pub use clock::Reading;
 pub use file::check_size_limit;

@@ -10,6 +10,7 @@
 //! | `HEAPLINE_FOLLOW` | `fork`, `exec` or both: processes that are recorded too |
 //! | `HEAPLINE_MEMPROF` | `ours` or `theirs`: who has the sampler if the program wants it |
 //! | `HEAPLINE_STACK_DEPTH` | frames of a stack that are kept |
+//! | `HEAPLINE_WAIT` | `1`: record nothing until `heapline attach`; of the others, only `HEAPLINE_FOLLOW` counts |
 //! | `HEAPLINE_STACKS` | `sampler`: stacks are those of OCaml's sampler; `check`: ours are compared with them |
 //!
 //! Without `heapline record`, memtrace's variables do: `MEMTRACE` is the file to write,
@@ -23,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-const VARIABLES: [&CStr; 9] = [
+pub(crate) const VARIABLES: [&CStr; 10] = [
     c"HEAPLINE_PREFIX",
     c"HEAPLINE_TRACE",
     c"HEAPLINE_RATE",
@@ -33,6 +34,7 @@ const VARIABLES: [&CStr; 9] = [
     c"HEAPLINE_MEMPROF",
     c"HEAPLINE_STACK_DEPTH",
     c"HEAPLINE_STACKS",
+    c"HEAPLINE_WAIT",
 ];
 
 /// The default rate without `heapline record`, as memtrace has it: one sample for 781 KiB.
@@ -229,22 +231,8 @@ impl Settings {
         if self.follow_exec {
             return;
         }
-        for name in self.variables() {
-            // SAFETY: the caller promises that nobody looks at it.
-            unsafe { libc::unsetenv(name.as_ptr()) };
-        }
-        let preload = var_os("LD_PRELOAD").unwrap_or_default();
-        let rest = without(preload.as_bytes(), own_path.to_bytes());
-        match CString::new(rest) {
-            Ok(rest) if !rest.is_empty() => {
-                // SAFETY: as above.
-                unsafe { libc::setenv(c"LD_PRELOAD".as_ptr(), rest.as_ptr(), 1) };
-            }
-            _ => {
-                // SAFETY: as above.
-                unsafe { libc::unsetenv(c"LD_PRELOAD".as_ptr()) };
-            }
-        }
+        // SAFETY: as the caller's.
+        unsafe { hide(self.variables(), own_path) };
     }
 
     /// Like [`hide`](Self::hide), for programs with several threads: the variables are still there, but
@@ -321,6 +309,30 @@ impl Settings {
         match &self.target {
             Target::File(path) | Target::Attached(path) => path,
             Target::New { first, prefix } => first.as_deref().unwrap_or(Path::new(prefix)),
+        }
+    }
+}
+
+/// Removes variables from the environment, and a library from those that are preloaded.
+///
+/// # Safety
+///
+/// No other thread looks at the environment meanwhile.
+pub(crate) unsafe fn hide(variables: impl IntoIterator<Item = &'static CStr>, library: &CStr) {
+    for name in variables {
+        // SAFETY: the caller promises that nobody looks at it.
+        unsafe { libc::unsetenv(name.as_ptr()) };
+    }
+    let preload = var_os("LD_PRELOAD").unwrap_or_default();
+    let rest = without(preload.as_bytes(), library.to_bytes());
+    match CString::new(rest) {
+        Ok(rest) if !rest.is_empty() => {
+            // SAFETY: as above.
+            unsafe { libc::setenv(c"LD_PRELOAD".as_ptr(), rest.as_ptr(), 1) };
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { libc::unsetenv(c"LD_PRELOAD".as_ptr()) };
         }
     }
 }

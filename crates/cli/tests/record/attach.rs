@@ -22,6 +22,7 @@ const NOBODY: u32 = 65534;
 /// A program that runs.
 pub(crate) struct Running {
     child: Child,
+    pid: u32,
     stop: PathBuf,
     pub(crate) folder: tempfile::TempDir,
 }
@@ -32,7 +33,25 @@ impl Running {
         Self::start_as(Command::new(program), arguments)
     }
 
-    fn start_as(mut command: Command, arguments: &[&str]) -> Self {
+    /// Starts a program by a command.
+    pub(crate) fn start_as(command: Command, arguments: &[&str]) -> Self {
+        let running = Self::spawn(command, arguments);
+        running.wait_for_runtime();
+        running
+    }
+
+    /// Starts a program that works until a file exists, and waits for heapline meanwhile.
+    pub(crate) fn start_waiting(program: &Path, arguments: &[&str]) -> Self {
+        let mut command = heapline();
+        command
+            .args(["record", "--wait", "--quiet", "--"])
+            .arg(program);
+        let running = Self::spawn(command, arguments);
+        running.wait_for_listener();
+        running
+    }
+
+    pub(crate) fn spawn(mut command: Command, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let stop = folder.path().join("stop");
@@ -41,17 +60,22 @@ impl Running {
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let running = Self {
-            child: command.spawn().unwrap(),
+        let child = command.spawn().unwrap();
+        Self {
+            pid: child.id(),
+            child,
             stop,
             folder,
-        };
-        running.wait_for_runtime();
-        running
+        }
+    }
+
+    /// The program, if another process has started it.
+    pub(crate) fn has_pid(&mut self, pid: u32) {
+        self.pid = pid;
     }
 
     /// Waits until the program is loaded.
-    fn wait_for_runtime(&self) {
+    pub(crate) fn wait_for_runtime(&self) {
         let stat = format!("/proc/{}/stat", self.pid());
         let time = || -> Option<u64> {
             let stat = fs::read_to_string(&stat).ok()?;
@@ -63,8 +87,16 @@ impl Running {
         }
     }
 
+    /// Waits until the program listens.
+    pub(crate) fn wait_for_listener(&self) {
+        while !listens(self.pid()) {
+            assert!(Path::new(&format!("/proc/{}", self.pid())).exists());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     pub(crate) fn attach(&self, options: &[&str]) -> Output {
@@ -83,12 +115,18 @@ impl Running {
     }
 
     /// Open descriptors, and mapped files.
-    fn resources(&self) -> (usize, usize) {
+    pub(crate) fn resources(&self) -> (usize, usize) {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap();
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid())).unwrap();
         let files = maps.lines().filter(|line| line.contains('/'));
         (descriptors.count(), files.count())
     }
+}
+
+/// Returns true if a process waits for heapline.
+pub(crate) fn listens(pid: u32) -> bool {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    sockets.contains(&format!("@heapline-agent.{pid}."))
 }
 
 pub(crate) fn attach(pid: u32, options: &[&str]) -> Output {
@@ -110,7 +148,7 @@ fn times() -> usize {
 }
 
 /// Each line says the truth about the rounds that were done.
-fn assert_undisturbed(program: &Path, output: &Output, lines: usize) {
+pub(crate) fn assert_undisturbed(program: &Path, output: &Output, lines: usize) {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(said(output), "");
     let stdout = String::from_utf8(output.stdout.clone()).unwrap();
@@ -123,9 +161,14 @@ fn assert_undisturbed(program: &Path, output: &Output, lines: usize) {
     }
 }
 
-fn attach_again_and_again(compiler: &Compiler, name: &str, domains: usize) {
+pub(crate) fn attach_again_and_again(
+    compiler: &Compiler,
+    name: &str,
+    domains: usize,
+    start: fn(&Path, &[&str]) -> Running,
+) {
     let program = stripped(&compiler.program(name));
-    let running = Running::start(&program, &[]);
+    let running = start(&program, &[]);
     let trace = running.folder.path().join("trace.ctf");
     let mut before = None;
     for time in 0..times() {
@@ -163,14 +206,14 @@ fn stripped(program: &Path) -> PathBuf {
 #[test]
 fn attaching_again_and_again_does_not_disturb_a_busy_program() {
     for compiler in compilers("attaching_again_and_again_does_not_disturb_a_busy_program") {
-        attach_again_and_again(compiler, "steady", 1);
+        attach_again_and_again(compiler, "steady", 1, Running::start);
     }
 }
 
 #[test]
 fn attaching_again_and_again_does_not_disturb_domains() {
     for compiler in with_domains("attaching_again_and_again_does_not_disturb_domains") {
-        attach_again_and_again(compiler, "ocaml5/steady_domains", 4);
+        attach_again_and_again(compiler, "ocaml5/steady_domains", 4, Running::start);
     }
 }
 
@@ -207,8 +250,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn start(compiler: &Compiler, how: &str) -> Self {
-        let mut child = Command::new(compiler.program("waits"))
+    fn start(mut command: Command, how: &str) -> Self {
+        let mut child = command
             .arg(how)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -237,11 +280,15 @@ impl Waiting {
 
 #[test]
 fn a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted() {
-    for compiler in
-        compilers("a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted")
-    {
+    let test = "a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted";
+    attach_in_system_calls(test, Command::new);
+}
+
+/// Programs in system calls begin to be recorded when these end.
+pub(crate) fn attach_in_system_calls(test: &str, start: fn(PathBuf) -> Command) {
+    for compiler in compilers(test) {
         for how in ["read", "select", "sleep", "thread"] {
-            let mut waiting = Waiting::start(compiler, how);
+            let mut waiting = Waiting::start(start(compiler.program("waits")), how);
             let folder = tempfile::tempdir().unwrap();
             let trace = folder.path().join("trace.ctf");
             thread::sleep(Duration::from_millis(100));

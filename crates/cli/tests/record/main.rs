@@ -11,6 +11,7 @@ mod attach_watch;
 mod behaviour;
 mod debian;
 mod domains;
+mod dormant;
 mod estimates;
 mod killed;
 mod library;

@@ -93,6 +93,16 @@ impl Program {
         (Ended::from(&output), output)
     }
 
+    /// Runs it by another program with arguments.
+    pub(crate) fn under(&self, starter: &str, arguments: &[&str]) -> Ended {
+        let mut command = Command::new(starter);
+        command
+            .args(arguments)
+            .arg(&self.path)
+            .args(&self.arguments);
+        Ended::from(&self.run(command))
+    }
+
     /// What its runtime says at its end: words allocated on the minor and major heap.
     pub(crate) fn words(&self) -> f64 {
         let mut command = Command::new(&self.path);

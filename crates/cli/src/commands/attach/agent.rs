@@ -1,4 +1,7 @@
 //! The agent in a running program: see `crates/agent/src/attach.rs`.
+//!
+//! A program that waits for `heapline attach` has it, and is told by a socket. Into others it is loaded, and
+//! called, with ptrace.
 
 use std::cell::OnceCell;
 use std::thread;
@@ -8,6 +11,8 @@ use anyhow::bail;
 use heapline_attach::{Error, Library, Process, call, offset};
 use heapline_recorder::settings::AttachSettings;
 
+use super::dormant::Dormant;
+use super::program::{Access, Running};
 use crate::commands::record::{AGENT, agent_hash};
 
 /// Results of the agent's functions.
@@ -21,8 +26,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MESSAGE_AT: u64 = 8;
 const MESSAGE: usize = 256;
 
-/// The agent in a process, which may have to be loaded.
-pub(super) struct Agent<'p> {
+/// The agent in a process.
+pub(super) enum Agent<'p> {
+    /// It listens.
+    Dormant(&'p Dormant),
+    /// It is called in a thread that is stopped for that.
+    Injected(Injected<'p>),
+}
+
+/// The agent in a process that did not expect it, which may have to be loaded.
+pub(super) struct Injected<'p> {
     process: &'p Process,
     name: String,
     /// The offset of the control block.
@@ -43,7 +56,46 @@ pub(super) enum State {
 }
 
 impl<'p> Agent<'p> {
-    pub(super) fn new(process: &'p Process) -> Self {
+    pub(super) fn new(running: &'p Running) -> Self {
+        match &running.access {
+            Access::Socket(dormant) => Self::Dormant(dormant),
+            Access::Memory(process) => Self::Injected(Injected::new(process)),
+        }
+    }
+
+    /// Returns true if the program is recorded already.
+    pub(super) fn is_active(&self) -> bool {
+        matches!(self.state(), State::Armed | State::Recording)
+    }
+
+    pub(super) fn state(&self) -> State {
+        match self {
+            Self::Dormant(dormant) => dormant.state(),
+            Self::Injected(injected) => injected.state(),
+        }
+    }
+
+    /// Asks for a recording. Returns the time for which a thread was stopped, if it was.
+    pub(super) fn attach(&self, settings: &AttachSettings) -> anyhow::Result<Option<Duration>> {
+        match self {
+            Self::Dormant(dormant) => dormant.attach(settings).map(|()| None),
+            Self::Injected(injected) => injected
+                .call("heapline_attach", &settings.to_bytes())
+                .map(Some),
+        }
+    }
+
+    /// Ends the recording.
+    pub(super) fn detach(&self) -> anyhow::Result<Option<Duration>> {
+        match self {
+            Self::Dormant(dormant) => dormant.detach().map(|()| None),
+            Self::Injected(injected) => injected.call("heapline_detach", &[]).map(Some),
+        }
+    }
+}
+
+impl<'p> Injected<'p> {
+    fn new(process: &'p Process) -> Self {
         Self {
             process,
             name: format!("heapline-agent-{:016x}", agent_hash()),
@@ -59,12 +111,7 @@ impl<'p> Agent<'p> {
         }
     }
 
-    /// Returns true if the program is recorded already.
-    pub(super) fn is_active(&self) -> bool {
-        matches!(self.state(), State::Armed | State::Recording)
-    }
-
-    pub(super) fn state(&self) -> State {
+    fn state(&self) -> State {
         self.read_state().unwrap_or(State::Gone)
     }
 
@@ -86,16 +133,6 @@ impl<'p> Agent<'p> {
                 State::Failed(String::from_utf8_lossy(&message).into_owned())
             }
         })
-    }
-
-    /// Asks for a recording. Returns the time for which a thread was stopped.
-    pub(super) fn attach(&self, settings: &AttachSettings) -> anyhow::Result<Duration> {
-        self.call("heapline_attach", &settings.to_bytes())
-    }
-
-    /// Ends the recording.
-    pub(super) fn detach(&self) -> anyhow::Result<Duration> {
-        self.call("heapline_detach", &[])
     }
 
     fn call(&self, function: &str, argument: &[u8]) -> anyhow::Result<Duration> {

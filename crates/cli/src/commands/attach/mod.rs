@@ -1,6 +1,7 @@
 //! `heapline attach`.
 
 mod agent;
+mod dormant;
 mod place;
 mod program;
 mod session;
@@ -26,8 +27,9 @@ use session::Session;
 ///
 /// The program needs no preparation, and may be stripped: native programs for x86-64 Linux with glibc,
 /// built with OCaml 4.11 to 4.14, or 5.3 or later. Heapline stops it for about a millisecond to load a
-/// library, which starts the sampler of OCaml's runtime in all threads and domains. Ctrl-C detaches: the
-/// trace is complete, and the program runs on as before.
+/// library, which starts the sampler of OCaml's runtime in all threads and domains. Programs that were
+/// started with `heapline record --wait` have the library: they are not stopped, and need not be traced.
+/// Ctrl-C detaches: the trace is complete, and the program runs on as before.
 ///
 /// Blocks that were allocated before are not in the trace.
 #[derive(Debug, clap::Args)]
@@ -203,7 +205,7 @@ impl Args {
 
     /// Ends a recording that was left running.
     fn end_earlier(&self, running: &Running) -> anyhow::Result<ExitCode> {
-        let agent = Agent::new(&running.process);
+        let agent = Agent::new(running);
         if !agent.is_active() {
             bail!("heapline is not recording process {}", self.pid);
         }
@@ -215,12 +217,16 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn say_stopped(&self, stopped: Duration, what: &str) {
+    fn say_stopped(&self, stopped: Option<Duration>, what: &str) {
+        let message = match stopped {
+            Some(time) => {
+                let millis = time.as_secs_f64() * 1e3;
+                format!("the program was stopped for {millis:.2} ms to {what}")
+            }
+            None => format!("the program was not stopped to {what}"),
+        };
         if self.verbose {
-            let millis = stopped.as_secs_f64() * 1e3;
-            note(&format!(
-                "the program was stopped for {millis:.2} ms to {what}"
-            ));
+            note(&message);
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
+use std::os::unix::fs::{DirBuilderExt, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use heapline_recorder::control::FileView;
 use heapline_recorder::tail;
 
 use super::program::Running;
@@ -48,7 +49,7 @@ impl Place {
                 refuse_compressed(output)?;
                 output.to_owned()
             }
-            None => unused(&running.name, running.process.pid()),
+            None => unused(&running.name, running.pid),
         };
         make_way(&output, force)?;
         if is_shared(running)? {
@@ -109,8 +110,8 @@ impl Place {
 
 impl Staged {
     fn new(running: &Running) -> anyhow::Result<(Self, PathBuf)> {
-        let root = running.process.root();
-        let name = format!("heapline-{}-{}", running.process.pid(), std::process::id());
+        let root = running.root();
+        let name = format!("heapline-{}-{}", running.pid, std::process::id());
         let mut problems = Vec::new();
         for parent in TEMPORARY {
             match Self::create(&root.join(parent), &name, running) {
@@ -124,7 +125,7 @@ impl Staged {
         bail!(
             "process {} is another user's or in another mount namespace, and there is no directory in \
              which both it and heapline can write; tried:{}",
-            running.process.pid(),
+            running.pid,
             problems.concat()
         )
     }
@@ -170,12 +171,8 @@ fn unused(name: &str, pid: i32) -> PathBuf {
 
 /// Returns true if a program can write where we do: it sees the same files, and has our rights or more.
 fn is_shared(running: &Running) -> anyhow::Result<bool> {
-    let pid = running.process.pid();
-    let namespace = |who: &str| fs::read_link(format!("/proc/{who}/ns/mnt"));
-    let root = |path: &Path| fs::metadata(path).map(|data| (data.dev(), data.ino()));
     let own = rustix::process::geteuid().as_raw();
     let user = running.identity.users[1];
-    Ok(namespace("self")? == namespace(&pid.to_string())?
-        && root(Path::new("/"))? == root(&running.process.root())?
-        && (user == own || user == 0))
+    let sees_ours = running.files()?.is_same(&FileView::of("self")?);
+    Ok(sees_ours && (user == own || user == 0))
 }

@@ -1,16 +1,22 @@
 //! A running program, and the reasons why it cannot be recorded.
 
 use std::fs;
+use std::io;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use heapline_attach::{Identity, Module, Process, check};
+use heapline_recorder::control::FileView;
+
+use super::dormant::{self, Dormant};
 
 /// The name of the preloaded library begins so: see `record/library.rs`.
 const PRELOADED: &str = "/libheapline-agent-";
 
 /// A program that can be recorded.
 pub(super) struct Running {
-    pub(super) process: Process,
+    pub(super) pid: i32,
+    pub(super) access: Access,
     /// Its name.
     pub(super) name: String,
     /// Its users.
@@ -19,21 +25,46 @@ pub(super) struct Running {
     started: Option<String>,
 }
 
+/// The way to a program.
+pub(super) enum Access {
+    /// It waits for heapline.
+    Socket(Dormant),
+    /// It can be traced.
+    Memory(Process),
+}
+
 impl Running {
     /// Finds a process. It has not been touched if this fails.
     pub(super) fn find(pid: i32, allow_seccomp: bool) -> anyhow::Result<Self> {
         let started = start_time(pid);
-        let process = check(pid, allow_seccomp)?;
-        check_runtime(&process)?;
-        let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let name = executable.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.trim_end_matches(" (deleted)").to_owned();
+        let access = match waiting(pid, allow_seccomp)? {
+            Some(dormant) => Access::Socket(dormant),
+            None => {
+                let process = check(pid, allow_seccomp)?;
+                check_runtime(&process)?;
+                Access::Memory(process)
+            }
+        };
         Ok(Self {
+            pid,
+            access,
+            name: name(pid),
             identity: Identity::read(&pid.to_string())?,
-            process,
-            name,
             started,
         })
+    }
+
+    /// The files that it sees.
+    pub(super) fn files(&self) -> io::Result<FileView> {
+        match &self.access {
+            Access::Socket(dormant) => Ok(dormant.files),
+            Access::Memory(_) => FileView::of(&self.pid.to_string()),
+        }
+    }
+
+    /// Its root directory, as seen from here.
+    pub(super) fn root(&self) -> PathBuf {
+        format!("/proc/{}/root", self.pid).into()
     }
 
     /// Returns false once it has ended.
@@ -43,10 +74,36 @@ impl Running {
 
     /// A function that returns false once it has ended.
     pub(super) fn watch(&self) -> impl Fn() -> bool + use<> {
-        let (pid, started) = (self.process.pid(), self.started.clone());
+        let (pid, started) = (self.pid, self.started.clone());
         move || {
             let now = start_time(pid);
             now.is_some() && now == started
+        }
+    }
+}
+
+/// A process that waits for heapline.
+fn waiting(pid: i32, allow_seccomp: bool) -> anyhow::Result<Option<Dormant>> {
+    match Identity::read(&pid.to_string()) {
+        // One that is stopped or has ended does not answer.
+        Ok(identity) if !matches!(identity.state, 'T' | 'Z' | 'X') => {
+            Dormant::find(pid, &identity, allow_seccomp)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The name of the program of a process.
+fn name(pid: i32) -> String {
+    // Of a process that protects itself, only the second is known.
+    match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(executable) => {
+            let name = executable.file_name().unwrap_or_default().to_string_lossy();
+            name.trim_end_matches(" (deleted)").to_owned()
+        }
+        Err(_) => {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.trim_end().replace('/', "-")
         }
     }
 }
@@ -93,6 +150,12 @@ fn check_runtime(process: &Process) -> anyhow::Result<()> {
     }
     let is_preloaded = |module: &Module| module.path.contains(PRELOADED);
     if modules.iter().any(is_preloaded) {
+        if dormant::listener(pid).is_some() {
+            bail!(
+                "process {pid} waits for heapline, but its socket cannot be reached; run heapline in its \
+                 network namespace, such as inside of the container"
+            );
+        }
         bail!(
             "process {pid} was started by `heapline record`, which records it already; its trace can be \
              read while it runs"

@@ -48,7 +48,7 @@ impl<'a> Session<'a> {
     pub(super) fn begin(args: &'a Args, running: &'a Running) -> anyhow::Result<Self> {
         let max_size = max_size(args.max_size)?;
         let pid = args.pid;
-        let agent = Agent::new(&running.process);
+        let agent = Agent::new(running);
         if agent.is_active() {
             bail!(
                 "heapline is recording process {pid} already; end that first: \

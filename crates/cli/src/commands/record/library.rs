@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::bail;
 use heapline_recorder::check_size_limit;
@@ -42,6 +43,18 @@ pub(super) fn path() -> anyhow::Result<PathBuf> {
         "cannot write the library to preload; tried:{}",
         problems.concat()
     )
+}
+
+/// Preloads the agent into a program, before other libraries that are preloaded.
+pub(super) fn preload(command: &mut Command) -> anyhow::Result<()> {
+    let mut preload = path()?.into_os_string();
+    let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
+    if let Some(others) = others {
+        preload.push(":");
+        preload.push(others);
+    }
+    command.env("LD_PRELOAD", preload);
+    Ok(())
 }
 
 /// The hash of the agent, which its names contain.

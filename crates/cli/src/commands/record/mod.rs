@@ -8,6 +8,7 @@ mod run;
 mod said;
 mod started;
 mod viewer;
+mod wait;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -50,6 +51,7 @@ Examples:
   heapline record --follow-exec -- make
   heapline record --view -- ./server --port 8080
   heapline record --rate 512KiB -- target/release/my-rust-server
+  heapline record --wait -- ./server --port 8080
 
 The exit code is that of the program, 128 plus the signal number if a signal ended it, or 2 if it
 was not started.")]
@@ -107,6 +109,16 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with = "summary")]
     quiet: bool,
 
+    /// Record nothing until `heapline attach`
+    ///
+    /// The program runs in place of `heapline record`, as the same process, and waits for `heapline attach
+    /// PID` of the same user or root. Attaching then needs no permission to trace the program, and does not
+    /// stop it. With --follow-fork and --follow-exec, processes that it starts wait too.
+    #[arg(long, conflicts_with_all = [
+        "output", "rate", "context", "max_size", "stack_depth", "memprof", "summary", "view", "port", "listen", "no_browser", "force",
+    ])]
+    wait: bool,
+
     /// Show the trace in the browser while it is being recorded
     ///
     /// The page grows with the trace, and stays when the program has ended, until Ctrl-C.
@@ -151,6 +163,9 @@ impl Args {
             let path = library::path()?;
             crate::output::to_stdout(format!("{}\n", path.display()).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
+        }
+        if self.wait {
+            return self.exec_and_wait();
         }
         let Prepared {
             mut command,
@@ -220,16 +235,9 @@ impl Args {
 
     /// Checks that the program can be recorded, and sets it up.
     fn prepare(&self) -> anyhow::Result<Prepared> {
-        let [program, arguments @ ..] = &self.command[..] else {
-            bail!("give a program to record");
-        };
-        let program_path = program::find(Path::new(program))?;
-        let kind = program::check(&program_path, self.follow_exec)?;
+        let (mut command, program_path, kind) = self.command()?;
         let max_size = max_size(self.max_size)?;
         let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
-        let mut command = Command::new(&program_path);
-        command.args(arguments);
-        std::os::unix::process::CommandExt::arg0(&mut command, program);
         self.set_environment(&mut command, &traces, max_size, kind)?;
         Ok(Prepared {
             command,
@@ -237,6 +245,27 @@ impl Args {
             traces,
             kind,
         })
+    }
+
+    /// The program with its arguments, if it is of a kind that can be recorded.
+    fn command(&self) -> anyhow::Result<(Command, PathBuf, Kind)> {
+        let [program, arguments @ ..] = &self.command[..] else {
+            bail!("give a program to record");
+        };
+        let path = program::find(Path::new(program))?;
+        let kind = program::check(&path, self.follow_exec)?;
+        let mut command = Command::new(&path);
+        command.args(arguments);
+        std::os::unix::process::CommandExt::arg0(&mut command, program);
+        Ok((command, path, kind))
+    }
+
+    /// The processes that are recorded too, as the agent has them.
+    fn follow(&self) -> String {
+        let follow = [(self.follow_fork, "fork"), (self.follow_exec, "exec")];
+        let follow = follow.iter().filter(|(wanted, _)| *wanted);
+        let follow: Vec<&str> = follow.map(|(_, word)| *word).collect();
+        follow.join(",")
     }
 
     /// Passes the settings to the agent, or to the program's own sampler: see the recorder's
@@ -250,25 +279,16 @@ impl Args {
     ) -> anyhow::Result<()> {
         // A Rust program may run OCaml programs that are to be recorded.
         if kind == Kind::Ocaml || self.follow_exec {
-            let mut preload = library::path()?.into_os_string();
-            let others = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty());
-            if let Some(others) = others {
-                preload.push(":");
-                preload.push(others);
-            }
-            command.env("LD_PRELOAD", preload);
+            library::preload(command)?;
         }
         command.env("HEAPLINE_PREFIX", &traces.prefix);
         command.env("HEAPLINE_RATE", self.rate.0.to_string());
-        let follow = [(self.follow_fork, "fork"), (self.follow_exec, "exec")];
-        let follow = follow.iter().filter(|(wanted, _)| *wanted);
-        let follow: Vec<&str> = follow.map(|(_, word)| *word).collect();
         let memprof = match self.memprof {
             Memprof::Ours => "ours",
             Memprof::Theirs => "theirs",
         };
         command.env("HEAPLINE_MEMPROF", memprof);
-        command.env("HEAPLINE_FOLLOW", follow.join(","));
+        command.env("HEAPLINE_FOLLOW", self.follow());
         if let Some(first) = &traces.first {
             command.env("HEAPLINE_TRACE", first);
         }

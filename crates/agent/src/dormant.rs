@@ -1,0 +1,85 @@
+//! A program that waits for `heapline attach`: see [`heapline_recorder::listener`].
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use heapline_recorder::control::{FileView, Outcome, Reply, Request};
+use heapline_recorder::listener::listen;
+use heapline_recorder::wait::WaitSettings;
+
+use crate::attach;
+use crate::preload;
+
+static SETTINGS: OnceLock<WaitSettings> = OnceLock::new();
+
+/// True while the listener answers a request, or while this process forks another, which must not happen
+/// at once: the new process would have the locks of the listener, and nobody who releases them.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// The time for which forking waits for a request to be answered.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Starts to wait.
+pub(crate) fn start(settings: WaitSettings) {
+    let _ = SETTINGS.set(settings);
+    // If that fails, `heapline attach` does without.
+    if listen(answer).is_ok() {
+        preload::watch_forks();
+    }
+}
+
+fn answer(request: Request) -> Reply {
+    let end = Instant::now() + PATIENCE;
+    while AT_WORK.swap(true, Ordering::Acquire) {
+        if Instant::now() > end {
+            return reply(Outcome::Busy);
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
+    let outcome = match request {
+        Request::State => {
+            attach::ask_again();
+            Outcome::Done
+        }
+        Request::Attach(settings) => attach::attach(&settings),
+        Request::Detach => attach::detach(),
+    };
+    let reply = reply(outcome);
+    AT_WORK.store(false, Ordering::Release);
+    reply
+}
+
+fn reply(outcome: Outcome) -> Reply {
+    let (state, message) = attach::CONTROL.read();
+    Reply {
+        outcome,
+        state,
+        files: FileView::default(),
+        message,
+    }
+}
+
+/// Waits until the listener does nothing, before this process forks another.
+pub(crate) fn pause() {
+    if SETTINGS.get().is_none() {
+        return;
+    }
+    let end = Instant::now() + PATIENCE;
+    while AT_WORK.swap(true, Ordering::Acquire) && Instant::now() < end {
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Goes on, in both processes.
+pub(crate) fn resume() {
+    AT_WORK.store(false, Ordering::Release);
+}
+
+/// In a process that was just forked: nobody listens there.
+pub(crate) fn forked() {
+    if SETTINGS.get().is_some_and(|settings| settings.follow_fork) {
+        let _ = listen(answer);
+    }
+}
