@@ -85,7 +85,7 @@ pub enum Scheme {
 }
 
 /// The properties that a source can tell. Reports say that a source does not tell something rather than show zeros.
-/// By default, nothing is told.
+// By default, nothing is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[expect(
