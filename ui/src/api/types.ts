@@ -270,11 +270,11 @@ times: Array<number>,
 ages: Array<number>,
 /** By time and age: bytes that died at that age. */
 bytes: Array<Array<number>>,
-/** The same of blocks. */
+/** By time and age: blocks that died at that age. */
 blocks: Array<Array<number>>,
 /** By time: bytes that were alive at the end. */
 alive_bytes: Array<number>,
-/** The same of blocks. */
+/** By time: blocks that were alive at the end. */
 alive_blocks: Array<number>, };
 
 /** A row. */
@@ -393,7 +393,7 @@ label: Label,
 retained: Figures,
 /** The growth since half-way through the run, in bytes. */
 growth: Estimate,
-/** The same per second. */
+/** The growth since half-way through the run, in bytes per second. */
 growth_per_second: number,
 /** The shape of its growth. */
 shape: GrowthShape,
@@ -410,7 +410,7 @@ by: GroupBy,
 at: number,
 /** The share of the run up to then that memory must be older than. */
 tail: number,
-/** The same in seconds. */
+/** The minimum age of old memory, in seconds. */
 min_age: number,
 /** Old memory at that time. */
 retained: Figures,
