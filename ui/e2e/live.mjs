@@ -127,6 +127,7 @@ export const liveTests = [
         await page.locator(".flame-box").waitFor();
         await settled(page);
         assert.deepEqual(await headline(page), paused);
+        await page.getByLabel(/^Flame graph of Live now/).waitFor();
         await page.keyboard.press("n");
         await shows(page, "400 k");
         await recording.tell("drop");
@@ -134,6 +135,7 @@ export const liveTests = [
         await page.locator(".live-mark", { hasText: "recording ended" }).waitFor();
         await settled(page);
         assert.match(await page.locator(".tile-name").nth(2).textContent(), /Live at the end/);
+        await page.getByLabel(/^Flame graph of Live at the end/).waitFor();
         await assertHeadline(page, heapline("summary", recording.trace));
         assert.equal(await chosen(page, "live"), "end");
         recording.stop();

@@ -24,7 +24,7 @@ export async function headline(page) {
   return { allocated: values[0], peak: values[1], end: values[2] };
 }
 
-/** The same as `heapline summary` prints them. */
+/** The totals as `heapline summary` prints them. */
 export function printed(summary) {
   const line = (name) => new RegExp(`^  ${name} +(\\S.*?)  `, "m").exec(summary)?.[1];
   return { allocated: line("Allocated"), peak: line("Live at peak"), end: line("Live at end") };
@@ -34,7 +34,7 @@ export async function assertHeadline(page, summary) {
   assert.deepEqual(await headline(page), printed(summary));
 }
 
-/** What the address says of one choice. */
+/** The value of one choice in the address. */
 export async function chosen(page, name) {
   const values = await page.evaluate((name) => new URLSearchParams(location.hash.slice(1)).getAll(name), name);
   return values.length > 1 ? values : (values[0] ?? null);

@@ -24,7 +24,7 @@ const server = await serve(trace("mix-ocaml53/trace.ctf"));
 const servers = [server];
 let failed = 0;
 
-/** What tests work with. */
+/** The tools of tests. */
 const tools = {
   url: server.url,
   scratch,

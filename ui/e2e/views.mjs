@@ -263,9 +263,15 @@ export const viewTests = [
       await open(page, url);
       await page.keyboard.press("w");
       await page.keyboard.type("lif");
-      await page.locator(".completions li").first().waitFor();
+      // Earlier lists have more.
+      await page.locator(".completions li:only-child", { hasText: "lifetime" }).waitFor();
       await page.keyboard.press("Tab");
       assert.equal(await page.locator(".filter-input").inputValue(), "lifetime ");
+      // Tab waits for the suggestions about what was typed.
+      await page.keyboard.press("Control+a");
+      await page.keyboard.type("hea");
+      await page.keyboard.press("Tab");
+      await page.waitForFunction(() => document.querySelector(".filter-input")?.value === "heap ");
       await page.locator(".filter-input").fill("inside Mix.lea");
       await page.locator(".completions li", { hasText: "Mix.leak_some" }).waitFor();
       await page.keyboard.press("ArrowDown");

@@ -5,10 +5,10 @@ import type { Estimate, Label } from "./api/types";
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] as const;
 const COUNT_UNITS = ["", " k", " M", " G", " T"] as const;
 
-/** What stands for a number that the source does not tell. */
+/** The text in place of a number that the source does not tell. */
 const UNTOLD = "?";
 
-/** Whether the source does not tell a number: it is null in answers, whatever their types say. */
+/** True if the source does not tell a number: it is null in answers, whatever their types say. */
 function isUntold(n: number | null): boolean {
   return n === null || Number.isNaN(n);
 }

@@ -3,13 +3,12 @@
 import type { JSX } from "preact";
 import type { Estimate, Figures, Summary } from "./api/types";
 import { bytes, countShort, estimatedBytes, estimatedCount, percent, seconds } from "./format";
-import { isRecording } from "./state/live";
+import { scopeText } from "./state/describe";
 import { state, update } from "./state/state";
 import { tipOn } from "./widgets/tip";
 
 interface Tile {
   live: "all" | "peak" | "end";
-  name: string;
   figures: (summary: Summary) => Figures;
   note: (summary: Summary) => string;
   help: string;
@@ -18,21 +17,18 @@ interface Tile {
 const TILES: readonly Tile[] = [
   {
     live: "all",
-    name: "Allocated",
     figures: (summary) => summary.allocated,
     note: (summary) => (summary.allocation_rate ? `${bytes(summary.allocation_rate.value)}/s` : ""),
     help: "All memory allocated, dead or live. Click to show it in all views.",
   },
   {
     live: "peak",
-    name: "Live at the peak",
     figures: (summary) => summary.live_at_peak,
     note: (summary) => `after ${seconds(summary.peak_time)}`,
     help: "Memory live when the program used most. Click to show it in all views.",
   },
   {
     live: "end",
-    name: "Live at the end",
     figures: (summary) => summary.live_at_end,
     note: (summary) => `after ${seconds(summary.subject.duration)}`,
     help: "Memory not collected by the end of the trace, including garbage that was not found yet.",
@@ -63,7 +59,7 @@ export function Headline(props: { summary: Summary | null; whole: Summary | null
               </div>,
             )}
           >
-            <span class="tile-name">{tile.live === "end" && isRecording() ? "Live now" : tile.name}</span>
+            <span class="tile-name">{scopeText(tile)}</span>
             <span class="tile-note">
               {figures &&
                 summary &&

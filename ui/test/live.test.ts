@@ -4,6 +4,7 @@ import { eventParser, type News } from "../src/api/events";
 import { question } from "../src/api/question";
 import type { Reply, Source } from "../src/api/source";
 import { ask, shownEpoch, useSource } from "../src/state/answers";
+import { scopeText } from "../src/state/describe";
 import { followRecording, isRecording, mode, pause, resume } from "../src/state/live";
 import { extended } from "../src/timeline/snap";
 
@@ -72,10 +73,12 @@ test("the page goes along, pauses, and knows the end", async () => {
   tell(9);
   assert.equal(shownEpoch(), 9);
   assert.ok(isRecording());
+  assert.equal(scopeText({ live: "end" }), "Live now");
   tell(10, false);
   mock.timers.tick(1000);
   assert.equal(shownEpoch(), 10);
   assert.equal(mode.value, "ended");
   assert.ok(!isRecording());
+  assert.equal(scopeText({ live: "end" }), "Live at the end");
   mock.timers.reset();
 });

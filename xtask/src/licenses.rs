@@ -1,7 +1,7 @@
 //! `cargo xtask licenses`: every dependency has a licence that `deny.toml` allows, and is listed in
 //! `THIRD-PARTY-NOTICES.md`.
 //!
-//! The same rule as `cargo deny check licenses`, for machines without cargo-deny.
+//! It applies the rule of `cargo deny check licenses`, for machines without cargo-deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

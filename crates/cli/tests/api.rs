@@ -285,7 +285,7 @@ fn a_report_has_the_answers_in_it() {
     }
 }
 
-/// The same but for digits that nobody sees.
+/// Compares reports, except for digits that nobody sees.
 fn assert_near(found: &Value, expected: &Value, place: &str) {
     match (found, expected) {
         (Value::Number(a), Value::Number(b)) => {

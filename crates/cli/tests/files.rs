@@ -1,4 +1,4 @@
-//! What the binary does to files, pipes and standard input.
+//! Files, pipes and standard input as arguments of the binary.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

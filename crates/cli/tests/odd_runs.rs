@@ -11,7 +11,7 @@ fn trace(folder: &Path, word_size: u8, source: Source, times: &[u64]) -> PathBuf
     trace_of_stack(folder, word_size, source, times, &[1])
 }
 
-/// The same with this stack, outermost caller first.
+/// A trace of blocks with this stack, outermost caller first.
 fn trace_of_stack(
     folder: &Path,
     word_size: u8,

@@ -53,7 +53,7 @@ fn push(frames: &mut FrameSink<'_>, name: &str) {
     });
 }
 
-/// What a user gets who copies a line into a shell.
+/// Runs a suggested line in a shell, as a user who copies it.
 fn type_in(folder: &Path, line: &str) -> Output {
     let heapline = Path::new(env!("CARGO_BIN_EXE_heapline"));
     let paths = std::env::join_paths([

@@ -120,7 +120,7 @@ fn growth_can_be_shown_up_to_a_time() {
     assert_eq!(late, json(folder, &["leaks", "t.ctf"]));
 }
 
-/// The same function of the standard library is called from a line that leaks, twice as much from
+/// A function of the standard library is called from a line that leaks, twice as much from
 /// another one, and from a third one by way of another function of the library.
 #[test]
 fn leaks_are_attributed_to_the_callers_of_the_standard_library() {

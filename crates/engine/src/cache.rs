@@ -58,8 +58,6 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use heapline_profile::GroupBy;
-
     use super::*;
 
     use crate::complete::Completion;
@@ -67,8 +65,8 @@ mod tests {
 
     fn answer() -> Arc<Answer> {
         let report = Report::Completion(Completion {
-            kind: GroupBy::Function,
-            names: Vec::new(),
+            replace: [0, 0],
+            items: Vec::new(),
         });
         Arc::new(Answer::new("".into(), 0, None, report))
     }

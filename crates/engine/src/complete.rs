@@ -1,57 +1,49 @@
-//! Completion of names in queries.
+//! Completion of queries.
 
 use clap::Args;
-use heapline_profile::reports::Name;
-use heapline_profile::{GroupBy, one_of};
+use heapline_profile::query::{Suggestion, suggest};
 use serde::Serialize;
 
-/// Options of name completion.
+use crate::session::Session;
+use crate::utf16::{byte_offset, utf16_offset};
+
+/// Options of the completion of a query.
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CompleteOptions {
-    /// Complete names of functions, files, modules or crates
-    #[arg(long, default_value = GroupBy::Function.name(), value_parser = one_of(&KINDS))]
-    pub kind: GroupBy,
+    /// Complete this query
+    #[arg(long, default_value = "", value_name = "QUERY")]
+    pub text: String,
 
-    /// Match names that contain this text, ignoring case
-    #[arg(long, default_value = "", value_name = "TEXT")]
-    pub q: String,
+    /// Complete it at this offset, in UTF-16 code units [default: the end]
+    #[arg(long, value_name = "N")]
+    pub cursor: Option<usize>,
 
     /// Limit the number of names
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rows: u16,
 }
 
-/// Kinds of names that can be completed.
-pub(crate) const KINDS: [GroupBy; 4] = [
-    GroupBy::Function,
-    GroupBy::File,
-    GroupBy::Module,
-    GroupBy::Crate,
-];
-
-/// Names that complete what is being typed, those with the most allocation first.
+/// Continuations of a query that is being typed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Completion {
-    /// The kind of the names.
-    pub kind: GroupBy,
-    /// The names.
-    pub names: Vec<Name>,
+    /// The start and end of the text that an item replaces, in UTF-16 code units.
+    pub replace: [usize; 2],
+    /// Words of the query language, then names, those with the most allocation first.
+    pub items: Vec<Suggestion>,
 }
 
 impl CompleteOptions {
-    /// Selects from all names of the kind.
-    pub(crate) fn complete(&self, all: &[Name]) -> Completion {
-        let part = self.q.to_lowercase();
+    pub(crate) fn complete(&self, session: &Session) -> Completion {
+        let text = &*self.text;
+        let cursor = self.cursor.map_or(text.len(), |at| byte_offset(text, at));
+        let tells = session.trace().profile.tells();
+        let rows = usize::from(self.rows);
+        let found = suggest(text, cursor, tells, rows, |kind| session.names(kind));
         Completion {
-            kind: self.kind,
-            names: all
-                .iter()
-                .filter(|name| name.name.to_lowercase().contains(&part))
-                .take(usize::from(self.rows))
-                .cloned()
-                .collect(),
+            replace: [found.replace.start, found.replace.end].map(|at| utf16_offset(text, at)),
+            items: found.items,
         }
     }
 }

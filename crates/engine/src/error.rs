@@ -3,6 +3,8 @@
 use heapline_profile::{OptionError, QueryError};
 use serde::Serialize;
 
+use crate::utf16::utf16_offset;
+
 /// The kind of error. Its name is the `code` of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,15 +79,12 @@ impl EngineError {
 
     /// A query, or a part of one, cannot be parsed.
     pub(crate) fn query(name: &str, error: &QueryError) -> Self {
-        let units = |end: usize| {
-            let text = error.query.get(..end).unwrap_or(&error.query);
-            text.encode_utf16().count()
-        };
+        let span = [error.start, error.end].map(|at| utf16_offset(&error.query, at));
         Self {
             place: Some(Box::new(Place {
                 parameter: name.to_owned(),
                 value: error.query.clone(),
-                span: Some([units(error.start), units(error.end)]),
+                span: Some(span),
                 expected: Some(error.expected.clone()),
             })),
             ..Self::new(ErrorKind::BadQuery, error.message.clone())

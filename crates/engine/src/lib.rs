@@ -18,6 +18,7 @@ mod request;
 mod session;
 mod shell;
 mod untold;
+mod utf16;
 
 pub use answer::{Answer, Info};
 pub use ask::Ask;

@@ -82,7 +82,7 @@ Examples:
     Temporary(Params<TemporaryOptions>),
     /// A comparison with another trace, or of two windows.
     Diff(Params<DiffOptions>),
-    /// Names that complete what is being typed.
+    /// Continuations of a query that is being typed.
     Complete(CompleteOptions),
 }
 
@@ -116,7 +116,7 @@ pub enum Report {
     Temporary(Temporary),
     /// A comparison.
     Diff(NamedDiff),
-    /// Names that complete what is being typed.
+    /// Continuations of a query that is being typed.
     Completion(Completion),
 }
 
@@ -153,9 +153,7 @@ impl Request {
             Self::Leaks(params) => Report::Leaks(params.ask(session, cancel)?),
             Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),
-            Self::Complete(options) => {
-                Report::Completion(options.complete(session.names(options.kind)))
-            }
+            Self::Complete(options) => Report::Completion(options.complete(session)),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Loaded profiles that answer requests.
 
 use std::hash::Hasher;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use heapline_profile::reports::{self, Name, Overview};
 use heapline_profile::{GroupBy, Profile};
@@ -11,10 +11,17 @@ use crate::answer::{Answer, Info};
 use crate::ask::Ask;
 use crate::cache::Cache;
 use crate::cancel::Cancel;
-use crate::complete::KINDS;
 use crate::error::EngineError;
 use crate::filter::Filter;
 use crate::reports::Request;
+
+/// Kinds of names that occur in queries.
+const NAMED: [GroupBy; 4] = [
+    GroupBy::Function,
+    GroupBy::File,
+    GroupBy::Module,
+    GroupBy::Crate,
+];
 
 /// A trace that was loaded.
 #[derive(Debug)]
@@ -43,8 +50,8 @@ pub struct Session {
     epoch: u64,
     cache: Arc<Mutex<Cache>>,
     overview: OnceLock<Overview>,
-    /// By the place in [`KINDS`].
-    names: [OnceLock<Vec<Name>>; KINDS.len()],
+    /// By the place in [`NAMED`].
+    names: [OnceLock<Arc<[Name]>>; NAMED.len()],
 }
 
 impl Session {
@@ -178,12 +185,17 @@ impl Session {
         }
     }
 
-    /// All names of a kind, those with the most allocation first.
-    pub(crate) fn names(&self, kind: GroupBy) -> &[Name] {
-        let place = KINDS.iter().position(|known| *known == kind).unwrap_or(0);
-        self.names[place].get_or_init(|| {
-            let scope = Filter::default().scope(&self.trace.profile);
-            reports::names(&scope, KINDS[place])
+    /// All functions, files, modules or crates, those with the most allocation first. Other groups
+    /// have no names that queries could use.
+    #[must_use]
+    pub fn names(&self, kind: GroupBy) -> &Arc<[Name]> {
+        static NONE: LazyLock<Arc<[Name]>> = LazyLock::new(Arc::default);
+        let place = NAMED.iter().position(|known| *known == kind);
+        place.map_or(&NONE, |place| {
+            self.names[place].get_or_init(|| {
+                let scope = Filter::default().scope(&self.trace.profile);
+                reports::names(&scope, kind).into()
+            })
         })
     }
 

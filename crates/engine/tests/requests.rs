@@ -91,7 +91,10 @@ fn all_values_survive_being_written() {
             ],
         ),
         ("diff", &[("per", "time")]),
-        ("complete", &[("kind", "file"), ("q", "mix"), ("rows", "1")]),
+        (
+            "complete",
+            &[("cursor", "3"), ("rows", "1"), ("text", "size > 1k")],
+        ),
     ] {
         let request = parse(report, pairs).unwrap();
         assert_eq!(request.name(), report);
@@ -126,7 +129,7 @@ fn what_makes_no_sense_is_an_error_with_its_place() {
             &[("estimator", "guess")],
             "horvitz-thompson, count",
         ),
-        ("complete", &[("kind", "colour")], "function, file, module"),
+        ("complete", &[("cursor", "first")], "invalid digit"),
         (
             "info",
             &[("where", "promoted")],

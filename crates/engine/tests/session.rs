@@ -87,24 +87,44 @@ fn a_flame_graph_is_the_tree_in_columns() {
 #[test]
 fn names_are_completed_by_what_is_allocated_in_them() {
     let session = Session::new(trace(MIX), None);
-    let names = |text: &str| -> Vec<String> {
+    let texts = |text: &str| -> Vec<String> {
         let answer = answer(&session, text);
-        let names = answer["names"].as_array().unwrap().iter();
-        names
-            .map(|name| name["name"].as_str().unwrap().to_owned())
+        let items = answer["items"].as_array().unwrap().iter();
+        items
+            .map(|item| item["text"].as_str().unwrap().to_owned())
             .collect()
     };
     assert_eq!(
-        names("complete | q=MAP.make"),
+        texts("complete | text=inside MAP.make"),
         [
-            "Stdlib.Map.Make.add",
-            "Stdlib.Map.Make.bal",
-            "Stdlib.Map.Make.create"
+            "\"Stdlib.Map.Make.add\"",
+            "\"Stdlib.Map.Make.bal\"",
+            "\"Stdlib.Map.Make.create\""
         ]
     );
-    assert_eq!(names("complete | kind=module | rows=1"), ["Mix"]);
-    assert_eq!(names("complete | kind=file | q=mix"), ["mix.ml"]);
-    assert!(names("complete | q=nothing like that").is_empty());
+    assert_eq!(texts("complete | text=module = | rows=1"), ["\"Mix\""]);
+    assert_eq!(texts("complete | text=file = mix"), ["\"mix.ml\""]);
+    assert!(texts("complete | text=site = nothing").is_empty());
+}
+
+#[test]
+fn queries_are_completed_at_the_cursor() {
+    let session = Session::new(trace(MIX), None);
+    // 𝕏 takes two units of UTF-16.
+    let found = answer(
+        &session,
+        "complete | text=site = 𝕏 and lifet > 2s | cursor=17",
+    );
+    assert_eq!(found["replace"], serde_json::json!([14, 19]));
+    let lifetime = serde_json::json!({
+        "text": "lifetime",
+        "hint": "in time, or in bytes allocated meanwhile",
+        "name": null,
+    });
+    assert_eq!(found["items"], serde_json::json!([lifetime]));
+    let found = answer(&session, "complete");
+    assert_eq!(found["replace"], serde_json::json!([0, 0]));
+    assert!(found["items"].as_array().unwrap().len() > 20);
 }
 
 #[test]
@@ -145,7 +165,7 @@ fn answers_have_their_command() {
         command("diff", &[("of", "end")]).unwrap(),
         "heapline diff odd/peakend.ctf mix-ocaml53/trace.ctf --of end"
     );
-    assert_eq!(command("complete", &[("q", "map")]), None);
+    assert_eq!(command("complete", &[("text", "map")]), None);
 }
 
 #[test]

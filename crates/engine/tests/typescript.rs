@@ -1,5 +1,5 @@
-//! What the viewer's page knows of requests and answers is generated from their definition, and
-//! checked in. `cargo xtask types` writes it anew.
+//! The TypeScript declarations of requests and answers are generated from their definition, and
+//! checked in. `cargo xtask types` writes them anew.
 
 use std::fmt::Write as _;
 use std::path::Path;

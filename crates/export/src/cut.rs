@@ -46,7 +46,7 @@ impl Default for Cut {
 pub struct Subsample {
     /// At least 1.
     pub one_in: u64,
-    /// The same seed keeps the same samples.
+    /// Seed of the choice: equal seeds keep the same samples.
     pub seed: u64,
 }
 

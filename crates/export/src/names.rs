@@ -68,7 +68,7 @@ pub(crate) fn whole(amount: f64) -> u64 {
     amount.round() as u64
 }
 
-/// The same for formats whose numbers have a sign.
+/// The nearest whole number, for formats whose numbers have a sign.
 pub(crate) fn signed(amount: f64) -> i64 {
     saturated(whole(amount))
 }

@@ -37,7 +37,7 @@ pub(crate) fn facts(scope: &Scope<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The same in a sentence, for formats that people read it in.
+/// A sentence with the origin of the numbers, for formats that people read.
 pub(crate) fn sentence(scope: &Scope<'_>) -> String {
     let sampling = scope.profile().sampling();
     let estimator = match scope.estimator() {

@@ -145,7 +145,7 @@ fn stripped_traces_tell_nothing_of_the_program() {
     assert_eq!(info.ocaml_runtime_params.split(',').count(), 14);
 }
 
-/// What memtrace has stripped, we leave as it is.
+/// Names that memtrace has stripped stay as they are.
 #[test]
 fn stripped_traces_stay_as_memtrace_writes_them() {
     let stripped = std::fs::read(fixtures::folder().join("odd/stripped.ctf")).unwrap();
@@ -246,7 +246,7 @@ enum Action {
     Collect(usize),
 }
 
-/// What threads do, one after the other, each with the thread that does it.
+/// Events of threads in their order, each with its thread.
 fn actions() -> impl Strategy<Value = Vec<(u16, Action)>> {
     let action = prop_oneof![
         4 => (1..4_u64, prop::collection::vec(1..50_u64, 0..5))

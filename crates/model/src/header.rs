@@ -85,7 +85,8 @@ pub enum Scheme {
 }
 
 /// The properties that a source can tell. Reports say that a source does not tell something rather than show zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+// By default, nothing is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[expect(
     clippy::struct_excessive_bools,

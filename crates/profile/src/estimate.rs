@@ -154,7 +154,7 @@ impl Sampling {
         }
     }
 
-    /// The same in blocks. A block has a unit at least.
+    /// The blocks of an amount; where none was seen, there may be some. A block has a unit at least.
     #[must_use]
     pub fn blocks(&self, amount: &Amount) -> Estimate {
         if amount.sampled == 0 {
@@ -256,8 +256,8 @@ impl Sum {
         }
     }
 
-    /// The same for a change. Where it is not more than its error, its interval has 0 in it: the
-    /// side on which less was seen, or nothing, may have had as much.
+    /// The estimate of a change. If it is not more than its error, its interval contains 0: the side
+    /// on which less was seen, or nothing, may have had as much.
     #[must_use]
     pub fn estimate_of_change(self) -> Estimate {
         let mut estimate = self.estimate();
@@ -406,7 +406,7 @@ impl Estimate {
         }
     }
 
-    /// The same per unit of something.
+    /// The estimate per unit of something.
     #[must_use]
     pub fn per(self, amount: f64) -> Self {
         Self {

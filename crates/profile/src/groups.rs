@@ -289,7 +289,7 @@ impl Groups {
         self.labels.len()
     }
 
-    /// The same groups and one more, with other stacks in them.
+    /// These groups and one more, with other stacks in them.
     pub(crate) fn regrouped(
         mut self,
         profile: &Profile,
@@ -330,7 +330,7 @@ impl Groups {
         }
     }
 
-    /// The same groups under other numbers, several of them perhaps under one.
+    /// Renumbers the groups; several can get one number.
     pub(crate) fn renumbered(&self, numbers: &[u32]) -> Numbering<'_> {
         Numbering {
             of_class: self
@@ -354,7 +354,7 @@ impl Groups {
         self.by != GroupBy::Age
     }
 
-    /// The same for the blocks that have each of some marks.
+    /// The amount allocated in each group itself, by the marks of the blocks.
     pub(crate) fn sums_of<const N: usize>(
         &self,
         scope: &Scope<'_>,
@@ -427,7 +427,7 @@ impl Groups {
         Some(sums)
     }
 
-    /// The same for some of the groups, where so many blocks of each class are in scope. For a
+    /// Inclusive sums of some of the groups, where so many blocks of each class are in scope. For a
     /// few groups, such as the rows of a table, it takes a tenth of the time.
     pub(crate) fn inclusive_sums_of(
         &self,
@@ -449,7 +449,7 @@ impl Groups {
         })
     }
 
-    /// The same for at most 64 groups: a bit each says which of them a stack has.
+    /// Inclusive sums of at most 64 groups, with a bitset of the groups in each stack.
     fn inclusive_sums_by_bit(
         &self,
         groups: &[usize],

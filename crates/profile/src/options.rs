@@ -91,7 +91,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The same for groups of a kind.
+    /// The view with these options and groups of a kind.
     pub(crate) fn view(&self, by: GroupBy) -> View {
         View {
             by,

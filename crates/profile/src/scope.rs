@@ -81,7 +81,7 @@ impl<'a> Scope<'a> {
         self.is_of_moment
     }
 
-    /// The same blocks, whose stacks have every frame of recursive calls if `yes`: by default a
+    /// Keeps every frame of recursive calls in the stacks if `yes`: by default a
     /// function is in a stack once, where it was first called. The store must have kept them, see
     /// [`StoreOptions`](crate::StoreOptions).
     #[must_use]
@@ -92,7 +92,7 @@ impl<'a> Scope<'a> {
         self
     }
 
-    /// The same blocks with some functions left out of their stacks.
+    /// Leaves some functions out of the stacks.
     #[must_use]
     pub fn hiding(mut self, patterns: &[Pattern]) -> Self {
         self.hidden = match patterns {

@@ -310,7 +310,7 @@ fn all_close(ours: &[f64], theirs: &[f64]) {
     }
 }
 
-/// What is printed in the notebooks themselves.
+/// The numbers that are printed in the notebooks themselves.
 #[test]
 #[ignore = "needs the reference traces"]
 fn its_own_example_gives_its_own_numbers() {

@@ -97,7 +97,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// What we say of each location, by the viewer's names.
+/// Our amount for each location, by the viewer's names.
 fn locations(scope: &Scope<'_>) -> BTreeMap<String, f64> {
     let table = |by| {
         hotspots(

@@ -38,7 +38,7 @@ impl Options {
         Self::rate(WORD as f64 / bytes as f64)
     }
 
-    /// The same blocks are sampled in every run of a program that always does the same.
+    /// Sets the seed: in every run of a deterministic program, the same blocks are sampled.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

@@ -1,4 +1,4 @@
-//! What programs do beside allocating: forking, loading libraries, signals, being killed.
+//! Programs that do more than allocate: forking, loading libraries, signals, being killed.
 //!
 //! Each test is a process of its own: this program, run again.
 

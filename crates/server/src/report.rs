@@ -40,7 +40,7 @@ const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"def
 const NODES: usize = 5000;
 const ROWS: usize = 1000;
 
-/// The same of a part of the time, of which there are many.
+/// Nodes and rows of a time slice, of which there are many.
 const NODES_OF_SLICE: usize = 1000;
 const ROWS_OF_SLICE: usize = 250;
 
@@ -64,7 +64,7 @@ pub enum ReportError {
     Io(#[from] io::Error),
 }
 
-/// The same with its parts.
+/// The data of a report file.
 #[derive(Serialize)]
 struct Report<'a> {
     version: u32,

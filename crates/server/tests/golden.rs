@@ -41,7 +41,7 @@ const REQUESTS: [Case; 13] = [
     ("heatmap", "heatmap", &[("times", "2")]),
     ("leaks", "leaks", &[]),
     ("diff", "diff", &[("window", "..50%"), ("window", "50%..")]),
-    ("complete", "complete", &[("q", "fn")]),
+    ("complete", "complete", &[("text", "inside fn")]),
     ("error", "hotspots", &[("where", "sise > 3")]),
     ("unknown", "hotspots", &[("row", "3")]),
 ];

@@ -49,7 +49,7 @@ pub fn estimated_count(estimate: Estimate) -> String {
     }
 }
 
-/// The same in short, such as `12.3 k ± 0.4 k`.
+/// A number of things and its error in short, such as `12.3 k ± 0.4 k`.
 #[must_use]
 pub fn estimated_count_short(estimate: Estimate) -> String {
     if estimate.error == 0.0 {
@@ -82,7 +82,7 @@ pub fn count_short(n: f64) -> String {
     format!("{}{}", significant(n / scale), UNITS[unit])
 }
 
-/// The same with its sign.
+/// A number of things in short with its sign, such as `+12.3 k`.
 #[must_use]
 pub fn signed_count_short(n: f64) -> String {
     if n > 0.0 {

@@ -24,7 +24,7 @@ fn events_by_packet(bytes: &[u8]) -> Vec<(Range<usize>, Vec<OwnedEvent>)> {
     found
 }
 
-/// What of an event does not depend on packets before its own.
+/// The part of an event that does not depend on earlier packets.
 fn essence(event: &OwnedEvent) -> OwnedEvent {
     let mut event = event.clone();
     if let OwnedEvent::Alloc { stack, .. } = &mut event {

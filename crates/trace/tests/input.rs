@@ -1,4 +1,4 @@
-//! The same trace, however its bytes arrive.
+//! Traces are read alike, however their bytes arrive.
 
 use std::io::{Read, Write};
 

@@ -1,4 +1,4 @@
-//! What is written is what was meant: read, write, read gives equal events, and the plain reader,
+//! The writer keeps all events: read, write, read gives equal events, and the plain reader,
 //! which checks all that memtrace's does, accepts it.
 
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a code stands for: any number of frames, the lines and columns beyond what fits.
+/// The frames of a code: any number of frames, the lines and columns beyond what fits.
 fn frames_of(code: u64) -> Vec<OwnedFrame> {
     (0..code % 5)
         .map(|i| OwnedFrame {

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use heapline_engine::{Answer, CompleteOptions, EngineError, Report, Request};
-use heapline_profile::Query;
+use heapline_engine::{Answer, EngineError, Report, Request};
+use heapline_model::Capabilities;
 use heapline_profile::reports::{Hotspots, NamedDiff, Series, Tree};
+use heapline_profile::{GroupBy, Query};
 
 use crate::choices::{Choices, Column, Slot, View, Want};
 use crate::filter::FilterLine;
@@ -100,7 +101,7 @@ pub struct App {
     /// Points of the timeline, as last drawn.
     pub(crate) points: usize,
     /// Further tasks for the worker.
-    pub(crate) completing: Option<CompleteOptions>,
+    pub(crate) naming: Option<GroupBy>,
     pub(crate) checking: Option<Query>,
     /// The requests that were handed out last.
     wanted: Option<(u64, Vec<Want>)>,
@@ -140,9 +141,9 @@ impl App {
                 };
                 self.answers.insert(held.want.slot, held);
             }
-            News::Completed(completion) => {
+            News::Names(kind, names) => {
                 if let Mode::Filter(line) = &mut self.mode {
-                    line.complete(&completion);
+                    line.set_names(kind, names);
                 }
             }
             News::Unmatched(names) => {
@@ -166,7 +167,17 @@ impl App {
         if self.situation.is_none() && !self.choices.query.is_all() {
             self.checking = Some(self.choices.query.clone());
         }
+        if let Mode::Filter(line) = &mut self.mode {
+            line.set_source(situation.tells);
+        }
         self.situation = Some(situation);
+    }
+
+    /// The properties that the source tells; nothing before it is loaded.
+    pub(crate) fn tells(&self) -> Capabilities {
+        self.situation
+            .as_ref()
+            .map_or_else(Capabilities::default, |situation| situation.tells)
     }
 
     /// The requests for the worker, if they have changed: those that have no answer yet.
@@ -190,9 +201,9 @@ impl App {
         Some(wants.iter().filter(is_fresh).cloned().collect())
     }
 
-    /// The names to complete, if they are needed.
-    pub fn completing(&mut self) -> Option<CompleteOptions> {
-        self.completing.take()
+    /// The kind of names that the filter line suggests, if they are needed.
+    pub fn naming(&mut self) -> Option<GroupBy> {
+        self.naming.take()
     }
 
     /// The query to check, if it is new.

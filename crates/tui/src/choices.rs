@@ -167,7 +167,8 @@ impl Choices {
                 options: HotspotOptions {
                     by: self.by,
                     sort: match self.unit {
-                        Unit::Blocks if situation.tells_blocks => SortBy::Blocks,
+                        // How many blocks are live is always told.
+                        Unit::Blocks if situation.tells.sizes => SortBy::Blocks,
                         _ => SortBy::Allocated,
                     },
                     rows: ROWS,

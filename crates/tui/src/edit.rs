@@ -1,5 +1,7 @@
 //! A line that is being edited.
 
+use std::ops::Range;
+
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A line of text with a cursor.
@@ -28,10 +30,15 @@ impl Line {
         &self.text[..self.cursor]
     }
 
+    /// Replaces a part of the text. The cursor is after the new one.
+    pub(crate) fn replace(&mut self, range: Range<usize>, text: &str) {
+        self.cursor = range.start + text.len();
+        self.text.replace_range(range, text);
+    }
+
     /// Replaces the text from an offset to the cursor.
-    pub(crate) fn replace_from(&mut self, start: usize, text: &str) {
-        self.text.replace_range(start..self.cursor, text);
-        self.cursor = start + text.len();
+    fn replace_from(&mut self, start: usize, text: &str) {
+        self.replace(start..self.cursor, text);
     }
 
     /// Inserts text at the cursor, without line breaks and other control characters.

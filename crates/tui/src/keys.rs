@@ -63,7 +63,7 @@ impl App {
     pub fn paste(&mut self, text: &str) {
         if let Mode::Filter(line) = &mut self.mode {
             line.paste(text);
-            self.completing = line.needs_names();
+            self.naming = line.needs_names();
         }
     }
 
@@ -137,8 +137,8 @@ impl App {
             KeyCode::Char('D') => self.unmark(),
             KeyCode::Char(' ') => self.freeze(),
             KeyCode::Char('/' | '\\') | KeyCode::F(3 | 4) => {
-                let line = FilterLine::new(self.choices.query.text());
-                self.completing = line.needs_names();
+                let line = FilterLine::new(self.choices.query.text(), self.tells());
+                self.naming = line.needs_names();
                 self.mode = Mode::Filter(line);
             }
             KeyCode::Char('c') => {
@@ -157,7 +157,7 @@ impl App {
     fn filter_key(&mut self, mut line: FilterLine, key: KeyEvent) {
         match line.key(key) {
             Outcome::Editing => {
-                self.completing = line.needs_names();
+                self.naming = line.needs_names();
                 self.mode = Mode::Filter(line);
             }
             Outcome::Cancelled => {}

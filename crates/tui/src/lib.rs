@@ -14,7 +14,6 @@ mod overlay;
 mod select;
 mod situation;
 mod source;
-mod suggest;
 mod table;
 mod terminal;
 mod theme;

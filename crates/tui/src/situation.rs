@@ -1,5 +1,6 @@
 //! The properties of the profile that the screen depends on.
 
+use heapline_model::Capabilities;
 use heapline_profile::query::TimePoint;
 use heapline_profile::{Estimator, Profile};
 
@@ -24,8 +25,8 @@ pub struct Situation {
     pub is_recording: bool,
     /// Flaws found in the trace.
     pub flaws: u64,
-    /// True if the source tells how many blocks were allocated; how many are live it always does.
-    pub tells_blocks: bool,
+    /// The properties that the source tells.
+    pub tells: Capabilities,
     /// The moment to show first.
     pub first: Moment,
 }
@@ -50,7 +51,7 @@ impl Situation {
             samples: profile.len(),
             is_recording,
             flaws: profile.damage().count,
-            tells_blocks: profile.tells().sizes,
+            tells: profile.tells(),
             first: Moment::Now,
         }
     }

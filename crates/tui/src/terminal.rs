@@ -145,8 +145,8 @@ fn show(
 
 /// Hands new requests to the worker; true if there are some for the screen.
 fn request(app: &mut App, worker: &Worker) -> bool {
-    if let Some(options) = app.completing() {
-        worker.complete(options);
+    if let Some(kind) = app.naming() {
+        worker.name(kind);
     }
     if let Some(query) = app.checking() {
         worker.check(query);

@@ -5,11 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use heapline_engine::{
-    Answer, Cancel, CompleteOptions, Completion, EngineError, LoadedTrace, Report, Request, Session,
-};
+use heapline_engine::{Answer, Cancel, EngineError, LoadedTrace, Session};
 use heapline_profile::query::TimePoint;
-use heapline_profile::{Estimator, Query};
+use heapline_profile::reports::Name;
+use heapline_profile::{Estimator, GroupBy, Query};
 
 use crate::choices::Want;
 use crate::situation::Situation;
@@ -45,8 +44,8 @@ pub enum News {
     Ended,
     /// A request was answered in this epoch.
     Answered(u64, Want, Result<Arc<Answer>, EngineError>),
-    /// Names that complete what is being typed.
-    Completed(Completion),
+    /// All names of a kind, for suggestions.
+    Names(GroupBy, Arc<[Name]>),
     /// Names of a query that do not occur in the trace.
     Unmatched(Vec<String>),
 }
@@ -55,7 +54,7 @@ pub enum News {
 #[derive(Default)]
 struct Tasks {
     wants: Vec<Want>,
-    complete: Option<CompleteOptions>,
+    name: Option<GroupBy>,
     check: Option<Query>,
     newest: Option<Newest>,
     is_frozen: bool,
@@ -109,9 +108,9 @@ impl Worker {
         });
     }
 
-    /// Asks for names that complete what is being typed.
-    pub fn complete(&self, options: CompleteOptions) {
-        self.board.change(|tasks| tasks.complete = Some(options));
+    /// Asks for all names of a kind.
+    pub fn name(&self, kind: GroupBy) {
+        self.board.change(|tasks| tasks.name = Some(kind));
     }
 
     /// Asks for names of a query that do not occur in the trace.
@@ -186,7 +185,7 @@ fn load(source: &mut impl Source, board: &Board, news: &Sender<News>, interval: 
 
 /// The next thing to do.
 enum Task {
-    Complete(CompleteOptions),
+    Name(GroupBy),
     Check(Query),
     Want(Want, Cancel),
     Advance(Box<Newest>),
@@ -195,8 +194,8 @@ enum Task {
 impl Tasks {
     fn next(&mut self, has_session: bool) -> Option<Task> {
         if has_session {
-            if let Some(options) = self.complete.take() {
-                return Some(Task::Complete(options));
+            if let Some(kind) = self.name.take() {
+                return Some(Task::Name(kind));
             }
             if let Some(query) = self.check.take() {
                 return Some(Task::Check(query));
@@ -234,15 +233,8 @@ fn compute(board: &Board, news: &Sender<News>, path: &str, options: &WorkerOptio
         };
         let done = match (task, &mut session) {
             (Task::Advance(newest), session) => advance(session, *newest, path, options),
-            (Task::Complete(options), Some(session)) => {
-                let request = Request::Complete(options);
-                match session.answer(&request, &Cancel::default()).as_deref() {
-                    Ok(Answer {
-                        report: Report::Completion(names),
-                        ..
-                    }) => Some(News::Completed(names.clone())),
-                    _ => None,
-                }
+            (Task::Name(kind), Some(session)) => {
+                Some(News::Names(kind, Arc::clone(session.names(kind))))
             }
             (Task::Check(query), Some(session)) => {
                 let unmatched = query.unmatched(&session.trace().profile);

@@ -130,11 +130,11 @@ impl Screen {
         }
     }
 
-    /// Waits for names that complete what is being typed.
+    /// Waits for the names that are suggested.
     fn complete(&mut self) {
-        let options = self.app.completing().expect("names are needed");
-        self.worker.complete(options);
-        self.wait_for(|news| matches!(news, News::Completed(_)));
+        let kind = self.app.naming().expect("names are needed");
+        self.worker.name(kind);
+        self.wait_for(|news| matches!(news, News::Names(..)));
     }
 
     /// Takes news up to one of a kind.
@@ -375,6 +375,18 @@ fn figures_can_be_grouped_filtered_and_counted() {
         command.contains("--where 'inside \"Mix.words\"'"),
         "{command}"
     );
+}
+
+#[test]
+fn filters_that_the_source_does_not_tell_are_not_suggested() {
+    for (trace, is_told) in [(MIX, true), (SPACETIME, false)] {
+        let mut screen = Screen::open(trace, NORMAL);
+        screen.keys("/lif");
+        assert_eq!(screen.text().contains(" lifetime"), is_told, "{trace}");
+        screen.press(KeyCode::Esc);
+        screen.keys("/insi");
+        assert!(screen.text().contains(" inside module"), "{trace}");
+    }
 }
 
 #[test]

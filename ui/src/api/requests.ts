@@ -125,8 +125,8 @@ export const REQUESTS = {
     "split-anonymous": { kind: "flag" },
   },
   complete: {
-    kind: { kind: "value", values: ["function", "file", "module", "crate"], default: "function" },
-    q: { kind: "value", default: "" },
+    text: { kind: "value", default: "" },
+    cursor: { kind: "value" },
     rows: { kind: "value", default: "20" },
   },
 } as const;

@@ -19,7 +19,7 @@ export interface Reply<T> {
 }
 
 export interface Source {
-  /** Whether the trace is loaded, and what it is called. */
+  /** The state of loading, and the names of the files. */
   status(): Promise<Status>;
   /**
    * The answer to a question, about the state of an epoch if the source still has it. Fails with an {@link ApiError}, or

@@ -77,12 +77,12 @@ is_real: boolean, };
 /** The measure that is compared. */
 export type Compared = "allocated" | "peak" | "end";
 
-/** Names that complete what is being typed, those with the most allocation first. */
+/** Continuations of a query that is being typed. */
 export type Completion = {
-/** The kind of the names. */
-kind: GroupBy,
-/** The names. */
-names: Array<Name>, };
+/** The start and end of the text that an item replaces, in UTF-16 code units. */
+replace: [number, number],
+/** Words of the query language, then names, those with the most allocation first. */
+items: Array<Suggestion>, };
 
 /** All that was found wrong while reading. The first flaws are listed one by one; the totals count all of them. */
 export type Damage = {
@@ -270,11 +270,11 @@ times: Array<number>,
 ages: Array<number>,
 /** By time and age: bytes that died at that age. */
 bytes: Array<Array<number>>,
-/** The same of blocks. */
+/** By time and age: blocks that died at that age. */
 blocks: Array<Array<number>>,
 /** By time: bytes that were alive at the end. */
 alive_bytes: Array<number>,
-/** The same of blocks. */
+/** By time: blocks that were alive at the end. */
 alive_blocks: Array<number>, };
 
 /** A row. */
@@ -393,7 +393,7 @@ label: Label,
 retained: Figures,
 /** The growth since half-way through the run, in bytes. */
 growth: Estimate,
-/** The same per second. */
+/** The growth since half-way through the run, in bytes per second. */
 growth_per_second: number,
 /** The shape of its growth. */
 shape: GrowthShape,
@@ -410,7 +410,7 @@ by: GroupBy,
 at: number,
 /** The share of the run up to then that memory must be older than. */
 tail: number,
-/** The same in seconds. */
+/** The minimum age of old memory, in seconds. */
 min_age: number,
 /** Old memory at that time. */
 retained: Figures,
@@ -464,13 +464,6 @@ name: string, };
 
 /** The measure of a series. */
 export type Measure = "live-bytes" | "live-blocks" | "live-words" | "allocated-words" | "allocated-bytes" | "allocation-rate" | "promoted-bytes" | "promotion-rate";
-
-/** A function, file or module. */
-export type Name = {
-/** The name as in source code. */
-name: string,
-/** Bytes allocated there or by what it calls. */
-bytes: number, };
 
 /** A comparison and what the two sides are called, for a reader who has only that. */
 export type NamedDiff = {
@@ -717,6 +710,22 @@ sampled_blocks: number,
 lost_allocations: number,
 /** The number of flaws found in the trace. */
 flaws: number, };
+
+/** A name that occurs in the trace. */
+export type SuggestedName = {
+/** The kind of the name: function, file, module or crate. */
+kind: GroupBy,
+/** Bytes allocated there or by what it calls. */
+bytes: number, };
+
+/** A word of the query language or a name of the trace that can be inserted. */
+export type Suggestion = {
+/** The text to insert. Names are quoted. */
+text: string,
+/** A description of the word; empty for names. */
+hint: string,
+/** The name of the trace, if it is one. */
+name: SuggestedName | null, };
 
 /** Totals, the peak, and the five lists that matter. */
 export type Summary = {

@@ -3,11 +3,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/source";
-import { question } from "../api/question";
-import type { Completion } from "../api/types";
 import { bytes } from "../format";
-import { ask, currentSource } from "../state/answers";
-import { clausesOf, quoted, withClause } from "../state/patterns";
+import { currentSource } from "../state/answers";
+import { clausesOf, withClause } from "../state/patterns";
 import { windowClause } from "../state/questions";
 import { info, tells } from "../state/session";
 import { state, update } from "../state/state";
@@ -16,16 +14,7 @@ import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
-import { suggest, type Suggestion } from "./complete";
-
-const NAMES = 20;
-
-interface Choices {
-  /** The part of the text that is replaced. */
-  from: number;
-  to: number;
-  items: (Suggestion & { kind: string })[];
-}
+import { type Choices, Completer, insert } from "./completion";
 
 /** Debounce delay for typing. */
 const DELAY_MS = 120;
@@ -38,7 +27,9 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
   const [completion, setCompletion] = useState<Choices | null>(null);
   const [chosen, setChosen] = useState(-1);
   const timer = useRef(0);
-  const abort = useRef<AbortController | null>(null);
+  const [completer] = useState(() => new Completer());
+  // Tab was pressed before the answer arrived.
+  const takesFirst = useRef(false);
 
   // The back button and the menus of functions change the filter too.
   useEffect(() => {
@@ -53,58 +44,49 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
   };
 
   const complete = (text: string, at: number) => {
-    abort.current?.abort();
-    const mine = new AbortController();
-    abort.current = mine;
-    const { from, to, words, names } = suggest(text, at, tells());
-    const show = (found: Choices["items"]) => {
-      const items = [...words.map((word) => ({ ...word, kind: "" })), ...found];
-      setCompletion(items.length > 0 && document.activeElement === input.current ? { from, to, items } : null);
-      setChosen(-1);
-    };
-    if (!names) return show([]);
-    ask<Completion>(question("complete", { kind: names.kind, q: names.part, rows: NAMES }), mine.signal).then(
-      ({ report }) =>
-        mine.signal.aborted ||
-        show(
-          report.names.map(({ name, bytes: amount }) => ({
-            text: quoted(name),
-            detail: bytes(amount),
-            kind: report.kind,
-          })),
-        ),
-      () => mine.signal.aborted || show([]),
-    );
+    takesFirst.current = false;
+    setChosen(-1);
+    void completer.complete(text, at, (choices) => {
+      setCompletion(document.activeElement === input.current ? choices : null);
+      const first = choices?.items[0];
+      if (takesFirst.current && choices && first) accept(choices, first.text);
+    });
   };
 
-  const accept = (text: string) => {
-    if (!completion) return;
-    const next = `${draft.slice(0, completion.from)}${text} ${draft.slice(completion.to).trimStart()}`;
-    const at = completion.from + text.length + 1;
-    setDraft(next);
-    apply(next, false);
-    complete(next, at);
+  const dismiss = () => {
+    completer.cancel();
+    setCompletion(null);
+  };
+
+  const accept = (choices: Choices, item: string) => {
+    const { text, cursor } = insert(choices, item);
+    setDraft(text);
+    apply(text, false);
+    complete(text, cursor);
     requestAnimationFrame(() => {
       input.current?.focus();
-      input.current?.setSelectionRange(at, at);
+      input.current?.setSelectionRange(cursor, cursor);
     });
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
-    const items = completion?.items ?? [];
+    // Nothing can be chosen from a list that is about an earlier text.
+    const choices = completer.isWaiting ? null : completion;
+    const items = choices?.items ?? [];
     const item = items[chosen];
     if (event.key === "ArrowDown" && items.length > 0) setChosen((chosen + 1) % items.length);
     else if (event.key === "ArrowUp" && items.length > 0) setChosen((chosen - 1 + items.length) % items.length);
-    else if (event.key === "Tab" && items.length > 0 && !event.shiftKey && draft !== "")
-      accept((item ?? items[0])?.text ?? "");
-    else if (event.key === "Enter") {
-      if (item) accept(item.text);
+    else if (event.key === "Tab" && !event.shiftKey && draft !== "" && (choices || completer.isWaiting)) {
+      if (choices) accept(choices, (item ?? items[0])?.text ?? "");
+      else takesFirst.current = true;
+    } else if (event.key === "Enter") {
+      if (choices && item) accept(choices, item.text);
       else {
         apply(draft, true);
-        setCompletion(null);
+        dismiss();
       }
     } else if (event.key === "Escape") {
-      if (completion) setCompletion(null);
+      if (completion) dismiss();
       else input.current?.blur();
       event.stopPropagation();
     } else return;
@@ -145,10 +127,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             complete(text, event.currentTarget.selectionStart ?? text.length);
           }}
           onFocus={(event) => complete(draft, event.currentTarget.selectionStart ?? draft.length)}
-          onBlur={() => {
-            abort.current?.abort();
-            setCompletion(null);
-          }}
+          onBlur={dismiss}
           onKeyDown={onKeyDown}
         />
         {draft !== "" && (
@@ -166,7 +145,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           <ul class="completions" id="completions" role="listbox">
             {completion.items.map((item, place) => (
               <li
-                key={item.text + item.kind}
+                key={item.text}
                 role="option"
                 aria-selected={place === chosen}
                 ref={(element) => {
@@ -175,12 +154,12 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
                 // Before the input loses the focus.
                 onPointerDown={(event) => {
                   event.preventDefault();
-                  accept(item.text);
+                  if (!completer.isWaiting) accept(completion, item.text);
                 }}
               >
                 <code>{item.text}</code>
-                <span>{item.detail}</span>
-                <i>{item.kind}</i>
+                <span>{item.name ? bytes(item.name.bytes) : item.hint}</span>
+                <i>{item.name?.kind}</i>
               </li>
             ))}
           </ul>
@@ -257,11 +236,8 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
         )}
         {hasServer && (
           <Explain>
-            Only blocks of which this is true. Fields: {tells().sizes && "size, "}
-            {tells().lifetimes && "lifetime, collected, "}
-            {tells().promotions && "promoted, heap, "}
-            {tells().lanes && "domain, "}allocated, live at, inside (any function of the stack), site, file, module,
-            line. Join with and, or, not and brackets. Names can have * and ?, /regular expressions/ are in slashes.
+            Only blocks of which this is true. The fields that this trace has are suggested as you type. Join with and,
+            or, not and brackets. Names can have * and ?, /regular expressions/ are in slashes.
           </Explain>
         )}
       </div>

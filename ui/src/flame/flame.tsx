@@ -7,6 +7,7 @@ import { bytes, countShort, percent, printable } from "../format";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { scopeText } from "../state/describe";
+import { isRecording } from "../state/live";
 import { flameQuestion } from "../state/questions";
 import { tells } from "../state/session";
 import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
@@ -56,7 +57,7 @@ export function FlameView(): JSX.Element {
         { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape },
         `${scopeText(now)}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
       ),
-    [tree, now.unit, now.order, now.colour, now.shape],
+    [tree, now.unit, now.order, now.colour, now.shape, isRecording()],
   );
   const { found, shown } = useMemo(
     () => (drawn ? search(drawn, now.search) : { found: [], shown: null }),

@@ -128,7 +128,7 @@ async function fetchAnswer(question: Question, signal: AbortSignal): Promise<Rep
 }
 
 /**
- * Whether an error stands in for the answer. A filter that is still being typed does not: what was there before stays,
+ * True if an error stands in for the answer. A filter that is still being typed does not: what was there before stays,
  * and the mistake is shown in the filter.
  */
 export function isFatal({ error, data }: Answer<unknown>): boolean {
@@ -171,7 +171,7 @@ export function useAnswer<T>(question: Question | null): Answer<T> {
   };
 }
 
-/** What arrived last, and for which question. With an error, the reply is the one before. */
+/** The last answer and its question. With an error, the reply is the one before. */
 interface Arrived<T> {
   name: string | null;
   /** The question of the reply. */

@@ -1,6 +1,7 @@
 // Describes the selection in words.
 
 import { seconds } from "../format";
+import { isRecording } from "./live";
 import type { GROUPS, State } from "./state";
 
 /** Names of groupings. */
@@ -20,16 +21,16 @@ export function groupOptions<G extends keyof typeof GROUP_NAMES>(groups: readonl
   return groups.map((value) => ({ value, text: GROUP_NAMES[value] }));
 }
 
-/** The title of the views, such as "Live at the peak". */
-export function scopeText(state: State): string {
-  switch (state.live) {
+/** The title of the views, such as "Live at the peak". The end of a recording that still runs is now. */
+export function scopeText({ live }: Pick<State, "live">): string {
+  switch (live) {
     case "all":
       return "Allocated";
     case "peak":
       return "Live at the peak";
     case "end":
-      return "Live at the end";
+      return isRecording() ? "Live now" : "Live at the end";
     default:
-      return `Live at ${seconds(state.live)}`;
+      return `Live at ${seconds(live)}`;
   }
 }

@@ -102,7 +102,7 @@ export function tableQuestion(state: State): Question {
   });
 }
 
-/** The same for all times, for the growth of memory that is live at a point in time. */
+/** The table of all times, for the growth of memory that is live at a point in time. */
 export function growthQuestion(state: State): Question {
   return tableQuestion({ ...state, live: "all", window: null });
 }
@@ -161,7 +161,7 @@ export function diffQuestion(state: State, trace: TraceFacts): Question | null {
   });
 }
 
-/** What the view on the screen asks: "copy as command" is about it. */
+/** The question of the view on the screen: "copy as command" is about it. */
 export function viewQuestion(state: State, trace: TraceFacts): Question | null {
   switch (state.view) {
     case "flame":

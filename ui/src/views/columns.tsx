@@ -17,7 +17,7 @@ export interface Column {
   rank: number;
   value: (row: Hotspot) => number;
   cell: (row: Hotspot, report: Hotspots) => JSX.Element | string;
-  /** The same in plain text. */
+  /** The cell in plain text. */
   text: (row: Hotspot) => string;
 }
 

@@ -85,7 +85,7 @@ impl Recording {
         Ok(())
     }
 
-    /// The same of the compiler, which has deep stacks and much code.
+    /// Counts instructions of the compiler, which has deep stacks and much code.
     fn count_compiler(&self) -> Outcome {
         let text = root().join("tests/ocaml/debian/large.ml");
         let text =
@@ -101,7 +101,7 @@ impl Recording {
         )
     }
 
-    /// The same program, recorded.
+    /// The run of a program that is recorded.
     fn recorded(&self, run: Run, rate: &str, trace: &Path) -> Run {
         run.env("LD_PRELOAD", &self.agent.display().to_string())
             .env("MEMTRACE", &trace.display().to_string())

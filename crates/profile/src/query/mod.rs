@@ -14,15 +14,18 @@ mod error;
 mod eval;
 mod parser;
 mod pattern;
+mod suggest;
 mod token;
 mod unmatched;
 mod untold;
+mod words;
 
 pub use amount::{Lifetime, Size, TimePoint, share};
 pub(crate) use amount::{size, time_point};
 pub(crate) use ast::{Clause, Expr};
 pub use error::QueryError;
 pub use pattern::Pattern;
+pub use suggest::{SuggestedName, Suggestion, Suggestions, suggest};
 pub use token::Comparison;
 pub(crate) use token::{TokenKind, tokens};
 pub use untold::Untold;

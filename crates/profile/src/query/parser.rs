@@ -1,49 +1,23 @@
 //! The parser of the query language. The grammar is in `docs/query.md`.
 
 use super::amount::{self, TimePoint};
-use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
+use super::ast::{Clause, Expr, Part, Span, Test, When};
 use super::error::{QueryError, suggestion};
 use super::pattern::Pattern;
 use super::token::{Comparison, Token, TokenKind, tokens};
+use super::words::{self, Field, Values, Word};
 
 /// Nested deeper than anybody would write by hand.
 const DEEPEST: usize = 100;
 
-const FIELDS: [&str; 17] = [
-    "live",
-    "alive",
-    "allocated",
-    "collected",
-    "promoted",
-    "size",
-    "lifetime",
-    "heap",
-    "domain",
-    "samples",
-    "inside",
-    "site",
-    "function",
-    "file",
-    "module",
-    "crate",
-    "line",
-];
-
 const A_TIME: &str = "a time: peak, end, start, 10s, 90% or @14:30:05";
-const A_SIZE: &str = "a size: 100, 64KiB, 1.5MiB or 16w (words)";
-const A_LIFETIME: &str = "a time (2s, 10ms) or an amount allocated meanwhile (1MiB, 500kw)";
-const A_NUMBER: &str = "a number";
 const A_HEAP: &str = "minor, major, external or native";
 const A_PATTERN: &str = "a name: \"Parser.*\" or a regular expression: /List/";
 const A_COMPARISON: &str = "=, !=, <, <=, >, >= or in";
 
 /// Parses a whole query. `None` if there is nothing in it.
 pub(super) fn parse(text: &str) -> Result<Option<Expr>, QueryError> {
-    let mut parser = Parser {
-        tokens: tokens(text)?,
-        next: 0,
-        depth: 0,
-    };
+    let mut parser = Parser::new(tokens(text)?);
     if parser.peek().kind == TokenKind::End {
         return Ok(None);
     }
@@ -57,11 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Expr>, QueryError> {
 
 /// Parses a range of times, such as `10s..20s`.
 pub(super) fn parse_span(text: &str) -> Result<Span, QueryError> {
-    let mut parser = Parser {
-        tokens: tokens(text)?,
-        next: 0,
-        depth: 0,
-    };
+    let mut parser = Parser::new(tokens(text)?);
     let span = parser.span()?;
     match parser.peek().kind {
         TokenKind::End => Ok(span),
@@ -69,13 +39,84 @@ pub(super) fn parse_span(text: &str) -> Result<Span, QueryError> {
     }
 }
 
+/// Continuations of a text that is being typed.
+#[derive(Debug, Default)]
+pub(super) struct Offers {
+    pub(super) words: Vec<Word>,
+    /// The part of frames whose names also fit.
+    pub(super) names: Option<Part>,
+}
+
+/// The words and names that can follow these tokens, before the text at an offset. Only the last
+/// condition counts, so that an error in another one does not matter.
+pub(super) fn offers(mut tokens: Vec<Token>, end: usize) -> Offers {
+    let joint = tokens.iter().rposition(|token| match &token.kind {
+        TokenKind::Word(word) => is_one_of(word, &["and", "or", "not"]),
+        kind => *kind == TokenKind::Open,
+    });
+    let mut tokens = tokens.split_off(joint.map_or(0, |joint| joint + 1));
+    tokens.push(Token {
+        kind: TokenKind::End,
+        span: end..end,
+    });
+    let mut parser = Parser {
+        offers: Some(Offers::default()),
+        ..Parser::new(tokens)
+    };
+    if parser.clause().is_ok() {
+        while parser.take(&TokenKind::Close) {}
+        if !parser.is_at_open_range() {
+            parser.offer(words::JOINTS);
+        }
+    }
+    parser.offers.unwrap_or_default()
+}
+
 struct Parser {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
+    /// Collects the continuations at the end of the text, if they are asked for.
+    offers: Option<Offers>,
 }
 
 impl Parser {
+    fn new(tokens: Vec<Token>) -> Self {
+        Self {
+            tokens,
+            next: 0,
+            depth: 0,
+            offers: None,
+        }
+    }
+
+    /// Offers words if this is the end of a text that is being typed.
+    fn offer<'a>(&mut self, words: impl IntoIterator<Item = &'a Word>) {
+        if self.peek().kind == TokenKind::End
+            && let Some(offers) = &mut self.offers
+        {
+            offers.words.extend(words);
+        }
+    }
+
+    fn offer_names(&mut self, part: Part) {
+        if self.peek().kind == TokenKind::End
+            && let Some(offers) = &mut self.offers
+        {
+            offers.names = Some(part);
+        }
+    }
+
+    /// Returns true at the end of a text whose last two characters are `..`: what follows without a
+    /// space is the upper bound.
+    fn is_at_open_range(&self) -> bool {
+        let end = self.peek();
+        let last = self.next.checked_sub(1).map(|last| &self.tokens[last]);
+        end.kind == TokenKind::End
+            && last
+                .is_some_and(|last| last.kind == TokenKind::To && last.span.end == end.span.start)
+    }
+
     fn any(&mut self) -> Result<Expr, QueryError> {
         let mut parts = vec![self.all()?];
         while self.take_word("or") {
@@ -113,64 +154,55 @@ impl Parser {
     }
 
     fn clause(&mut self) -> Result<Expr, QueryError> {
+        self.offer(words::FIELDS.iter().flat_map(|&(_, _, words)| words));
+        self.offer(words::NOT);
         let TokenKind::Word(word) = self.peek().kind.clone() else {
             return Err(self.unexpected("missing condition", "a field, not or ("));
         };
-        let field = word.to_lowercase();
-        if !FIELDS.contains(&&*field) {
-            let expected = match suggestion(&word, &FIELDS) {
+        let mut fields = words::FIELDS.iter();
+        let Some(&(_, field, _)) = fields.find(|(name, ..)| word.eq_ignore_ascii_case(name)) else {
+            let names: Vec<&str> = words::FIELDS.iter().map(|&(name, ..)| name).collect();
+            let expected = match suggestion(&word, &names) {
                 Some(known) => format!("a field; did you mean `{known}`?"),
-                None => format!("a field: {}", FIELDS.join(", ")),
+                None => format!("a field: {}", names.join(", ")),
             };
             return Err(self.unexpected(&format!("unknown field `{word}`"), &expected));
-        }
+        };
         self.next += 1;
-        let clause = match &*field {
-            "live" | "alive" => {
+        let clause = match field {
+            Field::Live => {
+                self.offer(words::LIVE);
                 if self.take_word("in") {
                     Clause::LiveIn(self.span()?)
                 } else if self.take_word("at") {
+                    self.offer(words::TIMES);
                     Clause::LiveAt(self.time()?)
                 } else {
                     return Err(self.unexpected("missing time", "at or in"));
                 }
             }
-            "allocated" => match self.when()? {
+            Field::Allocated => match self.when()? {
                 When::Ever => {
                     return Err(self.unexpected("missing time", "in, <, <=, > or >= and a time"));
                 }
                 when => Clause::Allocated(when),
             },
-            "collected" => Clause::Collected(self.when()?),
-            "promoted" => Clause::Promoted(self.when()?),
-            "size" => Clause::Size(self.test(A_SIZE, amount::size)?),
-            "lifetime" => {
-                let test = self.test(A_LIFETIME, amount::lifetime)?;
-                if let Test::In(Some(low), Some(high)) = test
-                    && low.is_time() != high.is_time()
-                {
-                    self.next -= 1;
-                    return Err(self.unexpected("the bounds have different units", A_LIFETIME));
-                }
-                Clause::Lifetime(test)
-            }
-            "samples" => Clause::Samples(self.test(A_NUMBER, whole)?),
-            "domain" => Clause::Domain(self.test(A_NUMBER, whole)?),
-            "line" => Clause::Line(self.test(A_NUMBER, whole)?),
-            "heap" => return self.heap(),
-            "inside" => {
+            Field::Collected => Clause::Collected(self.when()?),
+            Field::Promoted => Clause::Promoted(self.when()?),
+            Field::Size => Clause::Size(self.test(&words::SIZES)?),
+            Field::Lifetime => Clause::Lifetime(self.test(&words::LIFETIMES)?),
+            Field::Samples => Clause::Samples(self.test(&words::SAMPLES)?),
+            Field::Domain => Clause::Domain(self.test(&words::DOMAINS)?),
+            Field::Line => Clause::Line(self.test(&words::LINES)?),
+            Field::Heap => return self.heap(),
+            Field::Inside => {
+                self.offer(words::INSIDE);
                 let part = self.part();
-                Clause::Inside(part, self.pattern()?)
+                Clause::Inside(part, self.pattern(part)?)
             }
-            _ => {
-                let part = match &*field {
-                    "file" => Part::File,
-                    "module" => Part::Module,
-                    "crate" => Part::Crate,
-                    _ => Part::Function,
-                };
+            Field::Site(part) => {
                 let negated = self.equality()?;
-                let clause = Expr::Clause(Clause::Site(part, self.pattern()?));
+                let clause = Expr::Clause(Clause::Site(part, self.pattern(part)?));
                 return Ok(negate(clause, negated));
             }
         };
@@ -179,25 +211,18 @@ impl Parser {
 
     fn heap(&mut self) -> Result<Expr, QueryError> {
         let negated = self.equality()?;
-        let heap = match &self.peek().kind {
-            TokenKind::Word(word) => match &*word.to_lowercase() {
-                "minor" => Some(Heap::Minor),
-                "major" => Some(Heap::Major),
-                "external" => Some(Heap::External),
-                "native" => Some(Heap::Native),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(heap) = heap else {
+        self.offer(words::HEAPS.iter().map(|(word, _)| word));
+        let mut heaps = words::HEAPS.iter();
+        let found = heaps.find(|(word, _)| self.take_word(word.text));
+        let Some(&(_, heap)) = found else {
             return Err(self.unexpected("unknown heap", A_HEAP));
         };
-        self.next += 1;
         Ok(negate(Expr::Clause(Clause::Heap(heap)), negated))
     }
 
-    /// An optional `=` or `!=`; whether it was the latter.
+    /// Takes an optional `=` or `!=`; true if it is the latter.
     fn equality(&mut self) -> Result<bool, QueryError> {
+        self.offer(words::EQUALITIES);
         match self.peek().kind {
             TokenKind::Compare(Comparison::Equal) => {
                 self.next += 1;
@@ -213,27 +238,19 @@ impl Parser {
     }
 
     fn part(&mut self) -> Part {
-        for (word, part) in [
-            ("function", Part::Function),
-            ("file", Part::File),
-            ("module", Part::Module),
-            ("crate", Part::Crate),
-        ] {
-            // `inside file` may also be a function of that name.
-            if self.tokens.len() > self.next + 1
-                && matches!(
-                    self.tokens[self.next + 1].kind,
-                    TokenKind::Text(_) | TokenKind::Regex(..)
-                )
-                && self.take_word(word)
-            {
-                return part;
-            }
-        }
-        Part::Function
+        let is_part = match self.tokens.get(self.next + 1).map(|token| &token.kind) {
+            Some(TokenKind::Text(_) | TokenKind::Regex(..)) => true,
+            // `inside file` is about a function of that name, unless more is to be typed.
+            Some(TokenKind::End) => self.offers.is_some(),
+            _ => false,
+        };
+        let mut parts = words::PARTS.iter();
+        let part = parts.find(|(word, _)| is_part && self.take_word(word));
+        part.map_or(Part::Function, |&(_, part)| part)
     }
 
-    fn pattern(&mut self) -> Result<Pattern, QueryError> {
+    fn pattern(&mut self, part: Part) -> Result<Pattern, QueryError> {
+        self.offer_names(part);
         let pattern = match &self.peek().kind {
             TokenKind::Word(word) if !is_one_of(word, &["and", "or", "not"]) => Pattern::glob(word),
             TokenKind::Text(text) => Pattern::glob(text),
@@ -253,12 +270,14 @@ impl Parser {
     }
 
     fn when(&mut self) -> Result<When, QueryError> {
+        self.offer(words::WHEN);
         if self.take_word("in") {
             return Ok(When::In(self.span()?));
         }
         match self.peek().kind {
             TokenKind::Compare(comparison) => {
                 self.next += 1;
+                self.offer(words::TIMES);
                 Ok(When::At(comparison, self.time()?))
             }
             _ => Ok(When::Ever),
@@ -266,12 +285,16 @@ impl Parser {
     }
 
     fn span(&mut self) -> Result<Span, QueryError> {
+        self.offer(words::WINDOWS);
         let from = match self.peek().kind {
             TokenKind::To => TimePoint::Start,
             _ => self.time()?,
         };
         if !self.take(&TokenKind::To) {
             return Err(self.unexpected("incomplete range", ".., as in 10s..20s"));
+        }
+        if self.is_at_open_range() {
+            self.offer(words::TIMES);
         }
         let to = match &self.peek().kind {
             TokenKind::Text(_) => self.time()?,
@@ -285,32 +308,41 @@ impl Parser {
         self.value("invalid time", A_TIME, amount::time_point)
     }
 
-    fn test<T>(
-        &mut self,
-        expected: &str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Test<T>, QueryError> {
+    fn test<T>(&mut self, values: &Values<T>) -> Result<Test<T>, QueryError> {
         const WRONG: &str = "invalid value for this field";
+        let Values { expected, read, .. } = values;
+        self.offer(words::COMPARISONS);
         if self.take_word("in") {
+            self.offer(values.ranges);
             let low = match self.peek().kind {
                 TokenKind::To => None,
-                _ => Some(self.value(WRONG, expected, &read)?),
+                _ => Some(self.value(WRONG, expected, read)?),
             };
             if !self.take(&TokenKind::To) {
                 return Err(self.unexpected("incomplete range", ".., as in 1..10"));
             }
+            let is_range = |high: &T| low.as_ref().is_none_or(|low| (values.is_range)(low, high));
+            if self.is_at_open_range() {
+                let fits = |word: &&Word| read(word.text).is_some_and(|high| is_range(&high));
+                self.offer(values.examples.iter().filter(fits));
+            }
             let high = match &self.peek().kind {
                 TokenKind::Word(word) if !is_one_of(word, &["and", "or"]) => {
-                    Some(self.value(WRONG, expected, &read)?)
+                    Some(self.value(WRONG, expected, read)?)
                 }
                 _ => None,
             };
+            if high.as_ref().is_some_and(|high| !is_range(high)) {
+                self.next -= 1;
+                return Err(self.unexpected("the bounds have different units", expected));
+            }
             return Ok(Test::In(low, high));
         }
         let TokenKind::Compare(comparison) = self.peek().kind else {
             return Err(self.unexpected("missing comparison", A_COMPARISON));
         };
         self.next += 1;
+        self.offer(values.examples);
         Ok(Test::Is(comparison, self.value(WRONG, expected, read)?))
     }
 
@@ -387,8 +419,4 @@ fn is_one_of(word: &str, keywords: &[&str]) -> bool {
     keywords
         .iter()
         .any(|known| word.eq_ignore_ascii_case(known))
-}
-
-fn whole(text: &str) -> Option<u64> {
-    text.replace('_', "").parse().ok()
 }

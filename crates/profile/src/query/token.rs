@@ -76,6 +76,19 @@ impl Comparison {
 
 /// Splits a query. The last token is always the end.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
+    let (mut tokens, error) = scan(text);
+    if let Some(error) = error {
+        return Err(error);
+    }
+    tokens.push(Token {
+        kind: TokenKind::End,
+        span: text.len()..text.len(),
+    });
+    Ok(tokens)
+}
+
+/// Splits a query up to the first quote that is not closed, which is the error.
+pub(super) fn scan(text: &str) -> (Vec<Token>, Option<QueryError>) {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -84,20 +97,24 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
             continue;
         }
         let rest = &text[at..];
-        let (kind, len) = match first {
-            '(' => (TokenKind::Open, 1),
-            ')' => (TokenKind::Close, 1),
-            ',' => (TokenKind::Comma, 1),
-            '"' | '\'' => quoted(rest, first, at)?,
-            '/' => regex(rest, at)?,
-            _ => match comparison(rest) {
+        let token = match first {
+            '(' => Ok((TokenKind::Open, 1)),
+            ')' => Ok((TokenKind::Close, 1)),
+            ',' => Ok((TokenKind::Comma, 1)),
+            '"' | '\'' => quoted(rest, first, at),
+            '/' => regex(rest, at),
+            _ => Ok(match comparison(rest) {
                 Some((comparison, len)) => (TokenKind::Compare(comparison), len),
                 None if rest.starts_with("..") => (TokenKind::To, 2),
                 None => {
                     let len = word_len(rest);
                     (TokenKind::Word(rest[..len].to_owned()), len)
                 }
-            },
+            }),
+        };
+        let (kind, len) = match token {
+            Ok(token) => token,
+            Err(error) => return (tokens, Some(error)),
         };
         tokens.push(Token {
             kind,
@@ -105,11 +122,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
         });
         at += len;
     }
-    tokens.push(Token {
-        kind: TokenKind::End,
-        span: text.len()..text.len(),
-    });
-    Ok(tokens)
+    (tokens, None)
 }
 
 fn comparison(text: &str) -> Option<(Comparison, usize)> {
@@ -134,7 +147,7 @@ fn comparison(text: &str) -> Option<(Comparison, usize)> {
 }
 
 /// A word ends at a space, a bracket, a comma, a sign or `..`; never before its first character.
-fn word_len(text: &str) -> usize {
+pub(super) fn word_len(text: &str) -> usize {
     let ends = |at: usize, c: char| {
         c.is_whitespace()
             || matches!(c, '(' | ')' | ',' | '"' | '\'')

@@ -4,6 +4,7 @@ use heapline_model::Capabilities;
 
 use super::Query;
 use super::ast::{Clause, Expr};
+use super::words::Need;
 
 /// Why a query cannot be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,21 +27,21 @@ pub enum Untold {
 }
 
 impl Query {
-    /// The first thing that it asks for and a source does not tell. `many` is whether the report is
-    /// about several moments itself.
+    /// The first thing that it asks for and a source does not tell. `many` is true if the report
+    /// is about several moments itself.
     #[must_use]
     pub fn untold(&self, tells: Capabilities, many: bool) -> Option<Untold> {
         let mut clauses = Vec::new();
         if let Some(expr) = &self.expr {
             collect(expr, &mut clauses);
         }
-        let thing = clauses.iter().find_map(|clause| match clause {
-            Clause::Size(_) | Clause::Samples(_) if !tells.sizes => Some("the sizes of blocks"),
-            Clause::Domain(_) if !tells.lanes => Some("domains"),
-            Clause::Lifetime(_) | Clause::Collected(_) | Clause::LiveIn(_) if !tells.lifetimes => {
-                Some("when blocks died")
-            }
-            Clause::Promoted(_) | Clause::Heap(_) if !tells.lifetimes => Some("promotions"),
+        let mut needs = clauses.iter().map(|clause| clause.need());
+        let thing = needs.find_map(|need| match need {
+            Need::Sizes if !tells.sizes => Some("the sizes of blocks"),
+            Need::Lanes if !tells.lanes => Some("domains"),
+            Need::Lifetimes if !tells.lifetimes => Some("when blocks died"),
+            // Not asked of `promotions`: `heap = native` selects the blocks of a Rust program.
+            Need::Promotions if !tells.lifetimes => Some("promotions"),
             _ => None,
         });
         if let Some(thing) = thing {
@@ -64,6 +65,22 @@ impl Query {
             collect(expr, &mut clauses);
         }
         clauses.into_iter().any(is_of_time)
+    }
+}
+
+impl Clause {
+    fn need(&self) -> Need {
+        match self {
+            Self::LiveAt(_)
+            | Self::Allocated(_)
+            | Self::Inside(..)
+            | Self::Site(..)
+            | Self::Line(_) => Need::Nothing,
+            Self::LiveIn(_) | Self::Collected(_) | Self::Lifetime(_) => Need::Lifetimes,
+            Self::Promoted(_) | Self::Heap(_) => Need::Promotions,
+            Self::Size(_) | Self::Samples(_) => Need::Sizes,
+            Self::Domain(_) => Need::Lanes,
+        }
     }
 }
 

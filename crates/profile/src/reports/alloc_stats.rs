@@ -47,7 +47,7 @@ pub struct AllocSizes {
     pub tenths: Vec<Spread>,
     /// Without the first and last 100, in two halves.
     pub trimmed_halves: Vec<Spread>,
-    /// The same of those above 256 words.
+    /// Those above 256 words, without the first and last 100, in two halves.
     pub trimmed_large_halves: Vec<Spread>,
     /// The number of blocks above 256 words in each tenth.
     pub large_per_tenth: Vec<usize>,

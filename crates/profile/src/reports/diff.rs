@@ -353,7 +353,7 @@ pub fn diff(before: &Scope<'_>, after: &Scope<'_>, options: &DiffOptions) -> Dif
     diff_scaled(before, after, options, scale)
 }
 
-/// The same with a given factor for all amounts after.
+/// Compares what is in two scopes, with a given factor for all amounts after.
 #[must_use]
 pub fn diff_scaled(
     before: &Scope<'_>,

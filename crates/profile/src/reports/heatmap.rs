@@ -39,11 +39,11 @@ pub struct Heatmap {
     pub ages: Vec<f64>,
     /// By time and age: bytes that died at that age.
     pub bytes: Vec<Vec<f64>>,
-    /// The same of blocks.
+    /// By time and age: blocks that died at that age.
     pub blocks: Vec<Vec<f64>>,
     /// By time: bytes that were alive at the end.
     pub alive_bytes: Vec<f64>,
-    /// The same of blocks.
+    /// By time: blocks that were alive at the end.
     pub alive_blocks: Vec<f64>,
 }
 

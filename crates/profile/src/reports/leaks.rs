@@ -74,7 +74,7 @@ pub struct Leaks {
     pub at: f64,
     /// The share of the run up to then that memory must be older than.
     pub tail: f64,
-    /// The same in seconds.
+    /// The minimum age of old memory, in seconds.
     pub min_age: f64,
     /// Old memory at that time.
     pub retained: Figures,
@@ -100,7 +100,7 @@ pub struct Leak {
     pub retained: Figures,
     /// The growth since half-way through the run, in bytes.
     pub growth: Estimate,
-    /// The same per second.
+    /// The growth since half-way through the run, in bytes per second.
     pub growth_per_second: f64,
     /// The shape of its growth.
     pub shape: GrowthShape,

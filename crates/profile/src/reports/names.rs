@@ -1,13 +1,10 @@
 //! Names for the completion of queries.
 
-use serde::Serialize;
-
 use crate::groups::{GroupBy, Groups, View};
 use crate::scope::Scope;
 
-/// A function, file or module.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+/// A function, file, module or crate.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Name {
     /// The name as in source code.
     pub name: String,
@@ -15,7 +12,7 @@ pub struct Name {
     pub bytes: f64,
 }
 
-/// All functions, files or modules in the stacks of the blocks in scope, those that most is
+/// All functions, files, modules or crates in the stacks of the blocks in scope, those that most is
 /// allocated in first.
 #[must_use]
 pub fn names(scope: &Scope<'_>, by: GroupBy) -> Vec<Name> {

@@ -23,7 +23,7 @@ pub struct Profile {
     parts: Parts,
     len: usize,
     peaks: [OnceLock<Peak>; 2],
-    /// The same blocks with every frame of recursive calls.
+    /// The profile with every frame of recursive calls.
     with_recursion: OnceLock<Box<Profile>>,
 }
 
@@ -311,7 +311,7 @@ impl Profile {
         columns as f64 + self.parts.clock.memory() as f64 / self.len().max(1) as f64
     }
 
-    /// The same blocks with every frame of recursive calls in their stacks. It is built when it is
+    /// The profile with every frame of recursive calls in its stacks. It is built when it is
     /// first asked for; the profile itself if the store did not keep what that takes.
     #[must_use]
     pub fn with_recursion(&self) -> &Self {

@@ -149,7 +149,7 @@ impl TreeBuilder {
         }
     }
 
-    /// The same if it is known that there is no such child yet.
+    /// Fast path of [`Self::child`] if it is known that there is no such child yet.
     #[inline]
     fn new_child(&mut self, node: NodeId, name: Name) -> Option<NodeId> {
         if let Some(path) = &mut self.path {

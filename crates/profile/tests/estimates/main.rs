@@ -111,7 +111,7 @@ fn coverage_with(tenths: u64, random: &mut impl RngExt) -> f64 {
     simulate(&case, |_| true, Unit::Bytes, estimator, random).coverage()
 }
 
-/// What `docs/statistics.md` says of few samples. Counts are whole numbers: with few of them no
+/// Checks `docs/statistics.md` on few samples. Counts are whole numbers: with few of them no
 /// interval can cover the truth in just 95 % of runs whatever the truth is.
 #[test]
 fn a_handful_of_samples_is_enough() {

@@ -72,7 +72,7 @@ impl Blocks {
         }
     }
 
-    /// What the samples of a run are taken to stand for.
+    /// The amount that the samples of a run stand for.
     pub(crate) fn sampled(
         &self,
         rate: f64,

@@ -1,4 +1,4 @@
-//! The same through everything that lies between a trace and an answer.
+//! Coverage of intervals through everything that lies between a trace and an answer.
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{DiffOptions, diff};

@@ -62,7 +62,7 @@ fn nothing_differs_from_itself() {
     });
 }
 
-/// What was not seen may be there nevertheless, unless everything was recorded.
+/// Blocks that were not sampled may be there nevertheless, unless everything was recorded.
 #[test]
 fn budgets_for_what_was_not_seen_are_not_called_kept() {
     for (name, bytes) in odd_traces() {

@@ -12,7 +12,7 @@ use heapline_trace::Source;
 /// Sums of whole samples are exact, and so are moments of the peak.
 pub(crate) const COUNT: Estimator = Estimator::Count;
 
-/// What happened to a block, as numbers of events in the order of their times.
+/// The life of a block, as numbers of events in the order of their times.
 pub(crate) struct Block {
     pub(crate) birth: usize,
     pub(crate) promotion: Option<usize>,

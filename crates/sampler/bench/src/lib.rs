@@ -10,8 +10,8 @@ pub fn pairs(rounds: u64) {
     }
 }
 
-/// The same, for the program itself: there the compiler may put the allocator's code into the loop,
-/// and knows the size.
+/// [`pairs`] in the program itself: there the compiler may inline the allocator's code into the
+/// loop, and knows the size.
 #[macro_export]
 macro_rules! inlined_pairs {
     ($rounds:expr) => {

@@ -64,7 +64,7 @@ pub(super) fn read_memory(address: u64, into: &mut [u8]) -> bool {
     read.cast_unsigned() == into.len() || read < 0 && read_from_file(address, into)
 }
 
-/// The same where sandboxes do not allow it.
+/// Reads memory from procfs, where sandboxes do not allow `process_vm_readv`.
 fn read_from_file(address: usize, into: &mut [u8]) -> bool {
     let memory = File::open("/proc/self/mem");
     memory.is_ok_and(|memory| memory.read_exact_at(into, address as u64).is_ok())

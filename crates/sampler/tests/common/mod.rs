@@ -1,4 +1,4 @@
-//! What tests of the sampler have in common: one of them samples at a time.
+//! Helpers for tests of the sampler: one of them samples at a time.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What happened to a block.
+/// An event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Alloc,
@@ -35,7 +35,7 @@ impl Log {
         (0..end).map(|n| self.0.lock().unwrap()[n])
     }
 
-    /// What happened to blocks of these sizes.
+    /// Events of blocks of these sizes.
     pub(crate) fn of(&self, sizes: &[usize]) -> Vec<(Event, usize)> {
         let events = self.events();
         events.filter(|(_, size)| sizes.contains(size)).collect()

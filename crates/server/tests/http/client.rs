@@ -66,7 +66,7 @@ impl Running {
         Self::talk(self.connect(), request)
     }
 
-    /// The same, with nothing more to come: to the server that is a client which has gone away.
+    /// Sends bytes and closes that direction: to the server, the client has gone away.
     pub(crate) fn raw_and_gone(&self, request: &[u8]) -> Response {
         let stream = self.connect();
         let mut writer = stream.try_clone().unwrap();
@@ -97,7 +97,7 @@ impl Running {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     /// 0 if nothing came.

@@ -48,7 +48,7 @@ fn answers_have_their_command() {
         command,
         "heapline tree some/trace.ctf --where 'inside \"café*\"' --min 0.1%"
     );
-    let answer = server.get("/api/v1/complete?q=map");
+    let answer = server.get("/api/v1/complete?text=inside+map");
     assert_eq!(answer.header("heapline-command"), None);
 }
 
@@ -93,7 +93,7 @@ fn what_does_not_exist_is_said_not_to() {
         "/api/v1/diff?window=1s..2s",
         "/api/v1/diff?window=2s..1s&window=..",
         "/api/v1/info?where=promoted",
-        "/api/v1/complete?kind=colour",
+        "/api/v1/complete?cursor=first",
         "/api/v1/summary?estimator=guess",
     ] {
         let response = server.get(target);

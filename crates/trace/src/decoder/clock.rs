@@ -15,7 +15,7 @@ const MAX_PAUSE: u64 = 3_600_000_000;
 pub(super) struct Clock {
     /// The last event, in microseconds since the start of the trace.
     now: u64,
-    /// The same in microseconds since the epoch, as it was recorded.
+    /// The last event as it was recorded, in microseconds since the epoch.
     recorded: u64,
     /// The offset that is added to recorded times because the clock was set back.
     shift: i128,
@@ -29,7 +29,7 @@ pub(super) struct PacketTime {
     /// No event is earlier, in microseconds since the epoch, as recorded. As events have the low
     /// bits of their time, it need not be what the header says.
     pub(super) recorded: u64,
-    /// The same in microseconds since the start of the trace, corrected.
+    /// The corrected bound, in microseconds since the start of the trace.
     pub(super) since_start: u64,
     /// No event is later than this after the begin.
     pub(super) span: u64,

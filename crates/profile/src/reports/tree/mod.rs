@@ -100,8 +100,8 @@ impl TreeOptions {
         }
     }
 
-    /// The same with the lines of allocations where readers want them first: at the top of a tree
-    /// of functions that grows from allocations up.
+    /// Adds the lines of allocations where readers want them first: at the top of a tree of
+    /// functions that grows from allocations up.
     #[must_use]
     pub fn with_implied_sites(mut self) -> Self {
         self.sites |= self.bottom_up && self.by == GroupBy::Function;
