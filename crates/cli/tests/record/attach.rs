@@ -19,9 +19,28 @@ const TIMES: &str = "HEAPLINE_ATTACH_TIMES";
 /// A user without rights.
 const NOBODY: u32 = 65534;
 
+/// A process that ends with the test, also if that fails.
+struct Ended(Option<Child>);
+
+impl Ended {
+    /// Waits for its end.
+    fn output(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A program that runs.
 pub(crate) struct Running {
-    child: Child,
+    child: Ended,
     pid: u32,
     stop: PathBuf,
     pub(crate) folder: tempfile::TempDir,
@@ -63,7 +82,7 @@ impl Running {
         let child = command.spawn().unwrap();
         Self {
             pid: child.id(),
-            child,
+            child: Ended(Some(child)),
             stop,
             folder,
         }
@@ -111,7 +130,7 @@ impl Running {
     /// Lets it end, and keeps its folder.
     fn finish_in_folder(self) -> (Output, tempfile::TempDir) {
         fs::write(&self.stop, "").unwrap();
-        (self.child.wait_with_output().unwrap(), self.folder)
+        (self.child.output(), self.folder)
     }
 
     /// Open descriptors, and mapped files.
