@@ -1,4 +1,4 @@
-/* The engine, which is crates/recorder/src/capi.rs. */
+/* The engine, which is crates/recorder/src/capi.rs and capi_listen.rs. */
 
 #ifndef HEAPLINE_ENGINE_H
 #define HEAPLINE_ENGINE_H
@@ -31,5 +31,18 @@ void heapline_stop(void);
 /* Outermost frame first. */
 void heapline_frame(struct heapline_frames *frames, const char *file, const char *name,
                     uint32_t line, uint32_t start_char, uint32_t end_char);
+
+/* Waits for `heapline attach`; 0 if that was possible. Another thread calls the function. */
+int heapline_listen(void (*wake)(void));
+
+/* The number of the recording that is wanted, with its rate and depth of stacks; 0 for none, -1 if that is
+   not known now. */
+intptr_t heapline_wanted(double *rate, size_t *stack_depth);
+
+/* Begins that recording; 0 if that was possible. */
+int heapline_begin(const char *params);
+
+/* Says why the sampler cannot be started. */
+void heapline_refuse(const char *message);
 
 #endif

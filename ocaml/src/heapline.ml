@@ -3,6 +3,10 @@ type id = int
 external engine_start : string -> float -> string option -> string -> int -> unit
   = "heapline_ml_start"
 external engine_stop : unit -> unit = "heapline_ml_stop"
+external engine_listen : int -> bool = "heapline_ml_listen"
+external engine_wanted : unit -> int * float * int = "heapline_ml_wanted"
+external engine_begin : string -> bool = "heapline_ml_begin"
+external engine_refuse : string -> unit = "heapline_ml_refuse"
 external clear_variable : string -> unit = "heapline_ml_clear_variable"
 
 external engine_alloc :
@@ -45,6 +49,11 @@ type tracer = Memprof.profile
 let current : tracer option ref = ref None
 let currently_tracing () = Option.is_some !current
 
+(* One more frame tells the engine that there are more. *)
+let callstack_size = function
+  | Some depth when depth < max_int -> depth + 1
+  | _ -> max_int
+
 let start ~stack_depth ~context ~sampling_rate ~filename =
   if currently_tracing () then failwith "Heapline: a recording goes on already";
   if not (sampling_rate > 0. && sampling_rate <= 1.) then
@@ -55,11 +64,7 @@ let start ~stack_depth ~context ~sampling_rate ~filename =
   engine_start filename sampling_rate context
     (Sys.runtime_parameters ())
     (Option.value stack_depth ~default:0);
-  (* One more frame tells the engine that there are more. *)
-  let callstack_size =
-    match stack_depth with Some depth when depth < max_int -> depth + 1 | _ -> max_int
-  in
-  match Memprof.start ~sampling_rate ~callstack_size tracker with
+  match Memprof.start ~sampling_rate ~callstack_size:(callstack_size stack_depth) tracker with
   | tracer ->
       current := Some tracer;
       tracer
@@ -106,6 +111,53 @@ let trace_if_requested ?(if_started = `Ignore) ?context ?sampling_rate ?stack_de
       in
       clear_variable "MEMTRACE";
       ignore (start ~stack_depth ~context ~sampling_rate ~filename : tracer)
+
+(* The recording of `heapline attach`, and its number. *)
+let attached : (int * tracer) option ref = ref None
+
+let stop_attached () =
+  match !attached with
+  | None -> ()
+  | Some (_, tracer) ->
+      attached := None;
+      current := None;
+      (* It may be that of another domain. *)
+      (try Memprof.stop tracer with Failure _ -> ())
+
+let start_attached number sampling_rate stack_depth =
+  if currently_tracing () then engine_refuse "the program records itself"
+  else if engine_begin (Sys.runtime_parameters ()) then
+    let stack_depth = if stack_depth = 0 then None else Some stack_depth in
+    match Memprof.start ~sampling_rate ~callstack_size:(callstack_size stack_depth) tracker with
+    | tracer ->
+        attached := Some (number, tracer);
+        current := Some tracer
+    | exception Failure _ -> engine_refuse "the program uses Gc.Memprof itself; stop that first"
+
+(* Does what `heapline attach` wants. *)
+let serve _ =
+  let number, rate, depth = engine_wanted () in
+  if number >= 0 then begin
+    (match !attached with
+    | Some (running, _) when running <> number -> stop_attached ()
+    | _ -> ());
+    if number > 0 && Option.is_none !attached then start_attached number rate depth
+  end
+
+(* A real-time signal that hardly any program uses. *)
+let default_signal = 62
+let is_listening = ref false
+
+let listen ?(signal = default_signal) () =
+  if not !is_listening then begin
+    (match Sys.signal signal (Sys.Signal_handle serve) with
+    | Sys.Signal_default -> ()
+    | before ->
+        Sys.set_signal signal before;
+        invalid_arg (Printf.sprintf "Heapline: the program uses signal %d; give another one" signal));
+    if not (engine_listen signal) then failwith "Heapline: cannot listen for heapline attach";
+    is_listening := true
+  end
 
 module External = struct
   type token = id

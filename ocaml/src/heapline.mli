@@ -60,6 +60,21 @@ val currently_tracing : unit -> bool
 (** One sample per 100,000 words. *)
 val default_sampling_rate : float
 
+(** Waits for [heapline attach] of the same user or root, which then records the program without
+    tracing or stopping it. Nothing is recorded until then. Costs one thread, which sleeps. Does nothing
+    if it was called before.
+
+    Recordings cover the domain that notices the request, the main domain in programs that have one, and
+    the domains that it spawns while it is recorded. {!currently_tracing} is true meanwhile. Forked
+    processes do not listen.
+
+    @param signal
+      A signal that the program does not use, as the system numbers them. Its handler starts and stops
+      the sampler. No signal is sent. The default is 62, a real-time signal.
+    @raise Invalid_argument if the program handles or ignores that signal.
+    @raise Failure if the system does not allow to listen. *)
+val listen : ?signal:int -> unit -> unit
+
 (** Memory outside of OCaml's heap that the runtime does not know, such as memory allocated by C code.
     (Bigarrays are recorded automatically.) *)
 module External : sig

@@ -10,6 +10,7 @@
 #include <caml/fail.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <caml/signals.h>
 #include <caml/version.h>
 
 #include "engine.h"
@@ -136,6 +137,50 @@ value heapline_ml_stop(value unit)
 {
   (void)unit;
   heapline_stop();
+  return Val_unit;
+}
+
+/* Programs that wait for `heapline attach` */
+
+/* The signal whose handler looks at what is wanted. It is never sent: the runtime is told that it has come,
+   which can be done from any thread. */
+static int wake_signal;
+
+static void wake(void)
+{
+  caml_record_signal(wake_signal);
+}
+
+value heapline_ml_listen(value signal)
+{
+  wake_signal = Int_val(signal);
+  return Val_bool(heapline_listen(wake) == 0);
+}
+
+/* (number, rate, depth of stacks) */
+value heapline_ml_wanted(value unit)
+{
+  CAMLparam1(unit);
+  CAMLlocal2(result, boxed);
+  double rate = 0;
+  size_t depth = 0;
+  intptr_t number = heapline_wanted(&rate, &depth);
+  boxed = caml_copy_double(rate);
+  result = caml_alloc_tuple(3);
+  Store_field(result, 0, Val_long(number));
+  Store_field(result, 1, boxed);
+  Store_field(result, 2, Val_long(depth));
+  CAMLreturn(result);
+}
+
+value heapline_ml_begin(value params)
+{
+  return Val_bool(heapline_begin(String_val(params)) == 0);
+}
+
+value heapline_ml_refuse(value message)
+{
+  heapline_refuse(String_val(message));
   return Val_unit;
 }
 

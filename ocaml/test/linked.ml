@@ -1,4 +1,5 @@
-(* linked.exe requested | manual FILE FILE | external FILE | custom FILE | killed FILE | mistakes FILE *)
+(* linked.exe requested | manual FILE FILE | external FILE | custom FILE | killed FILE | mistakes FILE
+   | listening FILE *)
 
 module M = Map.Make (Int)
 
@@ -98,6 +99,17 @@ let mistakes filename =
   attempt "first" (start 0.1);
   attempt "second" (start 0.1)
 
+(* Waits for heapline attach, and works until a file exists. *)
+let listening file =
+  Heapline.listen ();
+  Heapline.listen ();
+  let rounds = ref 0 in
+  while not (Sys.file_exists file) do
+    ignore (work ());
+    incr rounds
+  done;
+  Printf.printf "worked: %b\n" (!rounds > 0)
+
 let () =
   match Sys.argv with
   | [| _; "requested" |] -> requested ()
@@ -106,4 +118,5 @@ let () =
   | [| _; "custom"; file |] -> custom file
   | [| _; "killed"; file |] -> killed file
   | [| _; "mistakes"; file |] -> mistakes file
+  | [| _; "listening"; file |] -> listening file
   | _ -> assert false

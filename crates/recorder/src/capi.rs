@@ -35,7 +35,7 @@ static CURRENT: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 /// Adds the frames of a location.
 type Resolver = unsafe extern "C" fn(code: u64, frames: &mut FrameSink<'_>);
 
-fn current() -> Option<&'static Recorder> {
+pub(crate) fn current() -> Option<&'static Recorder> {
     // SAFETY: recorders are never freed.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
@@ -77,8 +77,7 @@ pub unsafe extern "C" fn heapline_start(
     } else {
         match contained(None, || Some(Recorder::start(&options))) {
             Some(Ok(recorder)) => {
-                CURRENT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
-                abandon_in_children();
+                begin(recorder);
                 return 0;
             }
             Some(Err(error)) => format!("cannot write {}: {error}", options.trace.display()),
@@ -94,6 +93,12 @@ pub unsafe extern "C" fn heapline_start(
         }
     }
     1
+}
+
+/// From now on, events are for this one.
+pub(crate) fn begin(recorder: &'static Recorder) {
+    CURRENT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
+    abandon_in_children();
 }
 
 /// A forked process inherits the sampler; its parent's trace is not for it.

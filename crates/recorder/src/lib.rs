@@ -21,6 +21,8 @@
 mod beginning;
 #[cfg(feature = "c-api")]
 pub mod capi;
+#[cfg(feature = "c-api")]
+pub mod capi_listen;
 mod clock;
 #[cfg(feature = "listen")]
 pub mod control;

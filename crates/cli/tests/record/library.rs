@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use heapline_trace::Source;
 
+use crate::attach::Running;
 use crate::run::{Program, heapline, truths};
 use crate::toolchain::{compilers, with_domains};
 use crate::trace::Trace;
@@ -191,6 +192,30 @@ fn domains_of_a_program_that_records_itself_are_seen() {
         assert_eq!(seen.len(), truth.len());
         for (words, truth) in seen.values().zip(truth) {
             trace.assert_near(*words, truth.parse().unwrap(), "a domain");
+        }
+    }
+}
+
+#[test]
+fn programs_that_listen_are_recorded_again_and_again() {
+    for compiler in compilers("programs_that_listen_are_recorded_again_and_again") {
+        for kind in KINDS {
+            let mut command = Command::new(compiler.linked_programs().join(kind));
+            command.arg("listening");
+            let running = Running::spawn(command, &[]);
+            running.wait_for_listener();
+            let trace = running.folder.path().join("trace.ctf");
+            let options = ["--for", "100ms", "--rate", "1e-3", "--force", "-v", "-o"];
+            for _ in 0..5 {
+                let output = running.attach(&[&options[..], &[text(&trace)]].concat());
+                assert!(output.status.success(), "{kind}: {output:?}");
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(said.contains("was not stopped to attach"), "{said}");
+                assert!(!Trace::strict(&trace).allocations.is_empty(), "{said}");
+            }
+            let output = running.finish();
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "worked: true\n");
         }
     }
 }
