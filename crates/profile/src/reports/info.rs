@@ -10,7 +10,7 @@ use crate::gc_params::GcParams;
 use crate::query::Query;
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::Profile;
+use crate::store::{Kind, Profile};
 
 /// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -219,9 +219,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, blocks: u64, samples: u64) {
-        self.blocks += blocks;
-        self.samples = self.samples.saturating_add(samples.saturating_mul(blocks));
+    /// Adds rows of a kind.
+    fn add(&mut self, rows: u64, kind: &Kind) {
+        let blocks = kind.blocks().saturating_mul(rows);
+        self.blocks = self.blocks.saturating_add(blocks);
+        let samples = kind.samples.saturating_mul(rows);
+        self.samples = self.samples.saturating_add(samples);
     }
 }
 
@@ -245,15 +248,15 @@ impl Counts {
             let kind = &profile.kinds()[class.kind];
             let is_minor = kind.space == Space::Minor;
             let count = counts.entry((kind.space, profile.words(kind))).or_default();
-            count.allocated.add(all.into(), kind.samples);
+            count.allocated.add(all.into(), kind);
             if is_minor {
-                count.promoted.add(promoted.into(), kind.samples);
+                count.promoted.add(promoted.into(), kind);
             } else {
                 count.wrongly_promoted += u64::from(promoted);
             }
-            count.collected.add(died.into(), kind.samples);
+            count.collected.add(died.into(), kind);
             let major = if is_minor { died_promoted } else { died };
-            count.major_collected.add(major.into(), kind.samples);
+            count.major_collected.add(major.into(), kind);
         }
         Self(counts)
     }
@@ -263,7 +266,7 @@ impl Counts {
         for (&(space, words), count) in &self.0 {
             if inside(space, words) {
                 let tally = tally(count);
-                sum.blocks += tally.blocks;
+                sum.blocks = sum.blocks.saturating_add(tally.blocks);
                 sum.samples = sum.samples.saturating_add(tally.samples);
             }
         }

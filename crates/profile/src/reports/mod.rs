@@ -119,7 +119,12 @@ impl Subject {
             tells: profile.tells(),
             word_bytes: profile.header().word_bytes as f64,
             bytes_per_sample: profile.sampling().bytes_per_sample(),
-            sampled_blocks: scope.selection().len(),
+            sampled_blocks: if profile.boundaries().is_empty() {
+                scope.selection().len()
+            } else {
+                // Some have others merged into them.
+                usize::try_from(scope.total().sampled).unwrap_or(usize::MAX)
+            },
             lost_allocations: profile.damage().lost_allocations,
             flaws: profile.damage().count,
         }

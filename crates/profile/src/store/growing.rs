@@ -97,6 +97,7 @@ pub struct Store {
     unmatched: Unmatched,
     snapshots: Vec<(Moment, Snapshot)>,
     marks: Vec<Mark>,
+    boundaries: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -137,6 +138,7 @@ impl Store {
             unmatched: Unmatched::default(),
             snapshots: Vec::new(),
             marks: Vec::new(),
+            boundaries: Vec::new(),
         }
     }
 
@@ -188,6 +190,7 @@ impl Store {
             self.snapshots.push((moment, snapshot));
         }
         self.marks.extend_from_slice(batch.marks());
+        self.boundaries.extend_from_slice(batch.boundaries());
     }
 
     #[inline]
@@ -195,6 +198,7 @@ impl Store {
         let kind = Kind {
             size: birth.size,
             samples: birth.samples,
+            merged: birth.merged,
             space: birth.space,
             lane: event.lane,
             passed: birth.passed,
@@ -384,6 +388,7 @@ impl Store {
             unmatched,
             snapshots: self.snapshots.clone(),
             marks: self.marks.clone(),
+            boundaries: self.boundaries.clone(),
         });
         if let Some(peak) = self.live.peak() {
             profile.set_peak(Estimator::default(), peak);

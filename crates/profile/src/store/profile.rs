@@ -44,6 +44,7 @@ pub(super) struct Parts {
     pub(super) unmatched: Unmatched,
     pub(super) snapshots: Vec<(Moment, Snapshot)>,
     pub(super) marks: Vec<Mark>,
+    pub(super) boundaries: Vec<u64>,
 }
 
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
@@ -150,6 +151,13 @@ impl Profile {
     #[must_use]
     pub fn marks(&self) -> &[Mark] {
         &self.parts.marks
+    }
+
+    /// The ends of the intervals whose events the source has summed up, in microseconds since the start:
+    /// within an interval only sums and means are known. Empty if every event is there.
+    #[must_use]
+    pub fn boundaries(&self) -> &[u64] {
+        &self.parts.boundaries
     }
 
     /// Stacks of which only the outer part was kept, because there were too many different ones.
@@ -357,6 +365,7 @@ impl Profile {
             lanes: self.parts.lanes.clone(),
             snapshots: self.parts.snapshots.clone(),
             marks: self.parts.marks.clone(),
+            boundaries: self.parts.boundaries.clone(),
             ..self.parts
         });
         for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {
