@@ -80,6 +80,12 @@ impl TraceFile {
         self.len.load(Ordering::Relaxed)
     }
 
+    /// Bytes that the file takes on disk.
+    pub(crate) fn allocated(&self) -> io::Result<u64> {
+        let mut end = self.end();
+        Ok(end.reopen()?.metadata()?.blocks() * 512)
+    }
+
     /// Marks the trace as ended early, as far as it can be written.
     pub(crate) fn mark(&self, end: EarlyEnd) {
         let mut file = self.end();

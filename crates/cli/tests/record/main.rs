@@ -11,6 +11,7 @@ mod behaviour;
 mod debian;
 mod domains;
 mod estimates;
+mod keep;
 mod killed;
 mod library;
 mod messages;
