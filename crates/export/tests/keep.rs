@@ -5,13 +5,14 @@ mod common;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
+use heapline_export::cut::Cut;
 use heapline_export::keep::Keeper;
 use heapline_model::Space;
 use heapline_profile::query::Query;
 use heapline_profile::{Estimator, Profile, Scope};
 use heapline_testkit::{generate, plain};
 use heapline_trace::{
-    Block, Decoder, EarlyEnd, Ending, Frame, FrameSink, Options, Source, Step, Writer,
+    Block, Decoder, EarlyEnd, Ending, Frame, FrameSink, Options, Reader, Source, Step, Writer,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -281,6 +282,16 @@ fn resolution_falls_with_age_and_means_stay() {
     };
     let (full, kept) = (mean_life(&trace), mean_life(&bytes));
     assert!((full - kept).abs() < 2.0, "{full} {kept}");
+}
+
+/// Part of a merged block is nothing that could be told.
+#[test]
+fn a_kept_recording_is_not_cut() {
+    let trace = server(5000, 1);
+    let (bytes, _) = keep(&trace, trace.len() as u64 / 20);
+    let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
+    let error = Cut::default().scan(&mut reader).unwrap_err();
+    assert!(error.to_string().contains("merged"), "{error}");
 }
 
 /// memtrace's own reader makes the checks that this independent one makes.

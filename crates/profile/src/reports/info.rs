@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use heapline_model::{Capabilities, Damage, Header, Mark, Scheme, Snapshot, Space};
 use serde::Serialize;
 
+use super::Coarse;
 use crate::estimate::{Amount, Estimate, Estimator};
 use crate::gc_params::GcParams;
 use crate::query::Query;
@@ -55,6 +56,10 @@ pub struct Overview {
     /// True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>`
     /// stands for the others.
     pub has_cut_stacks: bool,
+    /// The part of the run that the recording has summed up; absent if every event is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub coarse: Option<Coarse>,
     /// The moments at which the source counted what was alive; empty if it has single blocks.
     pub snapshots: Vec<Snapshot>,
     /// The events that the program noted.
@@ -363,6 +368,7 @@ pub fn info(profile: &Profile) -> Overview {
         size_classes: size_classes(profile, &counts),
         largest_words: counts.0.keys().map(|&(_, words)| words).max().unwrap_or(0),
         has_cut_stacks: has_cut_stacks(profile),
+        coarse: Coarse::new(profile),
         snapshots: profile
             .snapshots()
             .iter()
