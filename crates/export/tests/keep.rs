@@ -10,7 +10,7 @@ use heapline_export::keep::Keeper;
 use heapline_model::Space;
 use heapline_profile::query::Query;
 use heapline_profile::{Estimator, Profile, Scope};
-use heapline_testkit::{generate, plain};
+use heapline_testkit::{generate, harm, plain};
 use heapline_trace::{
     Block, Decoder, EarlyEnd, Ending, Frame, FrameSink, Options, Reader, Source, Step, Writer,
 };
@@ -238,6 +238,26 @@ fn a_kept_recording_agrees_with_the_full_one() {
             }
         }
 
+        // Peaks and curves are of moments that are known.
+        let [full_scope, kept_scope] = [&full, &kept]
+            .map(|profile| Scope::new(profile, &Query::default(), Estimator::default()));
+        let bytes = |scope: &Scope<'_>| scope.total().bytes.value;
+        let (full_peak, kept_peak) = (bytes(&full_scope.at_peak()), bytes(&kept_scope.at_peak()));
+        assert!(
+            kept_peak <= full_peak * (1.0 + 1e-9),
+            "{full_peak} {kept_peak}"
+        );
+        assert!(kept_peak > full_peak * 0.9, "{full_peak} {kept_peak}");
+        for pair in kept.boundaries().windows(2) {
+            let before = bytes(&full_scope.live_at(full.before(pair[0])));
+            for time in [pair[0], u64::midpoint(pair[0], pair[1]), pair[1] - 1] {
+                for moment in [kept.before(time), kept.after(time)] {
+                    let found = bytes(&kept_scope.live_at(moment));
+                    assert!((found - before).abs() <= before * 1e-9, "{found} {before}");
+                }
+            }
+        }
+
         // Behind the last boundary every block is there.
         let last = *kept.boundaries().last().unwrap();
         let latest = |profile: &Profile| {
@@ -287,8 +307,8 @@ fn resolution_falls_with_age_and_means_stay() {
 /// Part of a merged block is nothing that could be told.
 #[test]
 fn a_kept_recording_is_not_cut() {
-    let trace = server(5000, 1);
-    let (bytes, _) = keep(&trace, trace.len() as u64 / 20);
+    let trace = server(20_000, 1);
+    let (bytes, _) = keep(&trace, trace.len() as u64 / 10);
     let mut reader = Reader::new(&bytes[..], Options::new()).unwrap();
     let error = Cut::default().scan(&mut reader).unwrap_err();
     assert!(error.to_string().contains("merged"), "{error}");
@@ -374,4 +394,37 @@ fn what_is_alive_may_be_too_much() {
         }
     }
     assert!(keeper.is_full());
+}
+
+/// The file that is followed comes from the program, which may write anything.
+#[test]
+fn damaged_recordings_are_kept_as_far_as_they_go() {
+    let trace = server(3000, 2);
+    let budget = trace.len() as u64 / 5;
+    for seed in 0..60 {
+        let harmed = harm::harm(&trace, seed);
+        let mut decoder = Decoder::new(Options::new());
+        decoder.push(&harmed.bytes);
+        decoder.finish();
+        let mut keeper = Keeper::new(budget);
+        while decoder.visit_packet(&mut keeper).unwrap() != Step::End {
+            keeper.fit();
+        }
+        let mut kept = Vec::new();
+        let info = decoder.info().unwrap();
+        loop {
+            kept.clear();
+            let size = keeper.write(info, decoder.locations(), None, &mut kept);
+            if size.unwrap() <= budget || keeper.is_full() {
+                break;
+            }
+            keeper.fit();
+        }
+        let profile = common::parse(&kept);
+        assert!(
+            profile.damage().is_empty(),
+            "{seed}: {:?}",
+            profile.damage()
+        );
+    }
 }

@@ -322,12 +322,14 @@ impl Visitor for Keeper {
 
     fn promote(&mut self, mark: Mark, _: &Locations) {
         self.change(mark, |promotion, _| {
-            *promotion = promotion.min(mark.time as f64)
+            *promotion = promotion.min(mark.time as f64);
         });
     }
 
     fn collect(&mut self, mark: Mark, _: &Locations) {
-        self.change(mark, |_, death| *death = death.min(mark.time as f64));
+        self.change(mark, |_, death| {
+            *death = death.min(mark.time as f64);
+        });
     }
 }
 

@@ -190,7 +190,11 @@ impl Store {
             self.snapshots.push((moment, snapshot));
         }
         self.marks.extend_from_slice(batch.marks());
-        self.boundaries.extend_from_slice(batch.boundaries());
+        if !batch.boundaries().is_empty() {
+            self.boundaries.extend_from_slice(batch.boundaries());
+            // It may be at one of these only.
+            self.live.forget_peak();
+        }
     }
 
     #[inline]

@@ -217,16 +217,37 @@ impl Profile {
         Moment(self.parts.clock.len())
     }
 
-    /// The moment just before the first event at or after a time, in microseconds.
+    /// The moment just before the first event at or after a time, in microseconds. Within an interval that
+    /// is summed up, where nothing is known of moments: its start.
     #[must_use]
     pub fn before(&self, micros: u64) -> Moment {
+        let micros = self.known_time(micros).unwrap_or(micros);
         Moment(self.parts.clock.count_before(|time| time >= micros))
     }
 
-    /// The moment just after the last event at or before a time, in microseconds.
+    /// The moment just after the last event at or before a time, in microseconds. Within an interval that
+    /// is summed up: its start.
     #[must_use]
     pub fn after(&self, micros: u64) -> Moment {
-        Moment(self.parts.clock.count_before(|time| time > micros))
+        match self.known_time(micros) {
+            Some(start) => self.before(start),
+            None => Moment(self.parts.clock.count_before(|time| time > micros)),
+        }
+    }
+
+    /// The start of the interval that a time is in, if that is summed up.
+    fn known_time(&self, micros: u64) -> Option<u64> {
+        let ends = self.boundaries();
+        let number = ends.partition_point(|&end| end <= micros);
+        let start = number.checked_sub(1).map_or(0, |before| ends[before]);
+        (number < ends.len()).then_some(start)
+    }
+
+    /// The moments at the boundaries of intervals that are summed up. Until the last one, nothing is known
+    /// of others.
+    pub(crate) fn known_moments(&self) -> Vec<Moment> {
+        let ends = self.boundaries().iter();
+        ends.map(|&end| self.before(end)).collect()
     }
 
     /// The time of the last event before a moment, in microseconds.

@@ -124,7 +124,7 @@ impl Keeping {
 fn check_holes(path: &Path) -> io::Result<()> {
     let file = File::create_new(path)?;
     let tried = file
-        .write_all_at(&[1; 2 * BLOCK as usize], 0)
+        .write_all_at(&[1; 8192], 0)
         .and_then(|()| free(&file, 0, BLOCK));
     let removed = fs::remove_file(path);
     tried.and(removed)
