@@ -140,6 +140,14 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
         : `${count(events.minor)} minor, ${count(events.major)} major, ${count(events.external)} external allocations; ${count(events.promotions)} promotions; ${count(events.collections)} collections`,
     ],
     ["Samples", count(info.samples.total)],
+    ...(info.coarse
+      ? [
+          [
+            "History",
+            `blocks that died before ${seconds(info.coarse.until)} are summed up in ${count(info.coarse.intervals)} intervals of ${seconds(info.coarse.shortest)} to ${seconds(info.coarse.longest)}; within an interval only means are known`,
+          ] as [string, string],
+        ]
+      : []),
     ...(info.has_cut_stacks
       ? [["Stacks", "cut when they were recorded; <deeper calls> stands for the outer frames"] as [string, string]]
       : []),

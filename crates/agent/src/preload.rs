@@ -242,6 +242,7 @@ pub(crate) fn start_recorder(
             context: settings.context.clone(),
             runtime_params: params,
             max_size: settings.max_size,
+            max_allocated: settings.max_allocated,
             stack_depth: settings.stack_depth,
             first_id,
         })

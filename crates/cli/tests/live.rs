@@ -36,6 +36,7 @@ fn record(trace: &Path) -> &'static Recorder {
         context: None,
         runtime_params: String::new(),
         max_size: None,
+        max_allocated: None,
         stack_depth: None,
         first_id: 0,
     })

@@ -253,6 +253,7 @@ mod live {
             context: None,
             runtime_params: String::new(),
             max_size: None,
+            max_allocated: None,
             stack_depth: None,
             first_id: 0,
         })

@@ -277,6 +277,7 @@ mod recording {
             context: None,
             runtime_params: String::new(),
             max_size: None,
+            max_allocated: None,
             stack_depth: None,
             first_id: 0,
         })

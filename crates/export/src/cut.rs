@@ -94,6 +94,12 @@ pub enum CutError {
     /// Sampling one in none makes no sense.
     #[error("cannot keep one sample in 0; the number must be at least 1")]
     NoSubsample,
+    /// The trace has sums in place of its older blocks.
+    #[error(
+        "blocks of this trace were merged when it was recorded (heapline record --keep); only a trace with \
+         every block can be cut"
+    )]
+    Merged,
 }
 
 /// The kept blocks that are promoted or collected in the file before they are allocated, as threads
@@ -112,8 +118,10 @@ impl Cut {
         let mut waiting = HashSet::new();
         let mut kept = 0;
         let mut early = EarlyBlocks::default();
+        let mut has_merged = false;
         reader.for_each(|event, _| match event {
             Event::Alloc(alloc) => {
+                has_merged |= alloc.merged > 0;
                 seen.push(alloc.id);
                 let waited = !waiting.is_empty() && waiting.remove(&alloc.id);
                 if selection.samples(&alloc) > 0 {
@@ -129,6 +137,9 @@ impl Cut {
                 }
             }
         })?;
+        if has_merged {
+            return Err(CutError::Merged);
+        }
         Ok(early)
     }
 

@@ -5,6 +5,7 @@
 //! - [`dump`]: the events of a trace as text: in the formats of memtrace's `dump_trace` and
 //!   ocaml-alloc-stats, byte for byte, as CSV, or as JSON lines.
 //! - [`cut`]: smaller traces.
+//! - [`keep`]: the trace of a long run, within a size.
 //! - [`identify()`]: the output of memtrace's `identify`, byte for byte.
 //!
 //! Of a profile, that is of a [`Scope`](heapline_profile::Scope):
@@ -26,6 +27,7 @@ pub mod dump;
 mod firefox;
 mod fold;
 mod identify;
+pub mod keep;
 mod names;
 pub mod parquet;
 pub mod pprof;

@@ -183,8 +183,9 @@ impl GrowingSource for Follower {
 
 /// Returns true if nobody holds a lock on the tail of a recording. The lock that this takes is given
 /// back at once; it is shared, so that others can look at the same time.
+#[must_use]
 #[cfg(unix)]
-fn is_unlocked(tail: &File) -> bool {
+pub fn is_unlocked(tail: &File) -> bool {
     use rustix::fs::{FlockOperation, flock};
     let is_free = flock(tail, FlockOperation::NonBlockingLockShared).is_ok();
     if is_free {
@@ -194,8 +195,9 @@ fn is_unlocked(tail: &File) -> bool {
     is_free
 }
 
-/// Nothing records on such systems.
+/// Returns true if nobody holds a lock on the tail of a recording: nothing records on such systems.
+#[must_use]
 #[cfg(not(unix))]
-fn is_unlocked(_: &File) -> bool {
+pub fn is_unlocked(_: &File) -> bool {
     true
 }

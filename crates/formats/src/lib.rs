@@ -27,7 +27,7 @@ mod reader;
 pub mod spacetime;
 
 pub use executable::Executable;
-pub use follow::Follower;
+pub use follow::{Follower, is_unlocked};
 pub use memtrace::memtrace_damage;
 pub use reader::Reader;
 

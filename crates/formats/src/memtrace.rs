@@ -20,6 +20,8 @@ pub(crate) struct Memtrace {
     decoder: trace::Decoder,
     header: Option<Header>,
     locations: Defined,
+    /// Boundaries of the coarse history that are in a batch.
+    boundaries: usize,
 }
 
 impl Memtrace {
@@ -37,6 +39,7 @@ impl Memtrace {
             decoder: trace::Decoder::new(options),
             header: None,
             locations: Defined::default(),
+            boundaries: 0,
         }
     }
 
@@ -82,6 +85,11 @@ impl Memtrace {
             self.header = header(&self.decoder);
         }
         self.locations.define_new(self.decoder.locations(), batch);
+        let boundaries = self.decoder.coarse().boundaries();
+        for &time in &boundaries[self.boundaries..] {
+            batch.boundary(time);
+        }
+        self.boundaries = boundaries.len();
         Ok(result)
     }
 }
@@ -151,6 +159,7 @@ impl trace::Visitor for Fill<'_> {
         let birth = Birth {
             size: alloc.length.saturating_mul(self.word_bytes),
             samples: alloc.samples,
+            merged: alloc.merged,
             space: match alloc.source {
                 trace::Source::Minor => Space::Minor,
                 trace::Source::Major => Space::Major,

@@ -107,6 +107,8 @@ pub struct Birth {
     pub size: u64,
     /// How often the sampler hit it.
     pub samples: u64,
+    /// Blocks that the source has merged into this one; the samples are theirs together.
+    pub merged: u64,
     /// Where it was allocated.
     pub space: Space,
     /// True if the innermost frames of its stack are missing.
@@ -189,6 +191,7 @@ pub struct Batch {
     /// Each with the number of events before it.
     snapshots: Vec<(usize, Snapshot)>,
     marks: Vec<Mark>,
+    boundaries: Vec<u64>,
 }
 
 impl Batch {
@@ -210,6 +213,7 @@ impl Batch {
             && self.definitions.is_empty()
             && self.snapshots.is_empty()
             && self.marks.is_empty()
+            && self.boundaries.is_empty()
     }
 
     /// Forgets everything but the memory.
@@ -222,6 +226,7 @@ impl Batch {
         self.text.clear();
         self.snapshots.clear();
         self.marks.clear();
+        self.boundaries.clear();
     }
 
     /// Adds an allocation. `frames` follow those that the stack shares with the last one of the same
@@ -320,6 +325,18 @@ impl Batch {
     /// Adds an event that the program noted.
     pub fn mark(&mut self, mark: Mark) {
         self.marks.push(mark);
+    }
+
+    /// Adds the end of an interval whose events the source has summed up, in microseconds since the start.
+    /// What is alive, and what was allocated before, is exact there. From the last one on, everything is.
+    pub fn boundary(&mut self, time: u64) {
+        self.boundaries.push(time);
+    }
+
+    /// The ends of intervals that are summed up, in order.
+    #[must_use]
+    pub fn boundaries(&self) -> &[u64] {
+        &self.boundaries
     }
 
     /// The snapshots, in order, each with the number of the batch's events before it.

@@ -144,6 +144,31 @@ impl Sampling {
         }
     }
 
+    /// The amount represented by sampled blocks of the same size that were hit `samples` times together:
+    /// the sum of what each stands for.
+    #[must_use]
+    pub fn merged_amount(
+        &self,
+        estimator: Estimator,
+        size: u64,
+        space: Space,
+        samples: u64,
+        blocks: u64,
+    ) -> Amount {
+        let amount = self.amount(estimator, size, space, samples);
+        match (self.scheme, estimator) {
+            // A block counts, whatever its samples.
+            (Scheme::Exact | Scheme::PerUnit { .. }, Estimator::HorvitzThompson) => Amount {
+                samples,
+                ..amount.times(blocks)
+            },
+            _ => Amount {
+                sampled: blocks,
+                ..amount
+            },
+        }
+    }
+
     /// The bytes of an amount, as they are known: where nothing was seen, there may be some.
     #[must_use]
     pub fn bytes(&self, amount: &Amount) -> Estimate {
@@ -333,7 +358,7 @@ impl AddAssign for Amount {
         self.bytes += other.bytes;
         self.blocks += other.blocks;
         self.samples = self.samples.wrapping_add(other.samples);
-        self.sampled += other.sampled;
+        self.sampled = self.sampled.saturating_add(other.sampled);
     }
 }
 

@@ -146,7 +146,7 @@ impl<'a> Scope<'a> {
             let kind = self.profile.classes()[stay.class].kind;
             changes.add(kind, stay.start, stay.end);
         });
-        changes.peak(&self.weights)
+        changes.peak(&self.weights, &self.profile.known_moments())
     }
 
     /// The blocks that are live at a given time.

@@ -49,15 +49,23 @@ impl<I: Id> Changes<I> {
         events.filter_map(|change| change.get())
     }
 
-    /// The first time with the maximum of live bytes, given the weights of the classes.
-    pub(crate) fn peak(&self, weights: &IdVec<I, Amount>) -> Moment {
+    /// The first time with the maximum of live bytes, given the weights of the classes. Until the last of
+    /// the `known` moments, no others count.
+    pub(crate) fn peak(&self, weights: &IdVec<I, Amount>, known: &[Moment]) -> Moment {
         let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
+        let unknown = known.last().map_or(0, |&Moment(last)| last);
+        let mut known = known.iter().map(|&Moment(event)| event).peekable();
         for (event, change) in (1..).zip(&self.of_event) {
+            while let Some(moment) = known.next_if(|&moment| moment < event) {
+                if live > most {
+                    (most, peak) = (live, moment);
+                }
+            }
             let Some((sort, sign)) = change.get() else {
                 continue;
             };
             live += sign * weights[sort].bytes.value;
-            if live > most {
+            if event > unknown && live > most {
                 (most, peak) = (live, event);
             }
         }

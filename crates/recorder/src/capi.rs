@@ -53,6 +53,7 @@ pub unsafe extern "C" fn heapline_start(
     context: *const c_char,
     params: *const c_char,
     max_size: u64,
+    max_allocated: None,
     stack_depth: usize,
     message: *mut c_char,
     size: usize,
@@ -69,6 +70,7 @@ pub unsafe extern "C" fn heapline_start(
         context: text(context).filter(|context| !context.is_empty()),
         runtime_params: text(params).unwrap_or_default(),
         max_size: (max_size > 0).then_some(max_size),
+        max_allocated: None,
         stack_depth: (stack_depth > 0).then_some(stack_depth),
         first_id: earlier.map_or(0, Recorder::next_id),
     };

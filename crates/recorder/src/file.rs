@@ -86,6 +86,12 @@ impl TraceFile {
         self.len.load(Ordering::Relaxed)
     }
 
+    /// Bytes that the file takes on disk.
+    pub(crate) fn allocated(&self) -> io::Result<u64> {
+        let mut end = self.end();
+        end.with_file(|file| Ok(file.metadata()?.blocks() * 512))
+    }
+
     /// Marks the trace as ended early, as far as it can be written.
     pub(crate) fn mark(&self, end: EarlyEnd) {
         let mut file = self.end();
@@ -141,7 +147,7 @@ impl FileEnd<'_> {
     }
 
     /// Calls a function with the file, which is opened again if the program has closed it.
-    fn with_file(&mut self, f: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    fn with_file<T>(&mut self, f: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
         let file = &mut self.writer.file;
         let is_ours = |file: &File| {
             file.metadata()

@@ -1,5 +1,7 @@
 //! The recorder, which receives all events of the program.
 
+mod limits;
+
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,14 +32,8 @@ const IDS: u64 = 10_000;
 /// recent.
 const GAP: u64 = 1 << 16;
 
-/// Maximum number of bytes for the promotion and the collection of a block in the trace.
-const MAX_FATE: u64 = 2 * 9;
-
-/// The most that a domain may add before it is counted: two packets, and the ends of all blocks
-/// that fit into one.
-const UNWRITTEN: u64 = 5 * MAX_WRITTEN_PACKET as u64;
-
-/// The time that a recording that ends waits for a domain in the middle of an event.
+/// The time that a recording that ends waits for a domain in the middle of an event, and that one whose
+/// file is full waits for the process that frees it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Options of a recording.
@@ -58,6 +54,8 @@ pub struct Options {
     pub runtime_params: String,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
+    /// The trace shall not take more bytes on disk. Another process reads it, and frees what it has read.
+    pub max_allocated: Option<u64>,
     /// Frames that are kept of a stack: the innermost. One more stands for the others
     /// ([`DEEPER_CALLS`]).
     pub stack_depth: Option<usize>,
@@ -77,6 +75,7 @@ pub struct Recorder {
     open: AtomicBool,
     pub(crate) file: &'static TraceFile,
     max_size: Option<u64>,
+    max_allocated: Option<u64>,
     stack_depth: usize,
     first_id: u64,
     next_id: AtomicU64,
@@ -133,6 +132,7 @@ impl Recorder {
             open: AtomicBool::new(true),
             file,
             max_size: options.max_size,
+            max_allocated: options.max_allocated,
             stack_depth: options.stack_depth.unwrap_or(usize::MAX),
             first_id: options.first_id,
             next_id: AtomicU64::new(options.first_id),
@@ -421,30 +421,6 @@ impl Recorder {
         }
     }
 
-    /// Takes no new blocks any more once the rest of the room is needed for what becomes of those
-    /// that are in the trace: so all that is in it is complete, lifetimes included.
-    #[cold]
-    fn check_size(&self, work: &mut Work) {
-        let more = work.counters.more_outstanding();
-        let outstanding = self.outstanding.fetch_add(more, Ordering::Relaxed) + more;
-        let Some(max_size) = self.max_size else {
-            return;
-        };
-        let lanes = self.lanes.iter().filter(|lane| load(lane).is_some());
-        let needed = self.file.len()
-            + outstanding.max(0).cast_unsigned() * MAX_FATE
-            + lanes.count() as u64 * UNWRITTEN;
-        if needed > max_size && self.open.swap(false, Ordering::Relaxed) {
-            self.say_ending(Ending::Full, None);
-        }
-        if self.file.len() > max_size {
-            self.recording.store(false, Ordering::Relaxed);
-        }
-        if !self.open.load(Ordering::Relaxed) {
-            work.ids.end();
-        }
-    }
-
     #[cold]
     fn end_early(&self, ending: Ending, errno: Option<i32>) {
         self.recording.store(false, Ordering::Relaxed);
@@ -570,12 +546,22 @@ fn load(lane: &AtomicPtr<Lane>) -> Option<&'static Lane> {
 
 /// Takes a lane from a thread that is about to give it back.
 fn take_patiently(lane: &Lane) -> Option<TakenLane<'_>> {
+    let mut taken = None;
+    wait_until(|| {
+        taken = lane.take();
+        taken.is_some()
+    });
+    taken
+}
+
+/// Waits for something. Returns false if it takes too long.
+fn wait_until(mut is_done: impl FnMut() -> bool) -> bool {
     let tries = PATIENCE.as_micros() / 100;
     for _ in 0..tries {
-        if let Some(domain) = lane.take() {
-            return Some(domain);
+        if is_done() {
+            return true;
         }
         std::thread::sleep(Duration::from_micros(100));
     }
-    None
+    false
 }

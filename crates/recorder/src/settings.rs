@@ -7,6 +7,7 @@
 //! | `HEAPLINE_RATE` | samples per word |
 //! | `HEAPLINE_CONTEXT` | what the user wants to remember |
 //! | `HEAPLINE_MAX_SIZE` | bytes that a trace may have |
+//! | `HEAPLINE_MAX_ALLOCATED` | bytes that a trace may take on disk, where another process frees what it has read |
 //! | `HEAPLINE_FOLLOW` | `fork`, `exec` or both: processes that are recorded too |
 //! | `HEAPLINE_MEMPROF` | `ours` or `theirs`: who has the sampler if the program wants it |
 //! | `HEAPLINE_STACK_DEPTH` | frames of a stack that are kept |
@@ -24,12 +25,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-pub(crate) const VARIABLES: [&CStr; 10] = [
+pub(crate) const VARIABLES: [&CStr; 11] = [
     c"HEAPLINE_PREFIX",
     c"HEAPLINE_TRACE",
     c"HEAPLINE_RATE",
     c"HEAPLINE_CONTEXT",
     c"HEAPLINE_MAX_SIZE",
+    c"HEAPLINE_MAX_ALLOCATED",
     c"HEAPLINE_FOLLOW",
     c"HEAPLINE_MEMPROF",
     c"HEAPLINE_STACK_DEPTH",
@@ -53,6 +55,8 @@ pub struct Settings {
     pub context: Option<String>,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
+    /// The trace shall not take more bytes on disk.
+    pub max_allocated: Option<u64>,
     /// Frames of a stack that are kept.
     pub stack_depth: Option<usize>,
     /// True if forked processes are recorded too.
@@ -164,6 +168,7 @@ impl Settings {
                 rate: rate("HEAPLINE_RATE")?.unwrap_or(RECORD_RATE),
                 context: text("HEAPLINE_CONTEXT").or_else(|| follow_exec.then(command_line)),
                 max_size: text("HEAPLINE_MAX_SIZE").and_then(|size| size.parse().ok()),
+                max_allocated: text("HEAPLINE_MAX_ALLOCATED").and_then(|size| size.parse().ok()),
                 stack_depth: text("HEAPLINE_STACK_DEPTH").and_then(|depth| depth.parse().ok()),
                 follow_fork: follow.split(',').any(|word| word == "fork"),
                 follow_exec,
@@ -180,6 +185,7 @@ impl Settings {
             rate: rate("MEMTRACE_RATE")?.unwrap_or(MEMTRACE_RATE),
             context: None,
             max_size: None,
+            max_allocated: None,
             stack_depth: None,
             follow_fork: false,
             follow_exec: false,
@@ -195,6 +201,7 @@ impl Settings {
             rate: RECORD_RATE,
             context: None,
             max_size: None,
+            max_allocated: None,
             stack_depth: None,
             follow_fork: false,
             follow_exec: false,
@@ -416,6 +423,7 @@ mod tests {
             rate: 1e-4,
             context: None,
             max_size: None,
+            max_allocated: None,
             stack_depth: None,
             follow_fork: false,
             follow_exec: false,

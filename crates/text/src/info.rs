@@ -1,7 +1,7 @@
 //! `info`: the contents and the condition of a trace.
 
 use heapline_model::Damage;
-use heapline_profile::reports::{EventCounts, Overview};
+use heapline_profile::reports::{Coarse, EventCounts, Overview};
 use heapline_profile::{Estimate, GcParams};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -143,6 +143,9 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
         );
     }
     row("Samples", count(overview.samples.total));
+    if let Some(coarse) = &overview.coarse {
+        row("History", history(coarse));
+    }
     if overview.has_cut_stacks {
         row(
             "Stacks",
@@ -150,6 +153,22 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
                 .to_owned(),
         );
     }
+}
+
+/// The part of the run that the recording has summed up.
+pub(crate) fn history(coarse: &Coarse) -> String {
+    let intervals = plural(coarse.intervals as u64, "interval");
+    let (shortest, longest) = (seconds(coarse.shortest), seconds(coarse.longest));
+    let lengths = if shortest == longest {
+        longest
+    } else {
+        format!("{shortest} to {longest}")
+    };
+    format!(
+        "blocks that died before {} are summed up in {intervals} of {lengths} (--keep); within an interval \
+         only means are known",
+        seconds(coarse.until)
+    )
 }
 
 fn native_events(events: &EventCounts) -> String {

@@ -4,6 +4,7 @@ use heapline_profile::reports::{Bin, Quantiles, Segment, Stats, Subject};
 
 use crate::NO_SAMPLES;
 use crate::chart::bar;
+use crate::info::history;
 use crate::page::Page;
 use crate::screen::{Context, Screen};
 use crate::styled::{Line, Style, Text};
@@ -25,6 +26,9 @@ pub fn stats(report: &Stats, context: &Context<'_>) -> Text {
     if report.subject.sampled_blocks == 0 {
         page.note(NO_SAMPLES);
         return page.finish();
+    }
+    if let Some(coarse) = &report.subject.coarse {
+        page.note(&format!("History: {}.", history(coarse)));
     }
     sizes(&mut page, screen, report);
     lifetimes(&mut page, screen, report);

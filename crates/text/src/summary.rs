@@ -5,6 +5,7 @@ use heapline_profile::{Estimate, GroupBy};
 
 use crate::SNAPSHOTS_ONLY;
 use crate::chart::bar;
+use crate::info::history;
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Style, Text};
@@ -21,6 +22,9 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.title(program_name(&report.subject.program));
     page.table(&totals(report, context));
     page.note(&precision(report));
+    if let Some(coarse) = &report.subject.coarse {
+        page.note(&format!("History: {}.", history(coarse)));
+    }
     let tells = report.subject.tells;
     for list in &report.lists {
         let is_told = match list.kind {

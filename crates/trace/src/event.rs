@@ -66,6 +66,9 @@ pub struct Alloc<'a> {
     pub length: u64,
     /// The number of its words, header included, that the sampler hit.
     pub samples: u64,
+    /// Blocks that were merged into this one, see [`CoarseHistory`](crate::CoarseHistory); nearly always
+    /// 0.
+    pub merged: u64,
     /// The heap on which the block was allocated.
     pub source: Source,
     /// The stack that allocated it.

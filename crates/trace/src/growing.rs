@@ -210,6 +210,12 @@ impl GrowingTrace {
         Ok(None)
     }
 
+    /// The end of what is not read any more: everything from the first packet up to here was handed over.
+    #[must_use]
+    pub fn consumed(&self) -> u64 {
+        self.start
+    }
+
     /// Returns true if everything was handed over, and nothing more will come.
     #[must_use]
     pub fn has_ended(&self) -> bool {

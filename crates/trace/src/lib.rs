@@ -92,6 +92,7 @@
 //!
 //! [memtrace]: https://github.com/janestreet/memtrace
 
+mod coarse;
 mod damage;
 mod decoder;
 mod ending;
@@ -108,6 +109,7 @@ pub mod tail;
 mod visitor;
 mod writer;
 
+pub use coarse::CoarseHistory;
 pub use damage::{Damage, Flaw, FlawKind};
 pub use decoder::{Decoder, Options, PacketPart, PacketSummary, Step};
 pub use ending::{EarlyEnd, Ending};

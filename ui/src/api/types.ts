@@ -74,6 +74,17 @@ p_value: number,
 /** True if the change is significant, at a false discovery rate of 5 %. */
 is_real: boolean, };
 
+/** The part of a run that a recording has summed up (`heapline record --keep`). What was alive and what was allocated is exact at the boundaries of its intervals; within an interval only means are known. */
+export type Coarse = {
+/** The end of that part, in seconds since the start. */
+until: number,
+/** The number of its intervals. */
+intervals: number,
+/** Seconds of the shortest interval. */
+shortest: number,
+/** Seconds of the longest one. */
+longest: number, };
+
 /** The measure that is compared. */
 export type Compared = "allocated" | "peak" | "end";
 
@@ -363,6 +374,8 @@ size_classes: Array<SizeClass>,
 largest_words: number,
 /** True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>` stands for the others. */
 has_cut_stacks: boolean,
+/** The part of the run that the recording has summed up; absent if every event is there. */
+coarse?: Coarse,
 /** The moments at which the source counted what was alive; empty if it has single blocks. */
 snapshots: Array<Snapshot>,
 /** The events that the program noted. */
@@ -709,7 +722,9 @@ sampled_blocks: number,
 /** Allocations that are known to be lost because the trace is damaged: what is reported is too little by those, and by what may be lost besides. */
 lost_allocations: number,
 /** The number of flaws found in the trace. */
-flaws: number, };
+flaws: number,
+/** The part of the run that the recording has summed up; absent if every event is there. */
+coarse?: Coarse, };
 
 /** A name that occurs in the trace. */
 export type SuggestedName = {

@@ -124,7 +124,7 @@ impl Args {
             CutError::Write(error) => {
                 anyhow::Error::new(error).context(format!("cannot write {name}"))
             }
-            CutError::NoSubsample => error.into(),
+            CutError::NoSubsample | CutError::Merged => error.into(),
         };
         let early = cut
             .scan(&mut open(Options::new().stacks(false))?)

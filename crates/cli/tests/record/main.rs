@@ -13,6 +13,7 @@ mod debian;
 mod domains;
 mod dormant;
 mod estimates;
+mod keep;
 mod killed;
 mod library;
 mod messages;

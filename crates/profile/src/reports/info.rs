@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use heapline_model::{Capabilities, Damage, Header, Mark, Scheme, Snapshot, Space};
 use serde::Serialize;
 
+use super::Coarse;
 use crate::estimate::{Amount, Estimate, Estimator};
 use crate::gc_params::GcParams;
 use crate::query::Query;
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::Profile;
+use crate::store::{Kind, Profile};
 
 /// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,6 +56,10 @@ pub struct Overview {
     /// True if the recording kept only the innermost frames of deep stacks: a frame `<deeper calls>`
     /// stands for the others.
     pub has_cut_stacks: bool,
+    /// The part of the run that the recording has summed up; absent if every event is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub coarse: Option<Coarse>,
     /// The moments at which the source counted what was alive; empty if it has single blocks.
     pub snapshots: Vec<Snapshot>,
     /// The events that the program noted.
@@ -219,9 +224,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, blocks: u64, samples: u64) {
-        self.blocks += blocks;
-        self.samples = self.samples.saturating_add(samples.saturating_mul(blocks));
+    /// Adds rows of a kind.
+    fn add(&mut self, rows: u64, kind: &Kind) {
+        let blocks = kind.blocks().saturating_mul(rows);
+        self.blocks = self.blocks.saturating_add(blocks);
+        let samples = kind.samples.saturating_mul(rows);
+        self.samples = self.samples.saturating_add(samples);
     }
 }
 
@@ -245,15 +253,15 @@ impl Counts {
             let kind = &profile.kinds()[class.kind];
             let is_minor = kind.space == Space::Minor;
             let count = counts.entry((kind.space, profile.words(kind))).or_default();
-            count.allocated.add(all.into(), kind.samples);
+            count.allocated.add(all.into(), kind);
             if is_minor {
-                count.promoted.add(promoted.into(), kind.samples);
+                count.promoted.add(promoted.into(), kind);
             } else {
                 count.wrongly_promoted += u64::from(promoted);
             }
-            count.collected.add(died.into(), kind.samples);
+            count.collected.add(died.into(), kind);
             let major = if is_minor { died_promoted } else { died };
-            count.major_collected.add(major.into(), kind.samples);
+            count.major_collected.add(major.into(), kind);
         }
         Self(counts)
     }
@@ -263,7 +271,7 @@ impl Counts {
         for (&(space, words), count) in &self.0 {
             if inside(space, words) {
                 let tally = tally(count);
-                sum.blocks += tally.blocks;
+                sum.blocks = sum.blocks.saturating_add(tally.blocks);
                 sum.samples = sum.samples.saturating_add(tally.samples);
             }
         }
@@ -360,6 +368,7 @@ pub fn info(profile: &Profile) -> Overview {
         size_classes: size_classes(profile, &counts),
         largest_words: counts.0.keys().map(|&(_, words)| words).max().unwrap_or(0),
         has_cut_stacks: has_cut_stacks(profile),
+        coarse: Coarse::new(profile),
         snapshots: profile
             .snapshots()
             .iter()

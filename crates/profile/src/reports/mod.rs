@@ -5,6 +5,7 @@
 
 mod alloc_stats;
 mod check;
+mod coarse;
 mod combined;
 mod diff;
 mod heatmap;
@@ -21,6 +22,7 @@ mod tree;
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
+pub use coarse::Coarse;
 pub use combined::{CombinedSummary, Combiner, TraceSummary};
 pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
@@ -106,6 +108,10 @@ pub struct Subject {
     pub lost_allocations: u64,
     /// The number of flaws found in the trace.
     pub flaws: u64,
+    /// The part of the run that the recording has summed up; absent if every event is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub coarse: Option<Coarse>,
 }
 
 impl Subject {
@@ -119,9 +125,15 @@ impl Subject {
             tells: profile.tells(),
             word_bytes: profile.header().word_bytes as f64,
             bytes_per_sample: profile.sampling().bytes_per_sample(),
-            sampled_blocks: scope.selection().len(),
+            sampled_blocks: if profile.boundaries().is_empty() {
+                scope.selection().len()
+            } else {
+                // Some have others merged into them.
+                usize::try_from(scope.total().sampled).unwrap_or(usize::MAX)
+            },
             lost_allocations: profile.damage().lost_allocations,
             flaws: profile.damage().count,
+            coarse: Coarse::new(profile),
         }
     }
 }

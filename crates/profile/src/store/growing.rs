@@ -97,6 +97,7 @@ pub struct Store {
     unmatched: Unmatched,
     snapshots: Vec<(Moment, Snapshot)>,
     marks: Vec<Mark>,
+    boundaries: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -137,6 +138,7 @@ impl Store {
             unmatched: Unmatched::default(),
             snapshots: Vec::new(),
             marks: Vec::new(),
+            boundaries: Vec::new(),
         }
     }
 
@@ -188,6 +190,11 @@ impl Store {
             self.snapshots.push((moment, snapshot));
         }
         self.marks.extend_from_slice(batch.marks());
+        if !batch.boundaries().is_empty() {
+            self.boundaries.extend_from_slice(batch.boundaries());
+            // It may be at one of these only.
+            self.live.forget_peak();
+        }
     }
 
     #[inline]
@@ -195,6 +202,7 @@ impl Store {
         let kind = Kind {
             size: birth.size,
             samples: birth.samples,
+            merged: birth.merged,
             space: birth.space,
             lane: event.lane,
             passed: birth.passed,
@@ -384,6 +392,7 @@ impl Store {
             unmatched,
             snapshots: self.snapshots.clone(),
             marks: self.marks.clone(),
+            boundaries: self.boundaries.clone(),
         });
         if let Some(peak) = self.live.peak() {
             profile.set_peak(Estimator::default(), peak);

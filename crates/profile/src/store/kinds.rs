@@ -13,6 +13,8 @@ pub struct Kind {
     pub size: u64,
     /// How often the sampler hit it.
     pub samples: u64,
+    /// Blocks that were merged into this one.
+    pub merged: u64,
     /// Where it was allocated.
     pub space: Space,
     /// The lane (domain or thread) that allocated it.
@@ -25,12 +27,24 @@ impl Kind {
     /// The amount that a block of this kind stands for.
     #[must_use]
     pub fn amount(&self, sampling: &Sampling, estimator: Estimator) -> Amount {
-        let amount = sampling.amount(estimator, self.size, self.space, self.samples);
+        let amount = sampling.merged_amount(
+            estimator,
+            self.size,
+            self.space,
+            self.samples,
+            self.blocks(),
+        );
         if self.passed {
             let blocks = Sum::UNTOLD;
             return Amount { blocks, ..amount };
         }
         amount
+    }
+
+    /// The number of sampled blocks that it stands for.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.merged.saturating_add(1)
     }
 }
 
@@ -53,7 +67,11 @@ impl KindTable {
     #[inline]
     pub(crate) fn number(&mut self, kind: Kind, is_new: impl FnOnce(&Kind)) -> KindId {
         let size = usize::try_from(kind.size).unwrap_or(usize::MAX);
-        if kind.samples != 1 || kind.space != Space::Minor || size >= Self::COMMON {
+        if kind.samples != 1
+            || kind.merged != 0
+            || kind.space != Space::Minor
+            || size >= Self::COMMON
+        {
             return self.intern(kind, is_new);
         }
         if kind.lane != self.lane || self.common.is_empty() {

@@ -44,6 +44,7 @@ pub(super) struct Parts {
     pub(super) unmatched: Unmatched,
     pub(super) snapshots: Vec<(Moment, Snapshot)>,
     pub(super) marks: Vec<Mark>,
+    pub(super) boundaries: Vec<u64>,
 }
 
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
@@ -152,6 +153,13 @@ impl Profile {
         &self.parts.marks
     }
 
+    /// The ends of the intervals whose events the source has summed up, in microseconds since the start:
+    /// within an interval only sums and means are known. Empty if every event is there.
+    #[must_use]
+    pub fn boundaries(&self) -> &[u64] {
+        &self.parts.boundaries
+    }
+
     /// Stacks of which only the outer part was kept, because there were too many different ones.
     #[must_use]
     pub fn shortened_stacks(&self) -> u64 {
@@ -209,16 +217,37 @@ impl Profile {
         Moment(self.parts.clock.len())
     }
 
-    /// The moment just before the first event at or after a time, in microseconds.
+    /// The moment just before the first event at or after a time, in microseconds. Within an interval that
+    /// is summed up, where nothing is known of moments: its start.
     #[must_use]
     pub fn before(&self, micros: u64) -> Moment {
+        let micros = self.known_time(micros).unwrap_or(micros);
         Moment(self.parts.clock.count_before(|time| time >= micros))
     }
 
-    /// The moment just after the last event at or before a time, in microseconds.
+    /// The moment just after the last event at or before a time, in microseconds. Within an interval that
+    /// is summed up: its start.
     #[must_use]
     pub fn after(&self, micros: u64) -> Moment {
-        Moment(self.parts.clock.count_before(|time| time > micros))
+        match self.known_time(micros) {
+            Some(start) => self.before(start),
+            None => Moment(self.parts.clock.count_before(|time| time > micros)),
+        }
+    }
+
+    /// The start of the interval that a time is in, if that is summed up.
+    fn known_time(&self, micros: u64) -> Option<u64> {
+        let ends = self.boundaries();
+        let number = ends.partition_point(|&end| end <= micros);
+        let start = number.checked_sub(1).map_or(0, |before| ends[before]);
+        (number < ends.len()).then_some(start)
+    }
+
+    /// The moments at the boundaries of intervals that are summed up. Until the last one, nothing is known
+    /// of others.
+    pub(crate) fn known_moments(&self) -> Vec<Moment> {
+        let ends = self.boundaries().iter();
+        ends.map(|&end| self.before(end)).collect()
     }
 
     /// The time of the last event before a moment, in microseconds.
@@ -357,6 +386,7 @@ impl Profile {
             lanes: self.parts.lanes.clone(),
             snapshots: self.parts.snapshots.clone(),
             marks: self.parts.marks.clone(),
+            boundaries: self.parts.boundaries.clone(),
             ..self.parts
         });
         for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {

@@ -408,6 +408,7 @@ fn a_recording_that_ended_early_says_so_when_it_is_followed() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&heapline_recorder::Options {
         max_size: Some(1 << 20),
+        max_allocated: None,
         ..options(&trace)
     })
     .unwrap();

@@ -35,6 +35,7 @@ fn options(trace: &Path) -> Options {
         context: Some("a test".to_owned()),
         runtime_params: "v=0".to_owned(),
         max_size: None,
+        max_allocated: None,
         stack_depth: None,
         first_id: 0,
     }
@@ -309,6 +310,7 @@ fn a_limit_keeps_the_ends_of_all_blocks_that_are_recorded() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&Options {
         max_size: Some(limit),
+        max_allocated: None,
         ..options(&trace)
     })
     .unwrap();
@@ -361,6 +363,7 @@ fn a_block_that_is_half_written_is_completed_though_no_more_are_taken() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&Options {
         max_size: Some(1 << 20),
+        max_allocated: None,
         ..options(&trace)
     })
     .unwrap();

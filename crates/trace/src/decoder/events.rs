@@ -256,6 +256,7 @@ pub(super) fn decode<const STACKS: bool>(
             domain: number,
             length: header.length.cast_unsigned(),
             samples: header.samples.cast_unsigned(),
+            merged: 0,
             source: header.source,
             stack,
         };

@@ -1,6 +1,7 @@
 //! Finds the start and end of packets, in data that may be cut, spliced or overwritten anywhere.
 
 use super::{Decoder, Trace};
+use crate::coarse::COARSE_PID;
 use crate::damage::FlawKind;
 use crate::error::{Error, describe};
 use crate::format::{MAGIC, MAX_HEADER, NotAHeader, PacketHeader, could_be_magic};
@@ -76,6 +77,11 @@ impl Decoder {
                 extent,
                 end,
             };
+            if header.pid == COARSE_PID && self.trace.is_some() {
+                self.read_coarse(&frame)?;
+                self.input.consume(extent);
+                continue;
+            }
             let is_other = |trace: &Trace| trace.info.pid != header.pid;
             if self.trace.as_ref().is_some_and(is_other) && !self.is_info(&frame) {
                 let kind = FlawKind::ForkedChild {
@@ -99,6 +105,22 @@ impl Decoder {
             }
             return Ok(Framed::Packet(frame));
         }
+    }
+
+    /// Reads a packet about the coarse history.
+    fn read_coarse(&mut self, frame: &Frame) -> Result<(), Error> {
+        let payload = self.input.unread().get(frame.header.len()..frame.extent);
+        let is_read = self.coarse.read(payload.unwrap_or_default()).is_some();
+        if is_read && frame.end == End::AsSaid {
+            return Ok(());
+        }
+        let kind = FlawKind::BadPacket {
+            reason: "it does not say which blocks were merged",
+            kept_events: 0,
+            lost_bytes: (frame.extent - frame.header.len()) as u64,
+            lost_allocations: 0,
+        };
+        self.flaw(self.input.offset(), kind)
     }
 
     fn frame_end(&mut self, finished: bool) -> Result<Framed, Error> {

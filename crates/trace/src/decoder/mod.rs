@@ -9,6 +9,7 @@ mod measure;
 mod names;
 mod resume;
 
+use crate::coarse::{CoarseHistory, WithMerged};
 use crate::damage::{Damage, Flaw, FlawKind};
 use crate::ending::EarlyEnd;
 use crate::error::Error;
@@ -151,6 +152,7 @@ pub struct Decoder {
     trace: Option<Trace>,
     domains: Domains,
     locations: Locations,
+    coarse: CoarseHistory,
     damage: Damage,
     packets: u64,
     /// The number of losses that cannot be attributed to a domain.
@@ -176,6 +178,7 @@ impl Decoder {
             trace: None,
             domains: Domains::default(),
             locations: Locations::default(),
+            coarse: CoarseHistory::default(),
             damage: Damage::default(),
             packets: 0,
             losses: 0,
@@ -236,6 +239,12 @@ impl Decoder {
     #[must_use]
     pub fn locations(&self) -> &Locations {
         &self.locations
+    }
+
+    /// The intervals whose events are summed up, and the blocks that were merged there.
+    #[must_use]
+    pub fn coarse(&self) -> &CoarseHistory {
+        &self.coarse
     }
 
     /// The damage found so far.
@@ -403,7 +412,12 @@ impl Decoder {
             .domains
             .get(header.domain, start_time, self.losses, STACKS);
         let room_for_frames = domain.stack.capacity();
-        let outcome = events::decode::<STACKS>(&packet, domain, &mut self.locations, visitor);
+        let outcome = if self.coarse.has_merged() {
+            let mut visitor = WithMerged::new(&self.coarse, visitor);
+            events::decode::<STACKS>(&packet, domain, &mut self.locations, &mut visitor)
+        } else {
+            events::decode::<STACKS>(&packet, domain, &mut self.locations, visitor)
+        };
         let mut report = Report {
             damage: &mut self.damage,
             strict: self.options.strict,

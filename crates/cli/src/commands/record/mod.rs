@@ -1,5 +1,6 @@
 //! `heapline record`.
 
+mod keep;
 mod library;
 mod others;
 mod program;
@@ -26,6 +27,7 @@ use heapline_text::Screen;
 use super::view::Serving;
 use crate::error::warn;
 use crate::output::Force;
+use keep::Keeping;
 pub(super) use library::{AGENT, hash as agent_hash};
 pub(super) use program::Kind;
 pub(super) use rate::Rate;
@@ -50,6 +52,7 @@ Examples:
   heapline record --rate 64KiB --max-size 1GiB -- coqc file.v
   heapline record --follow-exec -- make
   heapline record --view -- ./server --port 8080
+  heapline record --keep 200MiB -o week.ctf -- ./server --port 8080
   heapline record --rate 512KiB -- target/release/my-rust-server
   heapline record --wait -- ./server --port 8080
 
@@ -81,6 +84,14 @@ pub(crate) struct Args {
     /// Promotions and collections of recorded blocks are still recorded, so their lifetimes are right.
     #[arg(long, value_name = "SIZE")]
     max_size: Option<Size>,
+
+    /// Keep the trace within this size, however long the program runs
+    ///
+    /// Blocks that are alive and those that died lately are kept one by one; older ones are summed up in
+    /// intervals of time that get longer with age. Files take at most this much on disk together, while the
+    /// program runs and afterwards. At least 1MiB.
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["max_size", "follow_fork", "follow_exec", "view"])]
+    keep: Option<Size>,
 
     /// Keep at most this many frames of a stack, the innermost ones [default: all]
     ///
@@ -172,12 +183,16 @@ impl Args {
             program,
             traces,
             kind,
+            mut keeping,
         } = self.prepare()?;
 
         let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
         let mut viewer = viewer.transpose()?;
         let start = Instant::now();
         let started = |pid| {
+            if let Some(keeping) = &mut keeping {
+                keeping.start(traces.first(pid));
+            }
             if let Some(viewer) = &mut viewer {
                 viewer.start(&self.serving, traces.first(pid));
             }
@@ -193,8 +208,13 @@ impl Args {
             rate: self.rate,
             took,
         };
+        let summary = self.summary.then_some(screen);
+        let said = match &mut keeping {
+            Some(keeping) => recorded.say_kept(keeping, self.quiet, summary),
+            None => recorded.say(self.quiet, summary),
+        };
         // The program has run: its exit code counts, whatever became of the recording.
-        if let Err(error) = recorded.say(self.quiet, self.summary.then_some(screen)) {
+        if let Err(error) = said {
             warn(&format!("{error:#}"));
         }
         if let Some(viewer) = viewer {
@@ -239,11 +259,18 @@ impl Args {
         let max_size = max_size(self.max_size)?;
         let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
         self.set_environment(&mut command, &traces, max_size, kind)?;
+        let prefix = Path::new(&traces.prefix);
+        let keeping = self.keep.map(|size| Keeping::prepare(size, prefix));
+        let keeping = keeping.transpose()?;
+        if let Some(keeping) = &keeping {
+            keeping.set_environment(&mut command);
+        }
         Ok(Prepared {
             command,
             program: program_path,
             traces,
             kind,
+            keeping,
         })
     }
 
@@ -311,6 +338,8 @@ struct Prepared {
     program: PathBuf,
     traces: Traces,
     kind: Kind,
+    /// The history, if it is kept within a size.
+    keeping: Option<Keeping>,
 }
 
 /// The bytes of `--max-size`.

@@ -12,6 +12,7 @@ use heapline_recorder::tail::{self, Note, Outcome, State};
 use heapline_text::units::{bytes, count, estimated_bytes, seconds};
 use heapline_text::{self as text, Screen};
 
+use super::keep::Keeping;
 use super::others;
 use super::program::Kind;
 use super::rate::Rate;
@@ -38,8 +39,46 @@ impl Recorded {
         quiet: bool,
         summary: Option<Screen>,
     ) -> anyhow::Result<()> {
+        let outcome = finish(&self.trace)?;
+        self.say_outcome(outcome, quiet, summary)
+    }
+
+    /// The same for a recording that is kept within a size: the program has written to another file.
+    pub(super) fn say_kept(
+        &self,
+        keeping: &mut Keeping,
+        quiet: bool,
+        summary: Option<Screen>,
+    ) -> anyhow::Result<()> {
+        let end = keeping.finish().with_context(|| {
+            let raw = keeping.raw.display();
+            format!("{raw} has the latest events, which could not be kept")
+        })?;
+        let mut outcome = finish(&keeping.raw)?;
+        if let Some(outcome) = &mut outcome {
+            outcome.early_end = end.or(outcome.early_end);
+            // What could not be appended was read from where it is.
+            outcome.left = None;
+        }
+        for path in [&keeping.raw, &tail::path(&keeping.raw)] {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    warn(&format!("cannot remove {}: {error}", path.display()));
+                }
+                _ => {}
+            }
+        }
+        self.say_outcome(outcome, quiet, summary)
+    }
+
+    fn say_outcome(
+        &self,
+        outcome: Option<Outcome>,
+        quiet: bool,
+        summary: Option<Screen>,
+    ) -> anyhow::Result<()> {
         // A program that was killed before the recording began has none.
-        let outcome = finish(&self.trace)?.filter(|outcome| outcome.state != State::Prepared);
+        let outcome = outcome.filter(|outcome| outcome.state != State::Prepared);
         let others = others::finish(&self.others)?;
         let Some(outcome) = outcome else {
             self.warn_of_nothing();
