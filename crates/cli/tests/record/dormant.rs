@@ -340,6 +340,7 @@ fn waiting_programs_behave_as_by_themselves() {
             "exceptions",
             "threads",
             "memprof",
+            "main_ends",
         ] {
             assert_same(compiler, name, &[], |ended| ended);
         }
