@@ -5,6 +5,7 @@
 //! descriptors have the numbers that they have without it, programs that close all descriptors do not
 //! close its socket, and forked processes do not inherit it.
 
+use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
@@ -12,6 +13,8 @@ use std::os::fd::IntoRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::ptr::null_mut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,7 +71,39 @@ pub fn listen(handler: Handler) -> io::Result<()> {
         }
     };
     with_signals_blocked(|| builder.spawn(run))?;
-    receiver.recv().map_err(io::Error::other)?
+    receiver.recv().map_err(io::Error::other)??;
+    end_with_main_thread();
+    Ok(())
+}
+
+/// The address at which this process listens.
+static ADDRESS: Mutex<Option<SocketAddr>> = Mutex::new(None);
+
+/// True once the main thread has ended.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Ends the listener when the main thread ends, as with `pthread_exit`: a process ends with its last thread,
+/// which this one must not be.
+fn end_with_main_thread() {
+    extern "C" fn end(_: *mut c_void) {
+        IS_ENDING.store(true, Ordering::Release);
+        // The listener waits for a connection.
+        contained((), || {
+            if let Ok(address) = ADDRESS.try_lock()
+                && let Some(address) = &*address
+            {
+                drop(UnixStream::connect_addr(address));
+            }
+        });
+    }
+    let mut key = 0;
+    // SAFETY: the function is called when this thread ends, not when the process does.
+    unsafe {
+        let is_main = libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid());
+        if is_main && libc::pthread_key_create(&raw mut key, Some(end)) == 0 {
+            libc::pthread_setspecific(key, std::ptr::without_provenance(1));
+        }
+    }
 }
 
 /// Calls a function while this thread, and threads that it starts, block all signals but those that the C
@@ -131,10 +166,16 @@ fn unshare_descriptors() -> io::Result<()> {
 fn bind() -> io::Result<UnixListener> {
     let mut result = Err(io::Error::from(io::ErrorKind::AddrInUse));
     for name in names(std::process::id()) {
-        result = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?);
+        let address = SocketAddr::from_abstract_name(name)?;
+        result = UnixListener::bind_addr(&address);
         match &result {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            _ => break,
+            _ => {
+                if let Ok(mut own) = ADDRESS.try_lock() {
+                    *own = Some(address);
+                }
+                break;
+            }
         }
     }
     result
@@ -143,8 +184,9 @@ fn bind() -> io::Result<UnixListener> {
 /// Answers clients, one after the other.
 fn serve(listener: &UnixListener, handler: Handler) {
     let mut errors = 0;
-    while errors < MAX_ERRORS {
+    while errors < MAX_ERRORS && !IS_ENDING.load(Ordering::Acquire) {
         match listener.accept() {
+            Ok(_) if IS_ENDING.load(Ordering::Acquire) => {}
             Ok((stream, _)) => {
                 errors = 0;
                 // A client that goes away or is too slow is its own problem.

@@ -260,6 +260,7 @@ fn hostile_clients_do_no_harm() {
         let program = compiler.program("steady");
         let running = Running::start_waiting(&program, &[]);
         let silent: Vec<UnixStream> = (0..3).map(|_| connect(running.pid())).collect();
+        let large = vec![1; 1 << 20];
         let messages: [&[u8]; 7] = [
             b"",
             b"\x01",
@@ -267,7 +268,7 @@ fn hostile_clients_do_no_harm() {
             b"\x01\x01rate=often\0",
             b"\x01\x01rate=1e-3\0trace=/nonexistent/folder/trace.ctf\0",
             b"GET / HTTP/1.1\r\n\r\n",
-            &[1; 1 << 20],
+            &large,
         ];
         for message in messages {
             let mut stream = connect(running.pid());
@@ -339,6 +340,7 @@ fn waiting_programs_behave_as_by_themselves() {
             "exceptions",
             "threads",
             "memprof",
+            "main_ends",
         ] {
             assert_same(compiler, name, &[], |ended| ended);
         }
