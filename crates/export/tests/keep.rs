@@ -160,6 +160,8 @@ fn rows(profile: &Profile, estimator: Estimator) -> Vec<Row> {
     rows
 }
 
+type Condition<'a> = &'a dyn Fn(&Row) -> bool;
+
 /// The sums of the rows that a condition is true of.
 fn totals(rows: &[Row], is_inside: impl Fn(&Row) -> bool) -> BTreeMap<&str, [f64; 6]> {
     let mut totals = HashMap::new();
@@ -211,7 +213,6 @@ fn a_kept_recording_agrees_with_the_full_one() {
         assert_eq!(alive(&full), alive(&kept));
         assert!((full.duration() - kept.duration()).abs() < 1e-9);
 
-        type Condition<'a> = &'a dyn Fn(&Row) -> bool;
         for estimator in [Estimator::HorvitzThompson, Estimator::Count] {
             let (full_rows, kept_rows) = (rows(&full, estimator), rows(&kept, estimator));
             for boundary in kept.boundaries().iter().copied().chain([u64::MAX]) {

@@ -32,8 +32,7 @@ const IDS: u64 = 10_000;
 /// recent.
 const GAP: u64 = 1 << 16;
 
-/// The time that a recording that ends waits for a domain in the middle of an event, and that one whose
-/// file is full waits for the process that frees it.
+/// The time that a recording that ends waits for a domain in the middle of an event.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Options of a recording.
@@ -547,7 +546,7 @@ fn load(lane: &AtomicPtr<Lane>) -> Option<&'static Lane> {
 /// Takes a lane from a thread that is about to give it back.
 fn take_patiently(lane: &Lane) -> Option<TakenLane<'_>> {
     let mut taken = None;
-    wait_until(|| {
+    wait_until(PATIENCE, || {
         taken = lane.take();
         taken.is_some()
     });
@@ -555,8 +554,8 @@ fn take_patiently(lane: &Lane) -> Option<TakenLane<'_>> {
 }
 
 /// Waits for something. Returns false if it takes too long.
-fn wait_until(mut is_done: impl FnMut() -> bool) -> bool {
-    let tries = PATIENCE.as_micros() / 100;
+fn wait_until(patience: Duration, mut is_done: impl FnMut() -> bool) -> bool {
+    let tries = patience.as_micros() / 100;
     for _ in 0..tries {
         if is_done() {
             return true;

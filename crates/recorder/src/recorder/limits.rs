@@ -1,6 +1,7 @@
 //! The limits of a trace: its size, and what it takes on disk.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use heapline_trace::MAX_WRITTEN_PACKET;
 
@@ -14,6 +15,9 @@ const MAX_FATE: u64 = 2 * 9;
 /// The most that a domain may add before it is counted: two packets, and the ends of all blocks
 /// that fit into one.
 const UNWRITTEN: u64 = 5 * MAX_WRITTEN_PACKET as u64;
+
+/// The time that a recording whose file is full waits for the process that frees it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Recorder {
     /// Takes no new blocks any more once the rest of the room is needed for what becomes of those
@@ -54,7 +58,7 @@ impl Recorder {
         if !is_above(nearly) {
             return;
         }
-        if self.open.load(Ordering::Relaxed) && !wait_until(|| !is_above(nearly)) {
+        if self.open.load(Ordering::Relaxed) && !wait_until(PATIENCE, || !is_above(nearly)) {
             self.open.store(false, Ordering::Relaxed);
             self.say_ending(Ending::Full, None);
         }
