@@ -1,7 +1,7 @@
 //! Entry points for a program that already runs.
 //!
 //! `heapline attach` loads the library into it, and calls [`heapline_attach`] and, at the end,
-//! [`heapline_detach`], each in a thread that it has stopped. If the program [waits](crate::dormant), they
+//! [`heapline_detach`], each in a thread that it has stopped. If the program waits (`dormant.rs`), they
 //! are called in the thread that does so. Both only leave a note: the sampler is started and stopped at the
 //! next safe point of each domain.
 //!

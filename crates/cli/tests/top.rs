@@ -2,7 +2,6 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -263,6 +262,8 @@ fn what_cannot_be_shown_is_refused_before_the_screen_is_drawn() {
 
 #[cfg(recording)]
 mod recording {
+    use std::path::{Path, PathBuf};
+
     use heapline_recorder::gaps::Unit;
     use heapline_recorder::{Block, Frame, Options, Recorder, Source, TaggedCode};
 
