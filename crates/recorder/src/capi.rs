@@ -53,7 +53,6 @@ pub unsafe extern "C" fn heapline_start(
     context: *const c_char,
     params: *const c_char,
     max_size: u64,
-    max_allocated: None,
     stack_depth: usize,
     message: *mut c_char,
     size: usize,

@@ -183,6 +183,7 @@ pub unsafe extern "C" fn heapline_begin(params: *const c_char) -> c_int {
         context: settings.context.clone(),
         runtime_params: params.unwrap_or_default(),
         max_size: settings.max_size,
+        max_allocated: None,
         stack_depth: settings.stack_depth,
         first_id: current().map_or(0, Recorder::next_id),
     };
