@@ -168,18 +168,12 @@ impl Args {
         rate: Option<&str>,
         force: Force,
     ) -> anyhow::Result<Self> {
-        #[derive(clap::Parser)]
-        struct Alone {
-            #[command(flatten)]
-            args: Args,
-        }
-        let rate = rate.map(|rate| format!("--rate={rate}"));
-        let words = ["attach".to_owned(), pid.to_string()].into_iter();
-        let alone = <Alone as clap::Parser>::try_parse_from(words.chain(rate))?;
+        let mut arguments = vec![pid.to_string().into()];
+        arguments.extend(rate.map(|rate| format!("--rate={rate}").into()));
         Ok(Self {
             output,
             force,
-            ..alone.args
+            ..super::parse(arguments)?
         })
     }
 

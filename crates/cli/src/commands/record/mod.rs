@@ -231,19 +231,14 @@ impl Args {
         rate: Option<&str>,
         force: Force,
     ) -> anyhow::Result<Self> {
-        #[derive(clap::Parser)]
-        struct Alone {
-            #[command(flatten)]
-            args: Args,
-        }
         let rate = rate.map(|rate| format!("--rate={rate}"));
-        let words = [Some("record".to_owned()), rate, Some("--".to_owned())];
-        let words = words.into_iter().flatten().map(OsString::from);
-        let alone = <Alone as clap::Parser>::try_parse_from(words.chain(command))?;
+        let mut arguments: Vec<OsString> = rate.into_iter().map(OsString::from).collect();
+        arguments.push("--".into());
+        arguments.extend(command);
         Ok(Self {
             output,
             force,
-            ..alone.args
+            ..super::parse(arguments)?
         })
     }
 

@@ -6,7 +6,7 @@ use heapline_text::Screen;
 
 use super::follow::Follower;
 use super::{Args, check_terminal, exit_code};
-use crate::commands::attach;
+use crate::commands::{self, attach};
 
 /// Records a process that is not being recorded, as long as it is shown.
 pub(super) fn watch(args: &Args, pid: u32, screen: Screen) -> anyhow::Result<ExitCode> {
@@ -24,14 +24,9 @@ pub(in crate::commands) fn attached(
     attach: &attach::Args,
     screen: Screen,
 ) -> anyhow::Result<ExitCode> {
-    #[derive(clap::Parser)]
-    struct Alone {
-        #[command(flatten)]
-        args: Args,
-    }
     check_terminal()?;
-    let alone = <Alone as clap::Parser>::try_parse_from(["top", "PID"])?;
-    show(&alone.args, attach, screen)
+    let args = commands::parse(vec!["PID".into()])?;
+    show(&args, attach, screen)
 }
 
 fn show(args: &Args, attach: &attach::Args, screen: Screen) -> anyhow::Result<ExitCode> {
