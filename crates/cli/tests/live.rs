@@ -4,6 +4,8 @@
 //! cannot be seen.
 #![cfg(recording)]
 
+#[path = "common/recording.rs"]
+mod recording;
 #[path = "common/unshare.rs"]
 mod unshare;
 
@@ -16,51 +18,18 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use heapline_recorder::gaps::Unit;
-use heapline_recorder::{Block, Frame, Options, Recorder, Source, TaggedCode, tail};
+use heapline_recorder::{Recorder, tail};
+use recording::{FUNCTION, allocate};
 use serde_json::Value;
 use unshare::unshare;
 
 const BLOCKS: u64 = 5000;
 
-/// The function that all blocks are allocated by.
-const FUNCTION: &str = "Live.allocate";
-
 /// Records blocks, and goes on recording: some of them are in the trace, some in its tail.
 fn record(trace: &Path) -> &'static Recorder {
-    let recorder = Recorder::start(&Options {
-        trace: trace.to_owned(),
-        supervised: false,
-        sample_rate: 1e-3,
-        unit: Unit::Word,
-        context: None,
-        runtime_params: String::new(),
-        max_size: None,
-        max_allocated: None,
-        stack_depth: None,
-        first_id: 0,
-    })
-    .unwrap();
-    (0..BLOCKS).for_each(|_| allocate(recorder));
+    let recorder = recording::record(trace, 1e-3);
+    allocate(recorder, BLOCKS);
     recorder
-}
-
-fn allocate(recorder: &Recorder) {
-    let block = Block {
-        length: 3,
-        samples: 1,
-        source: Source::Minor,
-    };
-    let frame = Frame {
-        file: b"live.ml",
-        name: FUNCTION.as_bytes(),
-        line: 1,
-        start_char: 2,
-        end_char: 3,
-    };
-    let stack = [TaggedCode::new(7)];
-    let id = recorder.alloc(0, block, &stack, |_, frames| frames.push(frame));
-    id.expect("it is recorded");
 }
 
 /// How commands are run: as they are, and where the program seems to be dead.
@@ -148,7 +117,7 @@ fn reading_does_not_harm_a_recording_that_goes_on() {
     let (_folder, trace) = place();
     let recorder = record(&trace);
     assert_eq!(blocks(&trace), BLOCKS);
-    (0..BLOCKS).for_each(|_| allocate(recorder));
+    allocate(recorder, BLOCKS);
     assert_eq!(blocks(&trace), 2 * BLOCKS);
     // As if the program was killed: its tail stays.
     recorder.abandon();
@@ -320,7 +289,7 @@ fn a_followed_summary_is_printed_when_it_has_changed_and_ends_with_the_recording
     assert_eq!(next(), Some(BLOCKS));
     for round in 2..5 {
         // Others may be printed on the way.
-        (0..BLOCKS).for_each(|_| allocate(recorder));
+        allocate(recorder, BLOCKS);
         while next().unwrap() < round * BLOCKS {}
     }
     recorder.stop();
@@ -417,7 +386,7 @@ fn the_viewer_follows_a_recording() {
     paused.next().unwrap();
     let mut epoch = 0;
     for round in 2..8 {
-        (0..BLOCKS).for_each(|_| allocate(recorder));
+        allocate(recorder, BLOCKS);
         // Those of the last round may be split over two events.
         while blocks("").1 < round * BLOCKS {
             let event = events.next().unwrap();

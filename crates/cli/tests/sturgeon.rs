@@ -3,6 +3,9 @@
 
 #[path = "../../sturgeon/tests/common/client.rs"]
 mod client;
+#[cfg(recording)]
+#[path = "common/recording.rs"]
+mod recording;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -217,54 +220,14 @@ fn errors_are_those_of_other_commands() {
 
 #[cfg(recording)]
 mod live {
-    use std::path::Path;
-
-    use heapline_recorder::gaps::Unit;
-    use heapline_recorder::{Block, Frame, Options, Recorder, Source, TaggedCode};
-
+    use super::recording::{allocate, record};
     use super::{Connection, Server};
-
-    fn allocate(recorder: &Recorder, blocks: u32) {
-        let block = Block {
-            length: 3,
-            samples: 1,
-            source: Source::Minor,
-        };
-        let frame = Frame {
-            file: b"live.ml",
-            name: b"Live.allocate",
-            line: 1,
-            start_char: 2,
-            end_char: 3,
-        };
-        for _ in 0..blocks {
-            let stack = [TaggedCode::new(7)];
-            let id = recorder.alloc(0, block, &stack, |_, frames| frames.push(frame));
-            id.expect("it is recorded");
-        }
-    }
-
-    fn record(trace: &Path) -> &'static Recorder {
-        Recorder::start(&Options {
-            trace: trace.to_owned(),
-            supervised: false,
-            sample_rate: 1.0,
-            unit: Unit::Word,
-            context: None,
-            runtime_params: String::new(),
-            max_size: None,
-            max_allocated: None,
-            stack_depth: None,
-            first_id: 0,
-        })
-        .unwrap()
-    }
 
     /// The process is this test itself.
     #[test]
     fn a_process_is_found_and_read_again_at_each_refresh() {
         let folder = tempfile::tempdir().unwrap();
-        let recorder = record(&folder.path().join("trace.ctf"));
+        let recorder = record(&folder.path().join("trace.ctf"), 1.0);
         allocate(recorder, 2048);
         let pid = std::process::id().to_string();
         let server = Server::start(&[&pid]);

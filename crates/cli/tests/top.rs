@@ -10,6 +10,9 @@ use heapline_profile::Estimate;
 use heapline_text::units::estimated_bytes;
 use serde_json::Value;
 
+#[cfg(recording)]
+#[path = "common/recording.rs"]
+mod recorded;
 #[path = "common/terminal.rs"]
 mod terminal;
 
@@ -262,54 +265,18 @@ fn what_cannot_be_shown_is_refused_before_the_screen_is_drawn() {
 
 #[cfg(recording)]
 mod recording {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
-    use heapline_recorder::gaps::Unit;
-    use heapline_recorder::{Block, Frame, Options, Recorder, Source, TaggedCode};
-
+    use super::recorded::{allocate, record};
     use super::*;
-
-    fn record(trace: &Path) -> &'static Recorder {
-        Recorder::start(&Options {
-            trace: trace.to_owned(),
-            supervised: false,
-            sample_rate: 1e-3,
-            unit: Unit::Word,
-            context: None,
-            runtime_params: String::new(),
-            max_size: None,
-            max_allocated: None,
-            stack_depth: None,
-            first_id: 0,
-        })
-        .unwrap()
-    }
-
-    fn allocate(recorder: &Recorder) {
-        let block = Block {
-            length: 3,
-            samples: 1,
-            source: Source::Minor,
-        };
-        let frame = Frame {
-            file: b"live.ml",
-            name: b"Live.allocate",
-            line: 1,
-            start_char: 2,
-            end_char: 3,
-        };
-        let stack = [TaggedCode::new(7)];
-        let id = recorder.alloc(0, block, &stack, |_, frames| frames.push(frame));
-        id.expect("it is recorded");
-    }
 
     /// The program is this test itself, found by its trace and by its number.
     #[test]
     fn a_running_program_is_watched() {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace.ctf");
-        let recorder = record(&trace);
-        (0..1000).for_each(|_| allocate(recorder));
+        let recorder = record(&trace, 1e-3);
+        allocate(recorder, 1000);
         let options = "--interval 0.1";
         let by_trace = top(&format!("{} {options}", trace.display()));
         let by_number = top(&format!("{} {options}", std::process::id()));
@@ -326,7 +293,7 @@ mod recording {
         }
         terminal.keys(&["Space"]);
         terminal.wait_for(&["FROZEN"]);
-        (0..234).for_each(|_| allocate(recorder));
+        allocate(recorder, 234);
         let screen = by_number.wait_for(&["1,234 samples"]);
         let report = json(&["hotspots", trace.to_str().unwrap(), "--live", "end"]);
         let live = bytes(&report["rows"][0]["allocated"]);

@@ -6,7 +6,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use heapline_recorder::{Recorder, tail};
 use heapline_trace::MAX_WRITTEN_PACKET;
 use heapline_trace::tail::layout::{PAGE, SLOT, Word};
 
-use super::live::{BLOCKS, LANES, command, step};
+use super::live::{BLOCKS, LANES, command, look_while_recording, step};
 use super::{alloc, collect, options, place, promote};
 
 /// Any flaw is an error.
@@ -89,41 +88,14 @@ impl Events {
 fn a_million_events_are_followed_at_any_moment() {
     let (_folder, trace) = place();
     let recorder = Recorder::start(&options(&trace)).unwrap();
-    let done = [const { AtomicU64::new(0) }; LANES];
-    let so_far = || {
-        let counts = done.iter().map(|done| done.load(Ordering::SeqCst));
-        counts.collect::<Vec<u64>>()
-    };
     let mut follower = Follower::open(&trace, strict()).unwrap();
     assert!(follower.is_recording());
     let mut events = Events::default();
-    thread::scope(|scope| {
-        for (lane, done) in done.iter().enumerate() {
-            scope.spawn(move || {
-                for n in 0..BLOCKS {
-                    step(recorder, lane, n);
-                    done.store(n + 1, Ordering::SeqCst);
-                }
-            });
-        }
-        let mut refreshes = 0;
-        loop {
-            let before = so_far();
-            follower.refresh().unwrap();
-            let after = so_far();
-            events.add_all(&mut follower);
-            let blocks = events.blocks();
-            for lane in 0..LANES {
-                assert!(before[lane] <= blocks[lane], "something is missing");
-                assert!(blocks[lane] <= after[lane] + 1, "there is too much");
-            }
-            assert!(!follower.has_ended());
-            refreshes += 1;
-            if before.iter().sum::<u64>() == BLOCKS * LANES as u64 {
-                assert!(refreshes > 1);
-                break;
-            }
-        }
+    look_while_recording(recorder, || {
+        follower.refresh().unwrap();
+        events.add_all(&mut follower);
+        assert!(!follower.has_ended());
+        events.blocks()
     });
     recorder.stop();
     follower.refresh().unwrap();
@@ -338,16 +310,22 @@ fn another_recording_under_the_same_name_is_not_mixed_up_with_the_first() {
     second.stop();
 }
 
+/// Reads everything that a source has now.
+fn read_all(source: &mut dyn Source) -> Result<(), heapline_model::Error> {
+    let mut batch = Batch::default();
+    while source.next_batch(&mut batch)? {
+        batch.clear();
+    }
+    Ok(())
+}
+
 #[test]
 fn a_recording_that_is_truncated_is_an_error() {
     for len in [0, 10, 100, 40_000] {
         let (_folder, trace) = place();
         let recorder = record(&trace, 20_000);
         let mut follower = Follower::open(&trace, strict()).unwrap();
-        let mut batch = Batch::default();
-        while follower.next_batch(&mut batch).unwrap() {
-            batch.clear();
-        }
+        read_all(&mut follower).unwrap();
         for n in 0..20_000 {
             alloc(recorder, 0, n);
         }
@@ -358,13 +336,7 @@ fn a_recording_that_is_truncated_is_an_error() {
             .set_len(len)
             .unwrap();
         follower.refresh().unwrap();
-        let error = loop {
-            match follower.next_batch(&mut batch) {
-                Ok(true) => batch.clear(),
-                Ok(false) => panic!("{len}: nothing is missing"),
-                Err(error) => break error,
-            }
-        };
+        let error = read_all(&mut follower).expect_err("something is missing");
         assert!(
             error.to_string().contains("open it again"),
             "{len}: {error}"
@@ -378,10 +350,7 @@ fn a_trace_that_is_overwritten_is_an_error_not_nonsense() {
     let (_folder, trace) = place();
     let recorder = record(&trace, 3000);
     let mut follower = Follower::open(&trace, strict()).unwrap();
-    let mut batch = Batch::default();
-    while follower.next_batch(&mut batch).unwrap() {
-        batch.clear();
-    }
+    read_all(&mut follower).unwrap();
     for n in 0..20_000 {
         alloc(recorder, 0, n);
     }
@@ -391,13 +360,7 @@ fn a_trace_that_is_overwritten_is_an_error_not_nonsense() {
     bytes[300..middle].fill(0x55);
     fs::write(&trace, bytes).unwrap();
     follower.refresh().unwrap();
-    let error = loop {
-        match follower.next_batch(&mut batch) {
-            Ok(true) => batch.clear(),
-            Ok(false) => panic!("nothing was noticed"),
-            Err(error) => break error,
-        }
-    };
+    let error = read_all(&mut follower).expect_err("it is noticed");
     let error = error.to_string();
     let is_said = error.contains("overwritten") || error.contains("damaged");
     assert!(is_said, "{error}");

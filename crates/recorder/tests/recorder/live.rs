@@ -84,16 +84,14 @@ fn read_prefix(trace: &Path) -> [u64; LANES] {
     blocks
 }
 
-#[test]
-fn a_recording_is_read_at_any_moment() {
-    let (_folder, trace) = place();
-    let recorder = Recorder::start(&options(&trace)).unwrap();
+/// Records a million events, and looks at them meanwhile: everything is there that was recorded before a
+/// look, and nothing that is recorded after it. `look` returns how many blocks each lane has.
+pub(super) fn look_while_recording(recorder: &Recorder, mut look: impl FnMut() -> [u64; LANES]) {
     let done = [const { AtomicU64::new(0) }; LANES];
     let so_far = || {
         let counts = done.iter().map(|done| done.load(Ordering::SeqCst));
         counts.collect::<Vec<u64>>()
     };
-    let total = BLOCKS * LANES as u64;
     thread::scope(|scope| {
         for (lane, done) in done.iter().enumerate() {
             scope.spawn(move || {
@@ -103,22 +101,29 @@ fn a_recording_is_read_at_any_moment() {
                 }
             });
         }
-        let mut reads = 0;
+        let mut looks = 0;
         loop {
             let before = so_far();
-            let blocks = read_prefix(&trace);
+            let blocks = look();
             let after = so_far();
             for lane in 0..LANES {
                 assert!(before[lane] <= blocks[lane], "something is missing");
                 assert!(blocks[lane] <= after[lane] + 1, "there is too much");
             }
-            reads += 1;
-            if before.iter().sum::<u64>() == total {
-                assert!(reads > 1);
+            looks += 1;
+            if before == [BLOCKS; LANES] {
+                assert!(looks > 1);
                 break;
             }
         }
     });
+}
+
+#[test]
+fn a_recording_is_read_at_any_moment() {
+    let (_folder, trace) = place();
+    let recorder = Recorder::start(&options(&trace)).unwrap();
+    look_while_recording(recorder, || read_prefix(&trace));
     recorder.stop();
     assert_eq!(read_prefix(&trace), [BLOCKS; LANES]);
     tail::finish(&trace).unwrap().unwrap();
