@@ -148,6 +148,14 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
           ] as [string, string],
         ]
       : []),
+    ...(info.gaps
+      ? [
+          [
+            "Gaps",
+            `new blocks were not recorded ${info.gaps.count === 1 ? "once" : `${count(info.gaps.count)} times`}, for ${seconds(info.gaps.seconds)} in all, between ${seconds(info.gaps.first)} and ${seconds(info.gaps.last)}`,
+          ] as [string, string],
+        ]
+      : []),
     ...(info.has_cut_stacks
       ? [["Stacks", "cut when they were recorded; <deeper calls> stands for the outer frames"] as [string, string]]
       : []),

@@ -397,6 +397,51 @@ fn what_is_alive_may_be_too_much() {
     assert!(keeper.is_full());
 }
 
+/// A few blocks whose names alone are more than the size: it ends, though their number says that they fit.
+#[test]
+fn names_may_be_too_much() {
+    let mut writer = Writer::new(Vec::new(), &generate::info()).unwrap();
+    for id in 0..300 {
+        let block = Block {
+            length: 3,
+            samples: 1,
+            source: Source::Minor,
+        };
+        let name = |code: u64, frames: &mut FrameSink<'_>| {
+            frames.push(Frame {
+                file: b"names.rs",
+                name: format!("{code:01000}").as_bytes(),
+                line: 1,
+                start_char: 1,
+                end_char: 2,
+            });
+        };
+        let stack = [2 * id, 2 * id + 1];
+        writer.alloc(0, 10 * id, id, block, &stack, name).unwrap();
+        if id % 2 == 0 {
+            writer.collect(0, 10 * id + 5, id).unwrap();
+        }
+    }
+    let trace = writer.finish().unwrap();
+    let budget = trace.len() as u64 / 2;
+    assert!(300 * 512 < budget);
+    let mut decoder = Decoder::new(Options::new());
+    decoder.push(&trace);
+    decoder.finish();
+    let mut keeper = Keeper::new(budget);
+    while decoder.visit_packet(&mut keeper).unwrap() != Step::End {
+        keeper.fit();
+    }
+    let info = decoder.info().unwrap();
+    let has_ended = (0..50).any(|_| {
+        let mut kept = Vec::new();
+        let size = keeper.write(info, decoder.locations(), None, &mut kept);
+        keeper.fit();
+        size.unwrap() <= budget || keeper.is_full()
+    });
+    assert!(has_ended);
+}
+
 /// The file that is followed comes from the program, which may write anything.
 #[test]
 fn damaged_recordings_are_kept_as_far_as_they_go() {

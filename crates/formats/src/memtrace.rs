@@ -22,6 +22,8 @@ pub(crate) struct Memtrace {
     locations: Defined,
     /// Boundaries of the coarse history that are in a batch.
     boundaries: usize,
+    /// Gaps that are in a batch.
+    gaps: usize,
 }
 
 impl Memtrace {
@@ -40,6 +42,7 @@ impl Memtrace {
             header: None,
             locations: Defined::default(),
             boundaries: 0,
+            gaps: 0,
         }
     }
 
@@ -90,6 +93,11 @@ impl Memtrace {
             batch.boundary(time);
         }
         self.boundaries = boundaries.len();
+        let gaps = self.decoder.coarse().gaps();
+        for &(start, end) in &gaps[self.gaps..] {
+            batch.gap(start, end);
+        }
+        self.gaps = gaps.len();
         Ok(result)
     }
 }

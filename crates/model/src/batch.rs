@@ -192,6 +192,7 @@ pub struct Batch {
     snapshots: Vec<(usize, Snapshot)>,
     marks: Vec<Mark>,
     boundaries: Vec<u64>,
+    gaps: Vec<(u64, u64)>,
 }
 
 impl Batch {
@@ -214,6 +215,7 @@ impl Batch {
             && self.snapshots.is_empty()
             && self.marks.is_empty()
             && self.boundaries.is_empty()
+            && self.gaps.is_empty()
     }
 
     /// Forgets everything but the memory.
@@ -227,6 +229,7 @@ impl Batch {
         self.snapshots.clear();
         self.marks.clear();
         self.boundaries.clear();
+        self.gaps.clear();
     }
 
     /// Adds an allocation. `frames` follow those that the stack shares with the last one of the same
@@ -337,6 +340,17 @@ impl Batch {
     #[must_use]
     pub fn boundaries(&self) -> &[u64] {
         &self.boundaries
+    }
+
+    /// Adds a time in which the source has no new blocks, from and to, in microseconds since the start.
+    pub fn gap(&mut self, start: u64, end: u64) {
+        self.gaps.push((start, end));
+    }
+
+    /// The times in which the source has no new blocks, in order.
+    #[must_use]
+    pub fn gaps(&self) -> &[(u64, u64)] {
+        &self.gaps
     }
 
     /// The snapshots, in order, each with the number of the batch's events before it.

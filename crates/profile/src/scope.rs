@@ -37,6 +37,8 @@ pub struct Scope<'a> {
 /// A sampled block, with times in microseconds since the start of the trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampledBlock {
+    /// The number of allocations before it in the source.
+    pub number: usize,
     /// The time of its allocation.
     pub allocated: u64,
     /// The time of its promotion, if any.
@@ -135,7 +137,7 @@ impl<'a> Scope<'a> {
     /// The total amount of the blocks.
     #[must_use]
     pub fn total(&self) -> Amount {
-        self.sum(&self.counts())
+        self.sum(&self.counts_by_kind())
     }
 
     /// The time with most live bytes of these blocks.
@@ -240,13 +242,22 @@ impl<'a> Scope<'a> {
         )
     }
 
-    /// The total amount, given the number of blocks of each class.
-    fn sum(&self, counts: &[u32]) -> Amount {
+    /// The number of blocks of each kind.
+    pub(crate) fn counts_by_kind(&self) -> IdVec<KindId, u64> {
+        if self.selection.is_all(self.profile) {
+            let tallies = self.profile.tallies().iter();
+            return tallies.map(|tally| tally.blocks).collect();
+        }
         let mut by_kind = IdVec::like(&self.weights, 0_u64);
-        for (class, &n) in self.profile.classes().iter().zip(counts) {
+        for (class, n) in self.profile.classes().iter().zip(self.counts()) {
             by_kind[class.kind] += u64::from(n);
         }
-        let amounts = self.weights.iter().zip(&by_kind);
+        by_kind
+    }
+
+    /// The total amount, given the number of blocks of each kind.
+    pub(crate) fn sum(&self, by_kind: &IdVec<KindId, u64>) -> Amount {
+        let amounts = self.weights.iter().zip(by_kind);
         amounts
             .filter(|(_, n)| **n > 0)
             .map(|(weight, &n)| weight.times(n))
@@ -261,6 +272,7 @@ impl<'a> Scope<'a> {
             let class = profile.classes()[stay.class];
             let kind = profile.kinds()[class.kind];
             f(&SampledBlock {
+                number: stay.block,
                 allocated: profile.time(stay.birth),
                 promoted: perhaps(stay.promotion),
                 collected: perhaps(stay.death),

@@ -165,6 +165,11 @@ impl Selection {
         }
     }
 
+    /// Returns true if all blocks of its profile are selected, with their whole lives.
+    pub(crate) fn is_all(&self, profile: &Profile) -> bool {
+        self.second.is_none() && self.first.count() == profile.len()
+    }
+
     /// Returns true if no block is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {

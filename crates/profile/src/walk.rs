@@ -3,8 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::estimate::{Amount, Estimator};
-use crate::selection::Selection;
-use crate::store::{Id, IdVec, Moment, NEVER, Profile, saturated};
+use crate::store::{ClassId, Id, IdVec, Moment, NEVER, Profile, saturated};
 
 /// Changes in live blocks per event, by weight class; empty for events that neither start nor end a
 /// selected block.
@@ -102,11 +101,16 @@ pub(crate) struct Allocated(Vec<f64>);
 impl Allocated {
     pub(crate) fn new(profile: &Profile, estimator: Estimator) -> Self {
         let weights = profile.weights(estimator);
+        let classes = profile.classes().iter();
+        let bytes: IdVec<ClassId, f64> = classes
+            .map(|class| weights[class.kind].bytes.value)
+            .collect();
         let mut sums = vec![0.0; index(profile.events())];
-        Selection::all(profile).for_each(profile, |stay| {
-            let kind = profile.classes()[stay.class].kind;
-            sums[index(stay.birth)] = weights[kind].bytes.value;
-        });
+        for segment in profile.segments() {
+            for (block, &class) in segment.class.iter().enumerate() {
+                sums[index(segment.lives.birth(block))] = bytes[class];
+            }
+        }
         let mut total = 0.0;
         for sum in &mut sums {
             total += std::mem::replace(sum, total);

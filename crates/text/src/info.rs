@@ -1,7 +1,7 @@
 //! `info`: the contents and the condition of a trace.
 
 use heapline_model::Damage;
-use heapline_profile::reports::{Coarse, EventCounts, Overview};
+use heapline_profile::reports::{Coarse, EventCounts, Gaps, Overview};
 use heapline_profile::{Estimate, GcParams};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -146,6 +146,9 @@ fn source(page: &mut Page, overview: &Overview, file: TraceFile<'_>) {
     if let Some(coarse) = &overview.coarse {
         row("History", history(coarse));
     }
+    if let Some(gaps) = &overview.gaps {
+        row("Gaps", missing(gaps));
+    }
     if overview.has_cut_stacks {
         row(
             "Stacks",
@@ -168,6 +171,21 @@ pub(crate) fn history(coarse: &Coarse) -> String {
         "blocks that died before {} are summed up in {intervals} of {lengths} (--keep); within an interval \
          only means are known",
         seconds(coarse.until)
+    )
+}
+
+/// The times in which new blocks were not recorded.
+pub(crate) fn missing(gaps: &Gaps) -> String {
+    format!(
+        "new blocks were not recorded {} for {} in all, between {} and {}: heapline record could not keep up; \
+         use a lower --rate or a larger --keep",
+        match gaps.count {
+            1 => "once,".to_owned(),
+            n => format!("{n} times,"),
+        },
+        seconds(gaps.seconds),
+        seconds(gaps.first),
+        seconds(gaps.last)
     )
 }
 

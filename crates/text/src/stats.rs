@@ -4,7 +4,7 @@ use heapline_profile::reports::{Bin, Quantiles, Segment, Stats, Subject};
 
 use crate::NO_SAMPLES;
 use crate::chart::bar;
-use crate::info::history;
+use crate::info::{history, missing};
 use crate::page::Page;
 use crate::screen::{Context, Screen};
 use crate::styled::{Line, Style, Text};
@@ -29,6 +29,9 @@ pub fn stats(report: &Stats, context: &Context<'_>) -> Text {
     }
     if let Some(coarse) = &report.subject.coarse {
         page.note(&format!("History: {}.", history(coarse)));
+    }
+    if let Some(gaps) = &report.subject.gaps {
+        page.note(&format!("Gaps: {}.", missing(gaps)));
     }
     sizes(&mut page, screen, report);
     lifetimes(&mut page, screen, report);

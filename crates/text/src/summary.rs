@@ -5,7 +5,7 @@ use heapline_profile::{Estimate, GroupBy};
 
 use crate::SNAPSHOTS_ONLY;
 use crate::chart::bar;
-use crate::info::history;
+use crate::info::{history, missing};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Style, Text};
@@ -24,6 +24,9 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.note(&precision(report));
     if let Some(coarse) = &report.subject.coarse {
         page.note(&format!("History: {}.", history(coarse)));
+    }
+    if let Some(gaps) = &report.subject.gaps {
+        page.note(&format!("Gaps: {}.", missing(gaps)));
     }
     let tells = report.subject.tells;
     for list in &report.lists {

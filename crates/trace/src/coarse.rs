@@ -21,6 +21,7 @@ pub(crate) const COARSE_PID: u64 = u64::from_le_bytes(*b"Heapline");
 /// The first byte behind the header of a packet about the history.
 const BOUNDARIES: u8 = 1;
 const MERGED: u8 = 2;
+const GAPS: u8 = 3;
 
 /// The most that a number takes.
 const MAX_NUMBER: usize = 10;
@@ -30,6 +31,7 @@ const MAX_NUMBER: usize = 10;
 pub struct CoarseHistory {
     boundaries: Vec<u64>,
     merged: Vec<(u64, u64)>,
+    gaps: Vec<(u64, u64)>,
 }
 
 impl CoarseHistory {
@@ -46,6 +48,21 @@ impl CoarseHistory {
         if more > 0 && self.merged.last().is_none_or(|&(last, _)| last < id) {
             self.merged.push((id, more));
         }
+    }
+
+    /// Says that no new blocks were recorded from one time to another, in microseconds since the start of the
+    /// trace. It is later than the one before.
+    pub fn push_gap(&mut self, start: u64, end: u64) {
+        if start <= end && self.gaps.last().is_none_or(|&(_, last)| last <= start) {
+            self.gaps.push((start, end));
+        }
+    }
+
+    /// The times in which no new blocks were recorded, from and to, in microseconds since the start of the
+    /// trace.
+    #[must_use]
+    pub fn gaps(&self) -> &[(u64, u64)] {
+        &self.gaps
     }
 
     /// The ends of the intervals that are summed up, in microseconds since the start of the trace.
@@ -74,6 +91,11 @@ impl CoarseHistory {
             last = time;
         }
         last = 0;
+        for &(start, end) in &self.gaps {
+            packet.put(GAPS, [start - last, end - start], sink)?;
+            last = end;
+        }
+        last = 0;
         for &(id, more) in &self.merged {
             packet.put(MERGED, [id - last, more], sink)?;
             last = id;
@@ -95,6 +117,12 @@ impl CoarseHistory {
                     let last = self.merged.last().map_or(0, |&(id, _)| id);
                     let id = last.checked_add(number(&mut rest)?)?;
                     self.push_merged(id, number(&mut rest)?);
+                }
+                GAPS => {
+                    let last = self.gaps.last().map_or(0, |&(_, end)| end);
+                    let start = last.checked_add(number(&mut rest)?)?;
+                    let end = start.checked_add(number(&mut rest)?)?;
+                    self.push_gap(start, end);
                 }
                 // A later version may have more to say.
                 _ => return Some(()),
@@ -242,5 +270,9 @@ mod tests {
         let far = [[BOUNDARIES].as_slice(), &[0xff; 9], &[1], &[1]].concat();
         assert_eq!(history.read(&far), None);
         assert_eq!(history.boundaries(), [u64::MAX]);
+        assert_eq!(history.read(&[GAPS, 5]), None);
+        let far = [[GAPS, 5, 2, 0].as_slice(), &[0xff; 9], &[1]].concat();
+        assert_eq!(history.read(&far), None);
+        assert_eq!(history.gaps(), [(5, 7)]);
     }
 }

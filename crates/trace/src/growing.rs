@@ -10,7 +10,7 @@ use crate::decoder::PacketPart;
 use crate::ending::EarlyEnd;
 use crate::format::{MAX_HEADER, PacketHeader};
 use crate::snapshot::open_tail;
-use crate::tail::Tail;
+use crate::tail::{Pause, Tail};
 
 /// The number of times that a trace is opened if its tail belongs to another recording, which may
 /// just have been started.
@@ -44,6 +44,7 @@ pub struct GrowingTrace {
     current: Current,
     has_ended: bool,
     early_end: Option<EarlyEnd>,
+    pause: Option<Pause>,
 }
 
 /// The packets of one refresh.
@@ -116,6 +117,7 @@ impl GrowingTrace {
                         current: Current::default(),
                         has_ended: false,
                         early_end: None,
+                        pause: None,
                     }));
                 }
                 Ok(_) => {}
@@ -148,6 +150,7 @@ impl GrowingTrace {
             self.has_ended = true;
             self.early_end = self.read_early_end()?;
         }
+        self.pause = tail.pause();
         let written: HashMap<u16, u64> = tail.written().collect();
         let first = self.first_packet.len() as u64;
         let end = written.values().copied().fold(first, u64::max);
@@ -226,6 +229,12 @@ impl GrowingTrace {
     #[must_use]
     pub fn early_end(&self) -> Option<EarlyEnd> {
         self.early_end
+    }
+
+    /// The last time in which no new blocks were recorded, as of the last refresh.
+    #[must_use]
+    pub fn pause(&self) -> Option<Pause> {
+        self.pause
     }
 
     /// The bytes of the trace with its tail, as of the last refresh.

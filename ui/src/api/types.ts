@@ -217,6 +217,17 @@ offset: number,
 /** The kind of damage, as a word for programs, such as `truncated`. */
 kind: string, };
 
+/** The times in which a recording took no new blocks, because it could not be kept within its size otherwise (`heapline record --keep`). What was allocated then is missing from all sums. */
+export type Gaps = {
+/** How often that happened. */
+count: number,
+/** Seconds, of all together. */
+seconds: number,
+/** The start of the first one, in seconds since the start. */
+first: number,
+/** The end of the last one, in seconds since the start. */
+last: number, };
+
 /** The counters of OCaml's garbage collector, as `Gc.quick_stat` has them. */
 export type GcCounters = {
 /** Words allocated on the minor heap. */
@@ -376,6 +387,8 @@ largest_words: number,
 has_cut_stacks: boolean,
 /** The part of the run that the recording has summed up; absent if every event is there. */
 coarse?: Coarse,
+/** The times in which new blocks were not recorded; absent if there are none. */
+gaps?: Gaps,
 /** The moments at which the source counted what was alive; empty if it has single blocks. */
 snapshots: Array<Snapshot>,
 /** The events that the program noted. */
@@ -724,7 +737,9 @@ lost_allocations: number,
 /** The number of flaws found in the trace. */
 flaws: number,
 /** The part of the run that the recording has summed up; absent if every event is there. */
-coarse?: Coarse, };
+coarse?: Coarse,
+/** The times in which new blocks were not recorded; absent if there are none. */
+gaps?: Gaps, };
 
 /** A name that occurs in the trace. */
 export type SuggestedName = {

@@ -7,14 +7,17 @@
 //! intervals all sums are what they were, with their errors, because every estimate is a sum over sampled
 //! blocks. Intervals get longer with age.
 
+mod gaps;
 mod intervals;
 mod record;
 mod stacks;
 mod write;
 
 use hashbrown::HashMap;
+use heapline_trace::tail::Pause;
 use heapline_trace::{Alloc, Locations, Mark, Visitor};
 
+use gaps::Gaps;
 use intervals::Intervals;
 use record::{Lengths, NEVER, Record, micros};
 use stacks::{Node, StackTable};
@@ -81,6 +84,7 @@ pub struct Keeper {
     /// Blocks that died before the last boundary, merged.
     merged: Vec<Record>,
     intervals: Intervals,
+    gaps: Gaps,
     /// Which lengths are merged.
     lengths: Lengths,
     /// Frames that are kept of the stacks of merged blocks.
@@ -110,6 +114,7 @@ impl Keeper {
             recent: Vec::new(),
             merged: Vec::new(),
             intervals: Intervals::default(),
+            gaps: Gaps::default(),
             lengths: Lengths::Same,
             depth: None,
             now: 0,
@@ -146,6 +151,18 @@ impl Keeper {
     #[must_use]
     pub fn boundaries(&self) -> &[u64] {
         self.intervals.boundaries()
+    }
+
+    /// Takes note of a time in which no new blocks were recorded. The same one may come again when it has
+    /// ended.
+    pub fn add_pause(&mut self, pause: Pause) {
+        self.gaps.add(pause);
+    }
+
+    /// The times in which no new blocks were recorded, from and to, in microseconds since the start.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<(u64, u64)> {
+        self.gaps.until(self.now)
     }
 
     /// Makes the history coarser if it is too large. To be called after every few thousand events.

@@ -42,6 +42,9 @@ impl Keeper {
         for &boundary in self.intervals.boundaries() {
             history.push_boundary(boundary);
         }
+        for (start, end) in self.gaps() {
+            history.push_gap(start, end);
+        }
         for (record, id) in records.iter().zip(0..) {
             history.push_merged(id, record.blocks - 1);
         }
@@ -49,7 +52,14 @@ impl Keeper {
         self.write_events(&records, info, locations, &mut sink)?;
         let size = sink.written;
         if !records.is_empty() {
-            self.record_bytes = (size as f64 / records.len() as f64).min(MAX_RECORD);
+            let bytes = size as f64 / records.len() as f64;
+            // What is too large must get smaller, whatever it consists of.
+            let is_too_large = size > self.budget;
+            self.record_bytes = if is_too_large {
+                bytes
+            } else {
+                bytes.min(MAX_RECORD)
+            };
         }
         Ok(size)
     }

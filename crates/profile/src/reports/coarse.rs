@@ -19,6 +19,35 @@ pub struct Coarse {
     pub longest: f64,
 }
 
+/// The times in which a recording took no new blocks, because it could not be kept within its size
+/// otherwise (`heapline record --keep`). What was allocated then is missing from all sums.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Gaps {
+    /// How often that happened.
+    pub count: usize,
+    /// Seconds, of all together.
+    pub seconds: f64,
+    /// The start of the first one, in seconds since the start.
+    pub first: f64,
+    /// The end of the last one, in seconds since the start.
+    pub last: f64,
+}
+
+impl Gaps {
+    /// `None` if there are none.
+    pub(crate) fn new(profile: &Profile) -> Option<Self> {
+        let gaps = profile.gaps();
+        let lengths = gaps.iter().map(|(start, end)| end.saturating_sub(*start));
+        Some(Self {
+            count: gaps.len(),
+            seconds: lengths.fold(0, u64::saturating_add) as f64 / 1e6,
+            first: gaps.first()?.0 as f64 / 1e6,
+            last: gaps.last()?.1 as f64 / 1e6,
+        })
+    }
+}
+
 impl Coarse {
     /// `None` if every event is there.
     pub(crate) fn new(profile: &Profile) -> Option<Self> {

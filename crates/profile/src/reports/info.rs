@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use heapline_model::{Capabilities, Damage, Header, Mark, Scheme, Snapshot, Space};
 use serde::Serialize;
 
-use super::Coarse;
+use super::{Coarse, Gaps};
 use crate::estimate::{Amount, Estimate, Estimator};
 use crate::gc_params::GcParams;
 use crate::query::Query;
 use crate::scope::Scope;
-use crate::selection::Stay;
 use crate::store::{Kind, Profile};
 
 /// The contents of a trace.
@@ -60,6 +59,10 @@ pub struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub coarse: Option<Coarse>,
+    /// The times in which new blocks were not recorded; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub gaps: Option<Gaps>,
     /// The moments at which the source counted what was alive; empty if it has single blocks.
     pub snapshots: Vec<Snapshot>,
     /// The events that the program noted.
@@ -208,22 +211,22 @@ const CLASSES: [u64; 4] = [4, 16, 256, 65536];
 /// Blocks of one space and length.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    allocated: Tally,
-    promoted: Tally,
+    allocated: Sampled,
+    promoted: Sampled,
     /// Blocks that are promoted, but were not on the minor heap.
     wrongly_promoted: u64,
-    collected: Tally,
+    collected: Sampled,
     /// The part that died outside of the minor heap.
-    major_collected: Tally,
+    major_collected: Sampled,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Tally {
+struct Sampled {
     blocks: u64,
     samples: u64,
 }
 
-impl Tally {
+impl Sampled {
     /// Adds rows of a kind.
     fn add(&mut self, rows: u64, kind: &Kind) {
         let blocks = kind.blocks().saturating_mul(rows);
@@ -242,32 +245,33 @@ impl Counts {
             // There are no single blocks to count.
             return Self(BTreeMap::new());
         }
-        let scope = everything(profile);
-        let by_class = scope.counts_of(|stay: Stay| {
-            let died = stay.ends();
-            [true, stay.is_promoted(), died, died && stay.is_promoted()]
-        });
         let mut counts: BTreeMap<(Space, u64), Count> = BTreeMap::new();
-        for (class, [all, promoted, died, died_promoted]) in profile.classes().iter().zip(by_class)
-        {
-            let kind = &profile.kinds()[class.kind];
+        for (kind, tally) in profile.kinds().iter().zip(profile.tallies()) {
             let is_minor = kind.space == Space::Minor;
             let count = counts.entry((kind.space, profile.words(kind))).or_default();
-            count.allocated.add(all.into(), kind);
+            count.allocated.add(tally.blocks, kind);
             if is_minor {
-                count.promoted.add(promoted.into(), kind);
+                count.promoted.add(tally.promoted, kind);
             } else {
-                count.wrongly_promoted += u64::from(promoted);
+                count.wrongly_promoted += tally.promoted;
             }
-            count.collected.add(died.into(), kind);
-            let major = if is_minor { died_promoted } else { died };
-            count.major_collected.add(major.into(), kind);
+            count.collected.add(tally.died, kind);
+            let major = if is_minor {
+                tally.promoted_and_died
+            } else {
+                tally.died
+            };
+            count.major_collected.add(major, kind);
         }
         Self(counts)
     }
 
-    fn sum(&self, tally: impl Fn(&Count) -> Tally, inside: impl Fn(Space, u64) -> bool) -> Tally {
-        let mut sum = Tally::default();
+    fn sum(
+        &self,
+        tally: impl Fn(&Count) -> Sampled,
+        inside: impl Fn(Space, u64) -> bool,
+    ) -> Sampled {
+        let mut sum = Sampled::default();
         for (&(space, words), count) in &self.0 {
             if inside(space, words) {
                 let tally = tally(count);
@@ -281,7 +285,7 @@ impl Counts {
     fn estimate(
         &self,
         profile: &Profile,
-        tally: impl Fn(&Count) -> Tally,
+        tally: impl Fn(&Count) -> Sampled,
         inside: impl Fn(Space, u64) -> bool,
     ) -> Amount {
         let counts = self.0.iter();
@@ -369,6 +373,7 @@ pub fn info(profile: &Profile) -> Overview {
         largest_words: counts.0.keys().map(|&(_, words)| words).max().unwrap_or(0),
         has_cut_stacks: has_cut_stacks(profile),
         coarse: Coarse::new(profile),
+        gaps: Gaps::new(profile),
         snapshots: profile
             .snapshots()
             .iter()

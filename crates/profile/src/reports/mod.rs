@@ -22,7 +22,7 @@ mod tree;
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
-pub use coarse::Coarse;
+pub use coarse::{Coarse, Gaps};
 pub use combined::{CombinedSummary, Combiner, TraceSummary};
 pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
@@ -112,6 +112,10 @@ pub struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub coarse: Option<Coarse>,
+    /// The times in which new blocks were not recorded; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub gaps: Option<Gaps>,
 }
 
 impl Subject {
@@ -134,6 +138,7 @@ impl Subject {
             lost_allocations: profile.damage().lost_allocations,
             flaws: profile.damage().count,
             coarse: Coarse::new(profile),
+            gaps: Gaps::new(profile),
         }
     }
 }

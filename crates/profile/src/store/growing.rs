@@ -21,6 +21,7 @@ use super::segment::{Column, Lives, SEGMENT};
 use super::shared::Shared;
 use super::stack_log::StackLog;
 use super::stacks::StackReader;
+use super::tallies::Tallies;
 use crate::estimate::{Estimator, Sampling};
 
 /// Options of a [`Store`].
@@ -88,6 +89,7 @@ pub struct Store {
     contexts: Vec<ContextId>,
     log: Option<Shared<StackLog>>,
     live: Live,
+    tallies: Tallies,
     lanes: LaneSet,
     /// Events about blocks that had not been allocated yet: with several lanes the source may have
     /// the allocation later.
@@ -98,6 +100,7 @@ pub struct Store {
     snapshots: Vec<(Moment, Snapshot)>,
     marks: Vec<Mark>,
     boundaries: Vec<u64>,
+    gaps: Vec<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -131,6 +134,7 @@ impl Store {
             contexts: Vec::new(),
             log: (options.recursion == Recursion::OnDemand).then(Shared::default),
             live: Live::default(),
+            tallies: Tallies::default(),
             lanes: LaneSet::default(),
             early: Vec::new(),
             late: LateEvents::default(),
@@ -139,6 +143,7 @@ impl Store {
             snapshots: Vec::new(),
             marks: Vec::new(),
             boundaries: Vec::new(),
+            gaps: Vec::new(),
         }
     }
 
@@ -190,6 +195,7 @@ impl Store {
             self.snapshots.push((moment, snapshot));
         }
         self.marks.extend_from_slice(batch.marks());
+        self.gaps.extend_from_slice(batch.gaps());
         if !batch.boundaries().is_empty() {
             self.boundaries.extend_from_slice(batch.boundaries());
             // It may be at one of these only.
@@ -210,7 +216,9 @@ impl Store {
         let kind = self.kinds.number(kind, |kind| {
             let amount = kind.amount(&self.sampling, Estimator::default());
             self.live.weights.push(amount.bytes.value);
+            self.tallies.add_kind();
         });
+        self.tallies.born(kind);
         let class = self.classes.number(context, kind);
         self.index.push(event.block);
         let event = self.tick(event.time);
@@ -232,7 +240,9 @@ impl Store {
             lives.push(event);
             if birth.passed {
                 // It ends where it begins, so it is never alive.
-                lives.set(Column::Death, lives.len() - 1, event);
+                let block = lives.len() - 1;
+                lives.set(Column::Death, block, event);
+                self.tallies.changed(kind, Column::Death, lives, block);
             }
             segment.class.get_mut().push(class);
         }
@@ -263,11 +273,15 @@ impl Store {
         let event = clock.len();
         self.late.note(time);
         clock.push(time);
-        if !order::apply(lives, clock, block % SEGMENT, column, event) {
-            self.unmatched.add(column);
-        } else if column == Column::Death {
+        if order::apply(lives, clock, block % SEGMENT, column, event) {
             let class = segment.class.get()[block % SEGMENT];
-            self.live.died(self.classes.kind(class));
+            let kind = self.classes.kind(class);
+            self.tallies.changed(kind, column, lives, block % SEGMENT);
+            if column == Column::Death {
+                self.live.died(kind);
+            }
+        } else {
+            self.unmatched.add(column);
         }
     }
 
@@ -284,13 +298,19 @@ impl Store {
     fn adopt_early(&mut self) {
         let (index, segments) = (&mut self.index, &mut self.segments);
         let (clock, late, unmatched) = (&self.clock, &mut self.late, &mut self.unmatched);
+        let (classes, tallies) = (&self.classes, &mut self.tallies);
         self.early.retain(|early| {
             let Some(block) = index.find(early.id) else {
                 return true;
             };
-            let lives = segments[block / SEGMENT].lives.get_mut();
+            let segment = &mut segments[block / SEGMENT];
+            let lives = segment.lives.get_mut();
             let clock = clock.get();
-            if !order::apply(lives, clock, block % SEGMENT, early.column, early.event) {
+            let block = block % SEGMENT;
+            if order::apply(lives, clock, block, early.column, early.event) {
+                let kind = classes.kind(segment.class.get()[block]);
+                tallies.changed(kind, early.column, lives, block);
+            } else {
                 unmatched.add(early.column);
             }
             // The source has the allocation later, and perhaps at a later time.
@@ -390,9 +410,11 @@ impl Store {
             lanes: self.lanes.to_vec(),
             last_event_time: self.last_event_time,
             unmatched,
+            tallies: self.tallies.clone(),
             snapshots: self.snapshots.clone(),
             marks: self.marks.clone(),
             boundaries: self.boundaries.clone(),
+            gaps: self.gaps.clone(),
         });
         if let Some(peak) = self.live.peak() {
             profile.set_peak(Estimator::default(), peak);

@@ -19,6 +19,7 @@ mod shared;
 mod stack_log;
 mod stacks;
 mod symbols;
+mod tallies;
 mod tree_builder;
 
 use serde::Serialize;

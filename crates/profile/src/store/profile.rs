@@ -12,6 +12,7 @@ use super::segment::{Column, Lives};
 use super::stack_log::StackLog;
 use super::stacks::{self, CallTree, Context, Stacks};
 use super::symbols::Symbols;
+use super::tallies::{Tallies, Tally};
 use super::{Moment, Peak};
 use crate::estimate::{Amount, Estimator, Sampling};
 
@@ -42,9 +43,11 @@ pub(super) struct Parts {
     pub(super) lanes: Vec<u16>,
     pub(super) last_event_time: u64,
     pub(super) unmatched: Unmatched,
+    pub(super) tallies: Tallies,
     pub(super) snapshots: Vec<(Moment, Snapshot)>,
     pub(super) marks: Vec<Mark>,
     pub(super) boundaries: Vec<u64>,
+    pub(super) gaps: Vec<(u64, u64)>,
 }
 
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
@@ -158,6 +161,12 @@ impl Profile {
     #[must_use]
     pub fn boundaries(&self) -> &[u64] {
         &self.parts.boundaries
+    }
+
+    /// The times in which no new blocks were recorded, from and to, in microseconds since the start.
+    #[must_use]
+    pub fn gaps(&self) -> &[(u64, u64)] {
+        &self.parts.gaps
     }
 
     /// Stacks of which only the outer part was kept, because there were too many different ones.
@@ -300,6 +309,11 @@ impl Profile {
         &self.parts.tables.kinds
     }
 
+    /// Births, promotions and deaths of the blocks of each kind.
+    pub(crate) fn tallies(&self) -> &IdVec<KindId, Tally> {
+        self.parts.tallies.by_kind()
+    }
+
     /// The size of a block in words, without the header; in bytes where the program has no words.
     #[inline]
     pub(crate) fn words(&self, kind: &Kind) -> u64 {
@@ -384,9 +398,11 @@ impl Profile {
             },
             log: None,
             lanes: self.parts.lanes.clone(),
+            tallies: self.parts.tallies.clone(),
             snapshots: self.parts.snapshots.clone(),
             marks: self.parts.marks.clone(),
             boundaries: self.parts.boundaries.clone(),
+            gaps: self.parts.gaps.clone(),
             ..self.parts
         });
         for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {

@@ -94,6 +94,11 @@ impl StackReader {
         }
     }
 
+    /// Returns true if all stacks so far were empty.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.contexts.len() == 1
+    }
+
     /// Appends the context of each birth of a batch.
     pub(crate) fn read(&mut self, batch: &Batch, contexts: &mut Vec<ContextId>) {
         for definition in batch.definitions() {

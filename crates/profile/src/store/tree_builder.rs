@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub(crate) context: ContextId,
 }
 
-const CALLS: usize = 1 << 14;
+const CALLS: usize = 1 << 15;
 
 /// The tree is full: the node is that of the innermost frame that still fitted.
 #[derive(Clone, Copy, Debug)]

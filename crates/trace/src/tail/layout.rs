@@ -50,6 +50,12 @@ pub enum Word {
     /// Time that the sampler took until it called the recorder, in nanoseconds, as far as it was
     /// measured; 0 if it was not.
     SamplerNanos,
+    /// When the recorder last stopped to take new blocks for a while, because the reader that frees the
+    /// trace was too slow, in microseconds after the start; 0 if it never did.
+    PausedAt,
+    /// When it took new blocks again after that, in microseconds after the start. The pause is not over if
+    /// this is before its beginning.
+    ResumedAt,
 }
 
 /// Words of a lane's page. Each has 64 bits, little-endian.

@@ -69,6 +69,15 @@ pub fn sign(first_packet: &mut [u8]) {
     }
 }
 
+/// A time in which no new blocks were recorded, in microseconds since the start of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Its beginning.
+    pub start: u64,
+    /// Its end; `None` if it is not over.
+    pub end: Option<u64>,
+}
+
 /// A snapshot of a tail.
 #[derive(Clone, Debug)]
 pub struct Tail {
@@ -115,6 +124,16 @@ impl Tail {
     pub fn sum(&self, word: LaneWord) -> u64 {
         let values = self.lanes.iter().map(|lane| lane.word(word));
         values.fold(0, u64::wrapping_add)
+    }
+
+    /// The last time in which no new blocks were recorded.
+    #[must_use]
+    pub fn pause(&self) -> Option<Pause> {
+        let (start, end) = (self.word(Word::PausedAt), self.word(Word::ResumedAt));
+        (start > 0).then_some(Pause {
+            start,
+            end: (end >= start).then_some(end),
+        })
     }
 
     /// Returns true if the recording has begun; otherwise the tail is empty.

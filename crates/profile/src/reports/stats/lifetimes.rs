@@ -39,6 +39,7 @@ pub struct LifetimeStats {
 pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
     let profile = scope.profile();
     let allocated = Allocated::new(profile, scope.estimator());
+    let ages = AgeBins::new(&log_bins());
     let age = |stay: Stay| profile.time(stay.end) - profile.time(stay.start);
     let Lives {
         seconds,
@@ -52,7 +53,11 @@ pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
         Lives::default,
         |lives, stay| {
             let meanwhile = allocated.between(stay.start, stay.end);
-            lives.add(age(stay), meanwhile, stay.ends(), &scope.weight(&stay));
+            let age = age(stay);
+            lives.add(age, meanwhile, stay.ends(), &scope.weight(&stay));
+            if stay.ends() {
+                lives.log[ages.bin(age)].add(&scope.weight(&stay));
+            }
         },
         |lives, part| lives.merge(&part),
     );
@@ -148,9 +153,6 @@ impl Lives {
             self.sum += age as f64 * weight.blocks.value;
             self.blocks += weight.blocks.value;
             self.oldest = self.oldest.max(Some(age));
-            let bin = self.log.partition_point(|bin| bin.high <= age as f64 / 1e6);
-            let bin = bin.min(self.log.len() - 1);
-            self.log[bin].add(weight);
         } else {
             self.alive += *weight;
         }
@@ -192,6 +194,51 @@ fn log_bins() -> Vec<Bin> {
         .collect()
 }
 
+/// Finds the bar of an age: a table by its power of two leads to within a few bars of it.
+struct AgeBins {
+    /// The least age, in microseconds, above each bar but the last.
+    above: Vec<u64>,
+    /// The bar of the least age with so many bits.
+    first: [usize; u64::BITS as usize + 1],
+}
+
+impl AgeBins {
+    fn new(bins: &[Bin]) -> Self {
+        let above: Vec<u64> = bins[..bins.len() - 1]
+            .iter()
+            .map(|bin| least(|age| bin.high <= age as f64 / 1e6))
+            .collect();
+        let first = std::array::from_fn(|bits| {
+            let age = bits.checked_sub(1).map_or(0, |place| 1 << place);
+            above.partition_point(|&above| above <= age)
+        });
+        Self { above, first }
+    }
+
+    #[inline]
+    fn bin(&self, age: u64) -> usize {
+        let mut bin = self.first[(u64::BITS - age.leading_zeros()) as usize];
+        while self.above.get(bin).is_some_and(|&above| above <= age) {
+            bin += 1;
+        }
+        bin
+    }
+}
+
+/// The least number that a condition holds for, which holds for all greater ones too.
+fn least(holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, u64::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
 /// Drops empty bars at both ends.
 fn trim(bins: &mut Vec<Bin>) {
     let end = bins
@@ -220,4 +267,23 @@ fn thin(curve: &[(u64, f64)]) -> Vec<SurvivalPoint> {
         }
     }
     points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_in_the_bar_whose_bounds_it_is_between() {
+        let bins = log_bins();
+        let ages = AgeBins::new(&bins);
+        let powers = (0..u64::BITS).map(|place| 1 << place);
+        let round = (0..14).flat_map(|power| [1, 2, 5].map(|n| n * 10_u64.pow(power)));
+        for age in powers.chain(round).chain([0, u64::MAX]) {
+            for age in [age.saturating_sub(1), age, age.saturating_add(1)] {
+                let bin = bins.partition_point(|bin| bin.high <= age as f64 / 1e6);
+                assert_eq!(ages.bin(age), bin.min(bins.len() - 1), "{age}");
+            }
+        }
+    }
 }

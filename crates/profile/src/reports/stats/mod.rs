@@ -12,7 +12,6 @@ use super::{Figures, Quantiles, Subject};
 use crate::estimate::Amount;
 use crate::options;
 use crate::scope::Scope;
-use crate::store::IdVec;
 
 /// Blocks of more words than this go directly to the major heap.
 const LARGE: u64 = 256;
@@ -105,11 +104,7 @@ pub struct Bin {
 /// The statistics of the blocks in scope.
 #[must_use]
 pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
-    let profile = scope.profile();
-    let mut counts = IdVec::like(profile.kinds(), 0_u64);
-    for (class, n) in profile.classes().iter().zip(scope.counts()) {
-        counts[class.kind] += u64::from(n);
-    }
+    let counts = scope.counts_by_kind();
     let (lifetimes, (segments, phases)) = rayon::join(
         || lifetimes::lifetimes(scope, options.bins.clamp(1, 10_000)),
         || parts::parts_of_run(scope, options.segments.clamp(1, 10_000)),
@@ -117,7 +112,7 @@ pub fn stats(scope: &Scope<'_>, options: &StatsOptions) -> Stats {
     Stats {
         subject: Subject::new(scope),
         linear: options.linear,
-        total: Figures::of_total(scope, &scope.total()),
+        total: Figures::of_total(scope, &scope.sum(&counts)),
         sizes: sizes(scope, &counts),
         lifetimes,
         segments,

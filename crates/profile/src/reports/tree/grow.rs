@@ -95,16 +95,18 @@ impl<'a> Calls<'a> {
             context_bytes[context] = load.bytes();
         }
         for node in tree.nodes().rev() {
-            let parent = tree.parent[node];
-            let below = bytes[node];
-            bytes[parent] += below;
             let below = is_used[node];
-            is_used[parent] |= below;
+            is_used[tree.parent[node]] |= below;
         }
-        let node = |&context: &ContextId| profile.contexts()[context].node;
         let (children, ()) = rayon::join(
             || children(tree, &is_used),
-            || contexts.par_sort_by_key(node),
+            || {
+                for node in tree.nodes().rev() {
+                    let below = bytes[node];
+                    bytes[tree.parent[node]] += below;
+                }
+                contexts.par_sort_by_key(|&context| profile.contexts()[context].node);
+            },
         );
         Self {
             profile,

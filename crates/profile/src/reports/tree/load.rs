@@ -9,9 +9,9 @@ use crate::scope::Scope;
 use crate::store::{Class, ClassId, ContextId, IdVec};
 
 /// A value that is summed along stacks.
-pub(super) trait Load: Copy + Default {
+pub(super) trait Load: Copy + Default + Sync {
     /// The counts of the blocks of a class.
-    type Counts: Copy;
+    type Counts: Copy + Sync;
 
     /// The counts of all classes.
     fn counts(scope: &Scope<'_>) -> Vec<Self::Counts>;

@@ -210,8 +210,10 @@ fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &ByStack
         by if by.is_of_frames() => by,
         _ => GroupBy::Function,
     });
-    let frames = Frames::new(profile, &view, options);
-    let total = by_stack.iter().map(|(_, load)| load.amount()).sum();
+    let (frames, total) = rayon::join(
+        || Frames::new(profile, &view, options),
+        || by_stack.iter().map(|(_, load)| load.amount()).sum(),
+    );
     let shape = Shape {
         threshold: options.min.0 * Load::bytes(&total),
         depth: options.depth.unwrap_or(usize::MAX),
