@@ -9,13 +9,14 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 8] = [
     "reader",
     "locations",
     "round_trip",
     "profile",
     "tail",
     "spacetime",
+    "heap",
     "sturgeon",
 ];
 
@@ -116,6 +117,7 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
 fn is_seed(path: &Path, target: &str) -> bool {
     let extensions: &[&str] = match target {
         "spacetime" => &["p", "profile"],
+        "heap" => &["heap"],
         _ => &["ctf"],
     };
     let extension = path.extension().unwrap_or_default();

@@ -8,6 +8,7 @@
     reason = "it is a program that prints a table"
 )]
 
+mod heaps;
 mod questions;
 
 use std::error::Error;
@@ -58,6 +59,8 @@ fn main() -> Outcome {
             println!("{}", overview(&trace)?.events.allocations());
             Ok(())
         }
+        // Heap snapshots: millions of blocks.
+        ["--heap", millions] => heaps::table(millions.parse()?),
         ["--list"] => {
             for (name, _) in OPERATIONS {
                 println!("{name}");

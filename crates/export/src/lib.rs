@@ -18,7 +18,9 @@
 //! - [`parquet`]: tables of sampled blocks and their stacks.
 //! - [`csv()`]: the table of blocks as text.
 //!
-//! All consist of estimates. Output is deterministic, and streamed if the format allows it.
+//! Of a heap snapshot: see [`heap`].
+//!
+//! Those of profiles consist of estimates. Output is deterministic, and streamed if the format allows it.
 
 mod collapsed;
 mod csv;
@@ -26,6 +28,7 @@ pub mod cut;
 pub mod dump;
 mod firefox;
 mod fold;
+pub mod heap;
 mod identify;
 pub mod keep;
 mod names;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::generate::Program;
 use crate::harm::packets;
+use crate::heap;
 
 /// The folder of the traces that are part of the project.
 #[must_use]
@@ -97,6 +98,11 @@ pub fn generated() -> Vec<(&'static str, Vec<u8>)> {
     });
     vec![
         ("generated/domains.ctf", domains.trace()),
+        ("generated/server.heap", heap::server().finish()),
+        (
+            "generated/server-later.heap",
+            heap::server_after(3000).finish(),
+        ),
         ("damaged/truncated.ctf", truncated),
         ("damaged/garbage.ctf", garbage),
         ("damaged/forked.ctf", forked),

@@ -6,6 +6,7 @@ mod check;
 mod combined;
 mod compare_files;
 mod diff;
+pub mod heap;
 mod heatmap;
 mod hotspots;
 mod info;

@@ -34,6 +34,7 @@ pub(crate) fn run(trace: Option<&str>) -> Outcome {
         program(&bench, &[trace]).run()?;
     }
     program(&bench, &[]).run()?;
+    program(&bench, &["--heap", "10"]).run()?;
     browser::bench(trace)?;
     if exists("valgrind") {
         count(&bench)?;

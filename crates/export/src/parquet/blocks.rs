@@ -12,6 +12,7 @@ use parquet::schema::types::ColumnPath;
 
 use super::{Dictionary, ROWS_IN_BATCH, Table, properties};
 use crate::names::saturated;
+use crate::provenance;
 
 /// The names of the columns.
 pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
@@ -49,7 +50,7 @@ pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
             .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
     }
     let mut rows = Rows {
-        table: Table::new(scope, schema(), properties, out)?,
+        table: Table::new(provenance::facts(scope), schema(), properties, out)?,
         sources: Dictionary::new(Space::ALL.iter().map(|space| space.name()))?,
         waiting: Vec::with_capacity(ROWS_IN_BATCH),
     };

@@ -5,6 +5,7 @@
 //! with types that every reader has; what the trace says of itself is in their metadata.
 
 mod blocks;
+mod heap;
 mod snapshots;
 mod stacks;
 
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema};
-use heapline_profile::Scope;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
@@ -24,6 +24,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 
 pub(crate) use self::blocks::BLOCK_COLUMNS;
 pub use self::blocks::blocks;
+pub use self::heap::{edges, nodes};
 pub use self::snapshots::snapshots;
 pub(crate) use self::snapshots::{SNAPSHOT_COLUMNS, columns as snapshot_columns};
 pub use self::stacks::stacks;
@@ -43,12 +44,12 @@ struct Table<W: Write + Send> {
 
 impl<W: Write + Send> Table<W> {
     fn new(
-        scope: &Scope<'_>,
+        facts: Vec<(&'static str, String)>,
         schema: Schema,
         properties: WriterPropertiesBuilder,
         out: W,
     ) -> io::Result<Self> {
-        let facts = provenance::facts(scope)
+        let facts = facts
             .into_iter()
             .map(|(key, value)| KeyValue::new(key.to_owned(), value))
             .collect();

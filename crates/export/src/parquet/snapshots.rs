@@ -9,6 +9,7 @@ use heapline_profile::{AtSnapshot, Scope};
 
 use super::{ROWS_IN_BATCH, Table, properties};
 use crate::names::{saturated, signed};
+use crate::provenance;
 
 /// The names of the columns.
 pub(crate) const SNAPSHOT_COLUMNS: [&str; 6] = [
@@ -43,7 +44,12 @@ pub(crate) fn columns(row: &AtSnapshot) -> [i64; 6] {
 /// | `allocated_bytes` | `INT64` | what had been allocated since the start |
 pub fn snapshots(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let fields = SNAPSHOT_COLUMNS.map(|name| Field::new(name, DataType::Int64, false));
-    let mut table = Table::new(scope, Schema::new(fields.to_vec()), properties(), out)?;
+    let mut table = Table::new(
+        provenance::facts(scope),
+        Schema::new(fields.to_vec()),
+        properties(),
+        out,
+    )?;
     let mut waiting: [Vec<i64>; 6] = Default::default();
     let mut result = Ok(());
     scope.for_each_at_snapshots(|row| {

@@ -10,6 +10,7 @@ use heapline_profile::{ContextId, FrameId, Scope, Symbols};
 
 use super::{Dictionary, ROWS_IN_BATCH, Table, number, properties};
 use crate::names::saturated;
+use crate::provenance;
 
 /// Frames that are handed over together: stacks can be deep.
 const FRAMES_IN_BATCH: usize = 1 << 17;
@@ -24,7 +25,7 @@ const FRAMES_IN_BATCH: usize = 1 << 17;
 /// | `frames` | `LIST` of `STRUCT` | `function`, `module`, `file`, `line`; innermost first |
 pub fn stacks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let profile = scope.profile();
-    let mut table = Table::new(scope, schema(), properties(), out)?;
+    let mut table = Table::new(provenance::facts(scope), schema(), properties(), out)?;
     let names = Names::new(profile.symbols())?;
     let mut rows = Rows::default();
     for (stack, amount) in scope.by_stack().enumerate() {

@@ -4,6 +4,7 @@
 //! together by whoever reads it. So samples are written one by one, and their stacks are never
 //! in memory all at once.
 
+mod paths;
 mod pieces;
 pub mod proto;
 
@@ -13,6 +14,7 @@ use hashbrown::HashMap;
 use heapline_model::Space;
 use heapline_profile::{ContextId, FrameId, IdVec, Moment, Profile, SampledBlock, Scope};
 
+pub use self::paths::paths;
 use self::pieces::{Sink, Strings};
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};
 use crate::provenance;

@@ -1,0 +1,341 @@
+//! Retained sizes: the dominator tree by name.
+
+use clap::{Args, ValueEnum};
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use super::{HeapError, MAX_ROWS, Step, Subject, largest};
+use crate::aggregate::{AggregateId, AggregateTree};
+use crate::classes::Kind;
+use crate::graph::Virtual;
+use crate::heap::{Amount, Heap};
+
+/// Options of [`retained`].
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RetainedOptions {
+    /// Group by
+    #[arg(long, value_enum, default_value_t = RetainedBy::Definition, conflicts_with = "at")]
+    pub by: RetainedBy,
+
+    /// Show what is below this path, such as 'Cache.table > Hashtbl.t'
+    #[arg(long, value_name = "PATH")]
+    pub at: Option<String>,
+
+    /// Limit the number of rows
+    #[arg(long, visible_alias = "top", default_value_t = 20, value_name = "N",
+          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=MAX_ROWS))]
+    pub rows: usize,
+}
+
+impl Default for RetainedOptions {
+    fn default() -> Self {
+        Self {
+            by: RetainedBy::Definition,
+            at: None,
+            rows: 20,
+        }
+    }
+}
+
+/// The grouping of retained memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum RetainedBy {
+    /// Kind of root: globals, stacks, C roots, ...
+    Root,
+    /// Module, stack frame, or kind of root.
+    Module,
+    /// Toplevel definition, stack frame, or kind of root.
+    Definition,
+    /// Function of closures.
+    Closure,
+    /// Kind of value.
+    Kind,
+}
+
+impl RetainedBy {
+    /// One of a thing.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Module => "module",
+            Self::Definition => "definition",
+            Self::Closure => "closure",
+            Self::Kind => "kind",
+        }
+    }
+}
+
+/// Retained sizes.
+///
+/// A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and
+/// definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Retained {
+    /// The snapshot.
+    pub subject: Subject,
+    /// The grouping.
+    pub by: RetainedBy,
+    /// The path that the rows are below, if one was asked for.
+    pub at: Vec<Step>,
+    /// The amount that the end of the path retains; everything without a path.
+    pub retained: Amount,
+    /// The largest groups.
+    pub rows: Vec<RetainedRow>,
+    /// The number of groups that a limit hides.
+    pub hidden_rows: usize,
+    /// The amount that those retain.
+    pub hidden: Amount,
+}
+
+/// A group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RetainedRow {
+    /// Its name.
+    pub name: String,
+    /// The place in the source, of definitions and frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// True if several groups reach the memory, so that none of them retains it.
+    pub is_shared: bool,
+    /// The number of values.
+    pub values: u64,
+    /// The values themselves.
+    pub own: Amount,
+    /// The amount that would be freed with all of them.
+    pub retained: Amount,
+}
+
+/// Computes retained sizes.
+pub fn retained(heap: &Heap, options: &RetainedOptions) -> Result<Retained, HeapError> {
+    let tree = heap.dominator_tree();
+    let children = tree.children();
+    let mut at = Vec::new();
+    let mut whole = tree.total(0);
+    let mut rows = match (&options.at, options.by) {
+        (Some(path), _) => {
+            let id = find(heap, &tree, &children, path)?;
+            whole = tree.total(id);
+            at = Step::path(heap, &tree, id);
+            let mut rows: Vec<_> = children[id as usize]
+                .iter()
+                .map(|&child| row(heap, &tree, child))
+                .collect();
+            if tree.own(id).blocks > 0 {
+                rows.push(RetainedRow {
+                    name: "(itself)".to_owned(),
+                    retained: tree.own(id),
+                    ..row(heap, &tree, id)
+                });
+            }
+            rows
+        }
+        (None, RetainedBy::Closure) => by_class(heap, &tree, |kind| kind == Kind::Closure),
+        (None, RetainedBy::Kind) => by_class(heap, &tree, |kind| kind >= Kind::Record),
+        (None, by) => by_holder(heap, &tree, &children, by),
+    };
+    let (hidden_rows, hidden) = largest(&mut rows, options.rows, |row| row.retained);
+    Ok(Retained {
+        subject: Subject::new(heap),
+        by: options.by,
+        at,
+        retained: whole,
+        rows,
+        hidden_rows,
+        hidden,
+    })
+}
+
+fn row(heap: &Heap, tree: &AggregateTree, id: AggregateId) -> RetainedRow {
+    let step = Step::new(heap, tree, id);
+    RetainedRow {
+        name: step.name,
+        place: step.place,
+        is_shared: false,
+        values: step.values,
+        own: tree.own(id),
+        retained: tree.total(id),
+    }
+}
+
+/// Finds the node of a path. A path may begin at any definition, module or group.
+fn find(
+    heap: &Heap,
+    tree: &AggregateTree,
+    children: &[Vec<AggregateId>],
+    path: &str,
+) -> Result<AggregateId, HeapError> {
+    let matches = |id: AggregateId, name: &str| {
+        heap.class_by_id(tree.class(id)).name == name || tree.label(heap, id) == name
+    };
+    let mut at: Option<AggregateId> = None;
+    let mut found = Vec::new();
+    for name in path.split(" > ").map(str::trim) {
+        let next = match at {
+            // Parents come first, so that this is the uppermost one.
+            None => tree.ids().find(|&id| matches(id, name)),
+            Some(id) => children[id as usize]
+                .iter()
+                .copied()
+                .find(|&id| matches(id, name)),
+        };
+        let Some(next) = next else {
+            let place = if found.is_empty() {
+                String::new()
+            } else {
+                format!(" below `{}`", found.join(" > "))
+            };
+            return Err(HeapError::NotFound {
+                name: name.to_owned(),
+                place,
+            });
+        };
+        at = Some(next);
+        found.push(name);
+    }
+    Ok(at.unwrap_or(0))
+}
+
+/// Sums by class, of all nodes that have no ancestor of the same class.
+fn by_class(
+    heap: &Heap,
+    tree: &AggregateTree,
+    is_meant: impl Fn(Kind) -> bool,
+) -> Vec<RetainedRow> {
+    let mut rows: HashMap<u32, RetainedRow> = HashMap::new();
+    for id in tree.ids().skip(1) {
+        let class = tree.class(id);
+        if !is_meant(heap.class_by_id(class).kind) {
+            continue;
+        }
+        let row = rows.entry(class).or_insert_with(|| RetainedRow {
+            name: heap.class_by_id(class).name.clone(),
+            place: None,
+            is_shared: false,
+            values: 0,
+            own: Amount::default(),
+            retained: Amount::default(),
+        });
+        row.values += tree.values(id);
+        row.own += tree.own(id);
+        let mut above = tree.parent(id);
+        while above != 0 && tree.class(above) != class {
+            above = tree.parent(above);
+        }
+        if above == 0 {
+            row.retained += tree.total(id);
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_unstable_by_key(|(class, _)| *class);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Rows that add up to everything.
+fn by_holder(
+    heap: &Heap,
+    tree: &AggregateTree,
+    children: &[Vec<AggregateId>],
+    by: RetainedBy,
+) -> Vec<RetainedRow> {
+    let mut rows = Holders::default();
+    for &group in &children[0] {
+        let kind = match heap.graph().virtual_node(tree.example(group)) {
+            Some(Virtual::Group(group)) => group.kind,
+            _ => {
+                rows.add_shared("(several roots)", tree.total(group));
+                continue;
+            }
+        };
+        if by == RetainedBy::Root {
+            let group = RetainedRow {
+                place: None,
+                ..row(heap, tree, group)
+            };
+            rows.add(kind.name(), group);
+        } else if heap.is_of_modules(tree.example(group)) {
+            for &module in &children[group as usize] {
+                if heap.class_by_id(tree.class(module)).kind != Kind::Module {
+                    rows.add_shared("(several modules)", tree.total(module));
+                } else if by == RetainedBy::Module {
+                    let module = row(heap, tree, module);
+                    rows.add(&module.name.clone(), module);
+                } else {
+                    rows.definitions(heap, tree, children, module);
+                }
+            }
+        } else {
+            let group = row(heap, tree, group);
+            rows.add(&group.name.clone(), group);
+        }
+    }
+    rows.rows
+}
+
+/// Rows by name.
+#[derive(Default)]
+struct Holders {
+    rows: Vec<RetainedRow>,
+    shared: HashMap<String, usize>,
+}
+
+impl Holders {
+    fn definitions(
+        &mut self,
+        heap: &Heap,
+        tree: &AggregateTree,
+        children: &[Vec<AggregateId>],
+        module: AggregateId,
+    ) {
+        let name = &heap.class_by_id(tree.class(module)).name;
+        let own = RetainedRow {
+            retained: tree.own(module),
+            ..row(heap, tree, module)
+        };
+        self.rows.push(own);
+        for &definition in &children[module as usize] {
+            if heap.class_by_id(tree.class(definition)).kind == Kind::Definition {
+                self.rows.push(row(heap, tree, definition));
+            } else {
+                let name = format!("(several definitions of {name})");
+                self.add_shared(&name, tree.total(definition));
+            }
+        }
+    }
+
+    /// Adds to the row of a name.
+    fn add(&mut self, name: &str, row: RetainedRow) {
+        let next = self.rows.len();
+        let at = *self.shared.entry(name.to_owned()).or_insert(next);
+        match self.rows.get_mut(at) {
+            Some(known) => {
+                known.values += row.values;
+                known.own += row.own;
+                known.retained += row.retained;
+                // Several places have none.
+                known.place = known
+                    .place
+                    .take()
+                    .filter(|place| Some(place) == row.place.as_ref());
+            }
+            None => self.rows.push(RetainedRow {
+                name: name.to_owned(),
+                ..row
+            }),
+        }
+    }
+
+    fn add_shared(&mut self, name: &str, amount: Amount) {
+        let row = RetainedRow {
+            name: name.to_owned(),
+            place: None,
+            is_shared: true,
+            values: 1,
+            own: Amount::default(),
+            retained: amount,
+        };
+        self.add(name, row);
+    }
+}

@@ -1,0 +1,107 @@
+//! Joins the sampled blocks of a recording with the blocks of a snapshot.
+
+use hashbrown::HashMap;
+use heapline_profile::{Amount, Estimate, Label, Sampling, Scope};
+
+use super::why::SiteRow;
+use crate::graph::NodeId;
+use crate::heap::Heap;
+
+/// Sampled blocks that are in a snapshot.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    sampling: Sampling,
+    sites: Vec<Label>,
+    /// The node, the number of its site, and what it stands for.
+    blocks: Vec<(NodeId, usize, Amount)>,
+    /// The number of sampled blocks of the snapshot, whether selected or not.
+    known: usize,
+}
+
+/// Finds the selected blocks of a recording in a snapshot of the same run. `number` gives the number of the allocation
+/// of a block, from 0, for the number that the snapshot has of it.
+#[must_use]
+pub fn join(heap: &Heap, scope: &Scope<'_>, number: impl Fn(u64) -> Option<usize>) -> Samples {
+    let mut nodes: HashMap<usize, NodeId> = HashMap::new();
+    for (node, site) in heap.graph().sites() {
+        if let Some(number) = number(site.number) {
+            nodes.insert(number, node);
+        }
+    }
+    let profile = scope.profile();
+    let mut numbers: HashMap<Option<heapline_profile::FrameId>, usize> = HashMap::new();
+    let mut samples = Samples {
+        sampling: *profile.sampling(),
+        sites: Vec::new(),
+        blocks: Vec::new(),
+        known: nodes.len(),
+    };
+    scope.for_each_block(|block| {
+        let Some(&node) = nodes.get(&block.number) else {
+            return;
+        };
+        let frame = scope.stack(block.stack).first().copied();
+        let sites = &mut samples.sites;
+        let site = *numbers.entry(frame).or_insert_with(|| {
+            let symbols = profile.symbols();
+            sites.push(match frame {
+                Some(frame) => Label {
+                    name: symbols.function(frame).name.clone(),
+                    place: Some(symbols.place(frame)),
+                    ..Label::default()
+                },
+                None => Label {
+                    name: "(unknown)".to_owned(),
+                    ..Label::default()
+                },
+            });
+            sites.len() - 1
+        });
+        samples.blocks.push((node, site, block.amount));
+    });
+    samples
+}
+
+impl Samples {
+    /// The sampled blocks of the snapshot, whether selected or not.
+    #[must_use]
+    pub fn known(&self) -> usize {
+        self.known
+    }
+
+    /// The selected blocks.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.blocks.iter().map(|(node, ..)| *node)
+    }
+
+    /// The estimates of the selected blocks of each key: all, and by site, the largest first.
+    pub(super) fn by_key<K: std::hash::Hash + Eq>(
+        &self,
+        key: impl Fn(NodeId) -> Option<K>,
+    ) -> HashMap<K, (Estimate, Vec<SiteRow>)> {
+        let mut sums: HashMap<K, (Amount, HashMap<usize, Amount>)> = HashMap::new();
+        for &(node, site, amount) in &self.blocks {
+            if let Some(key) = key(node) {
+                let (all, by_site) = sums.entry(key).or_default();
+                *all += amount;
+                *by_site.entry(site).or_default() += amount;
+            }
+        }
+        let sums = sums.into_iter();
+        sums.map(|(key, (all, by_site))| {
+            let mut by_site: Vec<(usize, Amount)> = by_site.into_iter().collect();
+            by_site.sort_unstable_by(|(site, amount), (other, than)| {
+                let order = than.bytes.value.total_cmp(&amount.bytes.value);
+                order.then(site.cmp(other))
+            });
+            let rows = by_site.into_iter().map(|(site, amount)| SiteRow {
+                site: self.sites[site].clone(),
+                bytes: self.sampling.bytes(&amount),
+                blocks: self.sampling.blocks(&amount),
+                samples: amount.samples,
+            });
+            (key, (self.sampling.bytes(&all), rows.collect()))
+        })
+        .collect()
+    }
+}

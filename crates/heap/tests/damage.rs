@@ -1,0 +1,38 @@
+//! Damaged snapshots: an error, or a report that adds up.
+
+use heapline_heap::Heap;
+use heapline_heap::reports::{
+    FindingsOptions, RetainedBy, RetainedOptions, WhyOptions, diff, findings, retained, why,
+};
+use heapline_testkit::heap::server_after;
+use heapline_testkit::property_config;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(property_config(500))]
+
+    #[test]
+    fn damage_is_an_error_or_adds_up(
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)
+    ) {
+        let mut file = server_after(20).finish();
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        let Ok(heap) = Heap::read(&file[..]) else {
+            return Ok(());
+        };
+        for by in [RetainedBy::Root, RetainedBy::Module, RetainedBy::Definition] {
+            let options = RetainedOptions { by, ..RetainedOptions::default() };
+            let report = retained(&heap, &options).unwrap();
+            let rows = report.rows.iter().map(|row| row.retained.blocks);
+            prop_assert_eq!(rows.fold(report.hidden.blocks, u64::saturating_add), heap.total().blocks);
+        }
+        let report = why(&heap, &WhyOptions::default(), None, false).unwrap();
+        prop_assert_eq!(report.selected.blocks, heap.total().blocks);
+        let _ = findings(&heap, &FindingsOptions::default());
+        prop_assert!(diff(&heap, &heap, 20).rows.is_empty());
+    }
+}

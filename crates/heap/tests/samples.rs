@@ -1,0 +1,104 @@
+//! Sampled blocks of a recording, found in a snapshot.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Cursor;
+
+use heapline_formats::{Options, Reader};
+use heapline_heap::Heap;
+use heapline_heap::reports::{WhyOptions, join, why};
+use heapline_model::{Batch, EventKind, Source};
+use heapline_profile::query::Pattern;
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_testkit::fixtures;
+use heapline_testkit::heap::Snapshot;
+
+/// The ids of a trace's blocks, in the order of their allocations.
+fn ids(trace: &[u8]) -> Vec<u64> {
+    let mut reader = Reader::new(Cursor::new(trace.to_vec()), Options::default()).unwrap();
+    let (mut batch, mut ids) = (Batch::default(), Vec::new());
+    while reader.next_batch(&mut batch).unwrap() {
+        let births = batch.events().iter();
+        let births = births.filter(|event| event.kind == EventKind::Birth);
+        ids.extend(births.map(|birth| birth.block));
+        batch.clear();
+    }
+    ids
+}
+
+/// A snapshot with all blocks of a trace that lived to its end, each by itself in one of two definitions.
+#[test]
+fn estimates_of_paths_are_those_of_the_trace() {
+    let trace = fs::read(fixtures::folder().join("mix-ocaml53/trace.ctf")).unwrap();
+    let ids = ids(&trace);
+    let mut reader = Reader::new(Cursor::new(trace), Options::default()).unwrap();
+    let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
+    let all = Scope::new(&profile, &Query::default(), Estimator::default());
+    let live = all.at_end();
+
+    let mut snapshot = Snapshot::default();
+    let mut halves = [Vec::new(), Vec::new()];
+    let mut sites = Vec::new();
+    live.for_each_block(|block| {
+        let node = snapshot.block(252, block.size / 8);
+        halves[block.number % 2].push(node);
+        sites.push((node, ids[block.number], block.samples));
+    });
+    let halves = halves.map(|nodes| snapshot.filled(0, nodes.len() as u64, &nodes));
+    for (node, id, samples) in sites {
+        snapshot.site(node, id, samples);
+    }
+    snapshot.module("camlM", &halves);
+    let heap = Heap::read(&snapshot.finish()[..]).unwrap();
+
+    let numbers: HashMap<u64, usize> = (0..).zip(&ids).map(|(number, id)| (*id, number)).collect();
+    let query = Query::parse("site = \"Mix.*\"").unwrap();
+    let mine = Scope::new(&profile, &query, Estimator::default());
+    let samples = join(&heap, &mine, |id| numbers.get(&id).copied());
+    let report = why(&heap, &WhyOptions::default(), Some(&samples), true).unwrap();
+    let expected = mine.at_end().total();
+    let estimated = report.estimated.unwrap();
+    assert!(expected.sampled > 100, "{expected:?}");
+    assert_eq!(report.selected.blocks, expected.sampled);
+    assert!((estimated.value / expected.bytes.value - 1.0).abs() < 1e-9);
+    assert!((estimated.error / expected.bytes.estimate().error - 1.0).abs() < 1e-9);
+    let sum: f64 = report
+        .rows
+        .iter()
+        .map(|row| row.estimated.unwrap().value)
+        .sum();
+    assert!((sum / expected.bytes.value - 1.0).abs() < 1e-9);
+    for row in &report.rows {
+        let sites: f64 = row.sites.iter().map(|site| site.bytes.value).sum();
+        assert!((sites / row.estimated.unwrap().value - 1.0).abs() < 1e-9);
+        assert!(
+            row.sites
+                .iter()
+                .all(|site| site.site.name.starts_with("Mix."))
+        );
+    }
+
+    // The other direction: the sites of what a definition holds.
+    let samples = join(&heap, &all, |id| numbers.get(&id).copied());
+    let options = WhyOptions {
+        held_by: Some(Pattern::glob("M field 0")),
+        ..WhyOptions::default()
+    };
+    let report = why(&heap, &options, Some(&samples), false).unwrap();
+    let held: u64 = report
+        .rows
+        .iter()
+        .flat_map(|row| &row.sites)
+        .map(|site| site.samples)
+        .sum();
+    let mut expected = 0;
+    live.for_each_block(|block| {
+        expected += if block.number.is_multiple_of(2) {
+            block.samples
+        } else {
+            0
+        };
+    });
+    assert_eq!(held, expected);
+    assert!(report.estimated.is_none());
+}

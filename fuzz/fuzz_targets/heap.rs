@@ -1,0 +1,35 @@
+//! A heap snapshot: reading, compressing, dominators and all reports.
+#![no_main]
+
+use heapline_heap::Heap;
+use heapline_heap::reports::{
+    FindingsOptions, RetainedBy, RetainedOptions, WhyOptions, diff, findings, retained, why,
+};
+use heapline_heapfile::compress;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|file: &[u8]| {
+    let mut compressed = Vec::new();
+    let result = compress(file, &mut compressed);
+    let Ok(heap) = Heap::read(file) else {
+        return;
+    };
+    assert!(result.is_ok(), "what can be read can be compressed");
+    let Ok(again) = Heap::read(&compressed[..]) else {
+        unreachable!("compression changes nothing");
+    };
+    assert_eq!(heap.total(), again.total());
+    assert!(diff(&heap, &again, 20).rows.is_empty());
+    for by in [RetainedBy::Root, RetainedBy::Module, RetainedBy::Definition] {
+        let options = RetainedOptions {
+            by,
+            ..RetainedOptions::default()
+        };
+        let report = retained(&heap, &options).unwrap();
+        let rows = report.rows.iter().map(|row| row.retained.blocks);
+        let sum = rows.fold(report.hidden.blocks, u64::saturating_add);
+        assert_eq!(sum, heap.total().blocks);
+    }
+    let _ = why(&heap, &WhyOptions::default(), None, false);
+    let _ = findings(&heap, &FindingsOptions::default());
+});
