@@ -36,13 +36,17 @@ pub struct Control {
 
 /// The control block.
 #[unsafe(export_name = "heapline_control")]
-pub static CONTROL: Control = Control {
-    state: AtomicU32::new(0),
-    message_len: AtomicU32::new(0),
-    message: [const { AtomicU64::new(0) }; MESSAGE / 8],
-};
+pub static CONTROL: Control = Control::new();
 
 impl Control {
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            message_len: AtomicU32::new(0),
+            message: [const { AtomicU64::new(0) }; MESSAGE / 8],
+        }
+    }
+
     /// The state, and a message if something has failed.
     pub(crate) fn read(&self) -> (State, String) {
         let state = State::from_number(self.state.load(Ordering::Acquire));
@@ -56,11 +60,11 @@ impl Control {
         (state.unwrap_or(State::Idle), message)
     }
 
-    fn set(&self, state: State) {
+    pub(crate) fn set(&self, state: State) {
         self.state.store(state as u32, Ordering::Release);
     }
 
-    fn fail(&self, message: &str) {
+    pub(crate) fn fail(&self, message: &str) {
         let bytes = message.as_bytes();
         let len = bytes.len().min(MESSAGE);
         for (word, chunk) in self.message.iter().zip(bytes[..len].chunks(8)) {
@@ -126,6 +130,15 @@ fn attachment() -> Option<MutexGuard<'static, Attachment>> {
     }
 }
 
+/// Looks for the runtime, and prepares for being called in it.
+pub(crate) fn find_runtime() -> Result<&'static Runtime, Unfit> {
+    preload::silence_panics();
+    RUNTIME
+        .get_or_init(Runtime::find)
+        .as_ref()
+        .map_err(|unfit| *unfit)
+}
+
 /// The runtime, once somebody has attached.
 pub(crate) fn runtime() -> Option<&'static Runtime> {
     RUNTIME.get()?.as_ref().ok()
@@ -152,8 +165,7 @@ pub(crate) fn attach(settings: &[u8]) -> Outcome {
         CONTROL.fail("heapline records it already");
         return Outcome::Failed;
     }
-    preload::silence_panics();
-    let runtime = match RUNTIME.get_or_init(Runtime::find) {
+    let runtime = match find_runtime() {
         Ok(runtime) => runtime,
         Err(unfit) => {
             CONTROL.fail(&unfit.to_string());
@@ -372,7 +384,7 @@ impl Attachment {
     /// As for [`at_safe_point_of_domain`].
     unsafe fn guard(&mut self, runtime: &'static Runtime) {
         // SAFETY: no other thread runs OCaml code.
-        let guard = || unsafe { preload::give_way_to_own_sampler(runtime) };
+        let guard = |_: &[usize]| unsafe { preload::give_way_to_own_sampler(runtime) };
         // SAFETY: as the caller's.
         self.is_guarded = unsafe { safe_point::alone(runtime, guard) };
         if !self.is_guarded {
@@ -395,7 +407,7 @@ impl Attachment {
             .as_ref()
             .is_some_and(|settings| settings.stacks == StackMode::Own);
         let is_patched = self.is_patched;
-        let patch = || {
+        let patch = |_: &[usize]| {
             // SAFETY: no other thread runs OCaml code.
             unsafe {
                 preload::restore_own_sampler();
@@ -426,7 +438,7 @@ impl Attachment {
         }
         let (retired, is_patched) = (&mut self.retired, &mut self.is_patched);
         let is_guarded = &mut self.is_guarded;
-        let clean_up = || {
+        let clean_up = |_: &[usize]| {
             // SAFETY: no other thread runs OCaml code or is in a callback. Callbacks that come later find
             // neither a session nor a lane.
             unsafe {

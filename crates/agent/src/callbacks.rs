@@ -344,7 +344,8 @@ fn data(id: u64, is_external: bool) -> Value {
     (id << 2 | u64::from(is_external) << 1 | 1) as Value
 }
 
-fn id(data: Value) -> u64 {
+/// The id in it.
+pub(crate) fn id(data: Value) -> u64 {
     (data >> 2) as u64
 }
 

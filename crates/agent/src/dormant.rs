@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use heapline_recorder::control::{FileView, Outcome, Reply, Request};
 use heapline_recorder::listener::listen;
-use heapline_recorder::wait::WaitSettings;
 
 use crate::attach;
 use crate::preload;
+use crate::snapshot;
 
-static SETTINGS: OnceLock<WaitSettings> = OnceLock::new();
+/// True if forked processes listen too.
+static FOLLOW_FORK: OnceLock<bool> = OnceLock::new();
 
 /// True while the listener answers a request, or while this process forks another, which must not happen
 /// at once: the new process would have the locks of the listener, and nobody who releases them.
@@ -22,19 +23,19 @@ static AT_WORK: AtomicBool = AtomicBool::new(false);
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Starts to wait.
-pub(crate) fn start(settings: WaitSettings) {
-    let _ = SETTINGS.set(settings);
+pub(crate) fn start(follow_fork: bool) {
+    let _ = FOLLOW_FORK.set(follow_fork);
     // If that fails, `heapline attach` does without.
     if listen(answer).is_ok() {
         preload::watch_forks();
     }
 }
 
-fn answer(request: Request) -> Reply {
+fn answer(request: &Request) -> Reply {
     let end = Instant::now() + PATIENCE;
     while AT_WORK.swap(true, Ordering::Acquire) {
         if Instant::now() > end {
-            return reply(Outcome::Busy);
+            return reply(Outcome::Busy, &attach::CONTROL);
         }
         thread::sleep(Duration::from_micros(100));
     }
@@ -43,16 +44,26 @@ fn answer(request: Request) -> Reply {
             attach::ask_again();
             Outcome::Done
         }
-        Request::Attach(settings) => attach::attach(&settings),
+        Request::Attach(settings) => attach::attach(settings),
         Request::Detach => attach::detach(),
+        Request::Snapshot(settings) => snapshot::take(settings),
+        Request::SnapshotState => {
+            snapshot::reap();
+            attach::ask_again();
+            Outcome::Done
+        }
     };
-    let reply = reply(outcome);
+    let control = match request {
+        Request::Snapshot(_) | Request::SnapshotState => &snapshot::CONTROL,
+        _ => &attach::CONTROL,
+    };
+    let reply = reply(outcome, control);
     AT_WORK.store(false, Ordering::Release);
     reply
 }
 
-fn reply(outcome: Outcome) -> Reply {
-    let (state, message) = attach::CONTROL.read();
+fn reply(outcome: Outcome, control: &attach::Control) -> Reply {
+    let (state, message) = control.read();
     Reply {
         outcome,
         state,
@@ -63,7 +74,7 @@ fn reply(outcome: Outcome) -> Reply {
 
 /// Waits until the listener does nothing, before this process forks another.
 pub(crate) fn pause() {
-    if SETTINGS.get().is_none() {
+    if FOLLOW_FORK.get().is_none() {
         return;
     }
     let end = Instant::now() + PATIENCE;
@@ -79,7 +90,7 @@ pub(crate) fn resume() {
 
 /// In a process that was just forked: nobody listens there.
 pub(crate) fn forked() {
-    if SETTINGS.get().is_some_and(|settings| settings.follow_fork) {
+    if FOLLOW_FORK.get() == Some(&true) {
         let _ = listen(answer);
     }
 }

@@ -18,7 +18,8 @@
 //!
 //! 7. `attach`, `safe_point`, `profile`: entry points for programs that already run, the moments at which
 //!    their samplers can be started and stopped, and whether there is one.
-//! 8. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
+//! 8. `snapshot`: writes all blocks of the heap, and what holds them, in a copy of the process.
+//! 9. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
 //!
 //! It must never harm the program: any error silently ends the recording. So it uses its own memory
 //! (`memory`), catches panics, and writes nothing but the trace, and a message if the recording cannot
@@ -37,6 +38,7 @@ mod preload;
 mod profile;
 mod runtime;
 mod safe_point;
+pub mod snapshot;
 mod stacks;
 mod tracker;
 mod walker;

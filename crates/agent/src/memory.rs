@@ -47,11 +47,24 @@ impl Memory {
         }
     }
 
-    fn with_pieces<R>(&self, f: impl FnOnce(&mut Pieces) -> R) -> R {
+    fn lock(&self) {
         // Nobody holds it for long, and a lock of the system's might want memory.
         while self.locked.swap(true, Ordering::Acquire) {
             std::hint::spin_loop();
         }
+    }
+
+    /// Calls a function that copies this process and allocates nothing: the copy can allocate, since no
+    /// other thread is at it.
+    pub(crate) fn while_unused<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.lock();
+        let result = f();
+        self.locked.store(false, Ordering::Release);
+        result
+    }
+
+    fn with_pieces<R>(&self, f: impl FnOnce(&mut Pieces) -> R) -> R {
+        self.lock();
         // SAFETY: the lock is held.
         let result = f(unsafe { &mut *self.pieces.get() });
         self.locked.store(false, Ordering::Release);

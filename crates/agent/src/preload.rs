@@ -20,8 +20,9 @@ use crate::check;
 use crate::domains;
 use crate::dormant;
 use crate::patch::Patch;
-use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value};
+use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value, symbol};
 use crate::safe_point;
+use crate::snapshot;
 use crate::stacks;
 use crate::tracker;
 
@@ -30,6 +31,7 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 static START_PROGRAM: Patch = Patch::new();
 static SPAWN: Patch = Patch::new();
+static EXIT: Patch = Patch::new();
 static MEMPROF_START: Patch = Patch::new();
 static MEMPROF_STOP: Patch = Patch::new();
 static MEMPROF_DISCARD: Patch = Patch::new();
@@ -111,6 +113,10 @@ fn prepare(settings: Settings) {
         Err(unfit) => return say(&format!("not recorded: {unfit}")),
     };
     let start_program = runtime.start_program;
+    if settings.listen {
+        safe_point::note_default_hooks();
+        dormant::start(settings.follow_fork);
+    }
     let _ = SETTINGS.set(settings);
     let _ = RUNTIME.set(runtime);
     if let Err(error) = hook_start(start_program) {
@@ -142,7 +148,7 @@ fn prepare_to_wait(settings: WaitSettings) {
         // If it cannot be patched, recordings begin a little later.
         let _ = hook_start(runtime.start_program);
     }
-    dormant::start(settings);
+    dormant::start(settings.follow_fork);
 }
 
 /// The name of this library's file.
@@ -166,10 +172,9 @@ pub(crate) extern "C" fn before_start() -> usize {
     // SAFETY: this is the only thread that runs OCaml's code.
     let start_program = unsafe { START_PROGRAM.restore() };
     contained(|| {
+        safe_point::note_first_domain();
         if let (Some(settings), Some(runtime)) = (SETTINGS.get(), RUNTIME.get()) {
             start(settings, runtime);
-        } else {
-            safe_point::note_first_domain();
         }
     });
     start_program.unwrap_or_default()
@@ -195,6 +200,13 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     // SAFETY: as above.
     unsafe { runtime.start_sampler(rate, depth, tracker) };
     watch_forks();
+    if settings.exit_snapshot.is_some()
+        && let Some(exit) = symbol(c"caml_do_exit").or_else(|| symbol(c"caml_sys_exit"))
+    {
+        let hook = (arch::before_exit as *const ()).expose_provenance();
+        // SAFETY: it is a function of the runtime, longer than a jump, and no OCaml code runs.
+        let _ = unsafe { EXIT.set(exit, hook) };
+    }
     guard_sampler(settings, runtime);
     if let Kind::Domains {
         spawn: Some(spawn), ..
@@ -347,6 +359,22 @@ pub(crate) extern "C" fn before_own_sampler() -> usize {
             if !attach::gave_way() {
                 callbacks::end();
             }
+        }
+    });
+    function.unwrap_or_default()
+}
+
+/// Comes before the function with which a program exits.
+pub(crate) extern "C" fn before_exit() -> usize {
+    // SAFETY: whoever else exits at the same time is beyond us.
+    let function = unsafe { EXIT.restore() };
+    contained(|| {
+        if let Some(settings) = SETTINGS.get()
+            && let Some(file) = &settings.exit_snapshot
+            && callbacks::session().is_some()
+        {
+            // SAFETY: the runtime calls this in a thread that may run OCaml code, and does not.
+            unsafe { snapshot::at_exit(file) };
         }
     });
     function.unwrap_or_default()

@@ -228,6 +228,22 @@ impl Runtime {
 
     /// Adds the frames of a location, the outermost function first.
     pub(crate) fn resolve(&self, code: u64, frames: &mut FrameSink<'_>) {
+        let mut found = [Frame::UNKNOWN; MAX_INLINED];
+        let count = self.frames(code, &mut found);
+        for frame in found[..count].iter().rev() {
+            frames.push(*frame);
+        }
+    }
+
+    /// The outermost function of a location, into which the others are inlined.
+    pub(crate) fn outermost(&self, code: u64) -> Option<Frame<'static>> {
+        let mut found = [Frame::UNKNOWN; MAX_INLINED];
+        let count = self.frames(code, &mut found);
+        found[..count].last().copied()
+    }
+
+    /// The frames of a location, the innermost function first. Returns their number.
+    fn frames(&self, code: u64, found: &mut [Frame<'static>; MAX_INLINED]) -> usize {
         type Walk = extern "C" fn(*const c_void) -> *const c_void;
         // SAFETY: that is what these functions take and return.
         let (extract, next, location): (
@@ -246,7 +262,6 @@ impl Runtime {
         // A code is the address of a slot without its lowest bit, which is 0.
         #[expect(clippy::cast_possible_truncation, reason = "it is an address")]
         let mut info = extract(std::ptr::with_exposed_provenance((code << 1) as usize));
-        let mut found = [Frame::UNKNOWN; MAX_INLINED];
         let mut count = 0;
         while !info.is_null() && count < MAX_INLINED {
             let mut raw = LocationInfo::default();
@@ -257,9 +272,7 @@ impl Runtime {
             }
             info = next(info);
         }
-        for frame in found[..count].iter().rev() {
-            frames.push(*frame);
-        }
+        count
     }
 }
 

@@ -22,6 +22,7 @@ use crate::attach;
 use crate::domains;
 use crate::profile::{self, Profile};
 use crate::runtime::{Kind, Runtime, symbol};
+use crate::snapshot;
 
 type Hook = extern "C" fn();
 
@@ -78,7 +79,7 @@ pub(crate) fn expect() {
 
 /// Returns true while a safe point is waited for.
 pub(crate) fn is_expected() -> bool {
-    EXPECTED.load(Ordering::Acquire)
+    EXPECTED.load(Ordering::Acquire) || snapshot::is_wanted()
 }
 
 /// A safe point was reached, and what was wanted there is done.
@@ -178,7 +179,7 @@ fn request(runtime: &Runtime) {
 
 extern "C" fn left_blocking_section() {
     LEAVE_BLOCKING_SECTION.call_previous();
-    if EXPECTED.load(Ordering::Acquire) {
+    if is_expected() {
         contained((), || match attach::runtime() {
             Some(runtime) if attach::has_domains(runtime) => {
                 // SAFETY: this thread runs its domain again.
@@ -198,15 +199,18 @@ extern "C" fn minor_gc_ended() {
         };
         match runtime.kind {
             Kind::Single => {
-                if EXPECTED.load(Ordering::Acquire) && !profile::is_suspended() {
-                    // SAFETY: the runtime calls this with its lock, after it has emptied the heap.
-                    unsafe { attach::at_safe_point_of_single(runtime) };
+                // SAFETY: the runtime calls this with its lock, after it has emptied the heap.
+                unsafe {
+                    snapshot::at_safe_point(runtime);
+                    if EXPECTED.load(Ordering::Acquire) && !profile::is_suspended() {
+                        attach::at_safe_point_of_single(runtime);
+                    }
                 }
             }
             Kind::Domains { .. } => {
                 // SAFETY: the runtime calls this in a domain.
                 unsafe {
-                    if EXPECTED.load(Ordering::Acquire) || profile::of_domain().is_due() {
+                    if is_expected() || profile::of_domain().is_due() {
                         domains::interrupt_oneself();
                     }
                 }
@@ -222,6 +226,7 @@ extern "C" fn external_interrupt() {
         };
         // SAFETY: the runtime calls this in a domain, where OCaml code may run.
         unsafe {
+            snapshot::at_safe_point(runtime);
             let mut profile = profile::of_domain();
             if !profile.is_due() && !EXPECTED.load(Ordering::Acquire) {
                 return;
@@ -254,15 +259,15 @@ type RunOnAllDomains = extern "C" fn(Handler, *mut c_void, *mut c_void) -> c_int
 static LEADER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static WORK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Calls a function while no other thread runs OCaml code or is in a callback of a sampler. Returns false
-/// if that was not possible now.
+/// Calls a function while no other thread runs OCaml code or is in a callback of a sampler, with the
+/// states of all domains, of which OCaml 4 has none. Returns false if that was not possible now.
 ///
 /// # Safety
 ///
 /// At a safe point; one thread at a time.
-pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce()) -> bool {
+pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce(&[usize])) -> bool {
     if !attach::has_domains(runtime) {
-        f();
+        f(&[]);
         return true;
     }
     // SAFETY: as the caller's.
@@ -273,12 +278,12 @@ pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce()) -> bool {
     // SAFETY: that is its type.
     let run: RunOnAllDomains = unsafe { std::mem::transmute(run) };
     let mut f = Some(f);
-    let mut call = || {
+    let mut call = |domains: &[usize]| {
         if let Some(f) = f.take() {
-            f();
+            f(domains);
         }
     };
-    let mut work: &mut dyn FnMut() = &mut call;
+    let mut work: &mut dyn FnMut(&[usize]) = &mut call;
     WORK.store(std::ptr::from_mut(&mut work).cast(), Ordering::Release);
     LEADER.store(std::ptr::without_provenance_mut(state), Ordering::Release);
     let number = ALONE.load(Ordering::Acquire) + 1;
@@ -291,13 +296,18 @@ pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce()) -> bool {
 extern "C" fn in_all_domains(
     state: *mut c_void,
     number: *mut c_void,
-    _: c_int,
-    _: *mut *mut c_void,
+    count: c_int,
+    domains: *mut *mut c_void,
 ) {
     if state.addr() == LEADER.load(Ordering::Acquire).addr() {
-        let work = WORK.load(Ordering::Acquire).cast::<&mut dyn FnMut()>();
+        let work = WORK
+            .load(Ordering::Acquire)
+            .cast::<&mut dyn FnMut(&[usize])>();
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: the runtime passes as many addresses.
+        let domains = unsafe { std::slice::from_raw_parts(domains.cast::<usize>(), count) };
         // SAFETY: the leader, which is this thread, has put it there and waits for this.
-        contained((), || unsafe { (*work)() });
+        contained((), || unsafe { (*work)(domains) });
         ALONE.store(number.addr(), Ordering::Release);
     }
     while ALONE.load(Ordering::Acquire) < number.addr() {

@@ -23,7 +23,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// A library to load.
 #[derive(Clone, Copy, Debug)]
 pub struct Library<'a> {
-    /// Its name, by which it is found again in the process. Letters, digits and `-`.
+    /// Its name, by which it is found again in the process, where it was loaded or preloaded from
+    /// `libNAME.so`. Letters, digits and `-`.
     pub name: &'a str,
     /// Its file.
     pub bytes: &'a [u8],
@@ -99,9 +100,11 @@ impl Library<'_> {
     #[must_use]
     pub fn find(self, modules: &[Module]) -> Option<u64> {
         let path = format!("/memfd:{}", self.name);
+        let preloaded = format!("lib{}.so", self.name);
         let is_it = |module: &&Module| {
             let rest = module.path.strip_prefix(&path);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+                || module.name() == preloaded
         };
         modules.iter().find(is_it).map(|module| module.base)
     }

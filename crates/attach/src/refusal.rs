@@ -77,6 +77,12 @@ pub enum Refusal {
          `heapline record`"
     )]
     Seccomp(i32),
+    /// Strict seccomp.
+    #[error(
+        "process {0} runs under strict seccomp, which allows no system calls but read and write: nothing \
+         can be loaded into it"
+    )]
+    StrictSeccomp(i32),
     /// 32 bits or another processor.
     #[error("process {0} is not a 64-bit x86 program; only such programs are supported")]
     Architecture(i32),
@@ -130,8 +136,11 @@ pub fn check(pid: i32, allow_seccomp: bool) -> Result<Process, Refusal> {
         _ => unreadable(error),
     })?;
     scope(pid)?;
-    if identity.seccomp == 1 || identity.seccomp != 0 && !allow_seccomp {
-        return Err(Refusal::Seccomp(pid));
+    match identity.seccomp {
+        0 => {}
+        1 => return Err(Refusal::StrictSeccomp(pid)),
+        _ if allow_seccomp => {}
+        _ => return Err(Refusal::Seccomp(pid)),
     }
     if identity.ignored >> (libc::SIGTRAP - 1) & 1 == 1 {
         return Err(Refusal::IgnoresTrap(pid));
@@ -195,12 +204,27 @@ fn reason(pid: i32, identity: &Identity) -> Refusal {
 /// Checks Yama's setting, which applies to tracing, not to reading.
 fn scope(pid: i32) -> Result<(), Refusal> {
     let setting = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    let scope: u32 = setting.map_or(0, |text| text.trim().parse().unwrap_or(0));
     let may_trace = Identity::read("self").is_ok_and(|own| own.capabilities & MAY_TRACE != 0);
+    let forbidden = forbidden_by(&setting.unwrap_or_default(), may_trace, || {
+        is_descendant(pid)
+    });
+    forbidden.map_or(Ok(()), |(scope, advice)| {
+        Err(Refusal::Scope { pid, scope, advice })
+    })
+}
+
+/// Yama's setting, if that forbids to trace a process, and what to do. The text is empty where there is no
+/// Yama.
+fn forbidden_by(
+    setting: &str,
+    may_trace: bool,
+    is_descendant: impl FnOnce() -> bool,
+) -> Option<(u32, &'static str)> {
+    let scope = setting.trim().parse().unwrap_or(0);
     let advice = match scope {
-        0 => return Ok(()),
-        1 if may_trace || is_descendant(pid) => return Ok(()),
-        2 if may_trace => return Ok(()),
+        0 => return None,
+        1 if may_trace || is_descendant() => return None,
+        2 if may_trace => return None,
         1 => {
             "run heapline as root, or allow it: sysctl kernel.yama.ptrace_scope=0; or start the program \
               with `heapline record`"
@@ -208,7 +232,7 @@ fn scope(pid: i32) -> Result<(), Refusal> {
         2 => "run heapline as root",
         _ => "start the program with `heapline record`",
     };
-    Err(Refusal::Scope { pid, scope, advice })
+    Some((scope, advice))
 }
 
 fn is_descendant(pid: i32) -> bool {
@@ -220,4 +244,30 @@ fn is_descendant(pid: i32) -> bool {
     };
     std::iter::successors(parent(pid), |pid| (*pid > 1).then(|| parent(*pid))?)
         .any(|ancestor| ancestor == own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yama_is_obeyed() {
+        let forbidden = |setting, may_trace, is_descendant| {
+            forbidden_by(setting, may_trace, || is_descendant).map(|(scope, _)| scope)
+        };
+        for setting in ["", "0\n", "nonsense"] {
+            assert_eq!(forbidden(setting, false, false), None, "{setting:?}");
+        }
+        // A process may trace its children, and root may trace all.
+        assert_eq!(forbidden("1\n", false, false), Some(1));
+        assert_eq!(forbidden("1\n", false, true), None);
+        assert_eq!(forbidden("1\n", true, false), None);
+        assert_eq!(forbidden("2\n", false, true), Some(2));
+        assert_eq!(forbidden("2\n", true, false), None);
+        // Nobody may.
+        assert_eq!(forbidden("3\n", true, true), Some(3));
+
+        let (_, advice) = forbidden_by("1", false, || false).unwrap();
+        assert!(advice.contains("sysctl kernel.yama.ptrace_scope=0"));
+    }
 }

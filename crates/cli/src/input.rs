@@ -14,6 +14,7 @@ use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
 use crate::error::warn;
 use crate::progress::Watched;
+use crate::snapshot_file::refuse_snapshot;
 
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
@@ -148,6 +149,7 @@ impl Input {
 
     /// Opens a regular file, together with the tail of its recording.
     pub(crate) fn snapshot(&self) -> anyhow::Result<Snapshot> {
+        refuse_snapshot(&self.trace)?;
         let name = self.name();
         let snapshot =
             Snapshot::open(&self.trace).with_context(|| format!("cannot open {name}"))?;

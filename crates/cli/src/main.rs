@@ -12,6 +12,7 @@ mod progress;
 mod question;
 mod reopen;
 mod screen;
+mod snapshot_file;
 mod unfinished;
 
 use std::process::ExitCode;

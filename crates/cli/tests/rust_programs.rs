@@ -146,6 +146,25 @@ fn a_block_of_one_byte_has_one_byte() {
 }
 
 #[test]
+fn a_rust_program_is_kept_within_a_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let leak = example("leak");
+    let leak = leak.to_str().unwrap();
+    let options = ["--keep", "1MiB", "--rate", "1e-3", "-o", "kept.ctf", "--"];
+    let recorded = heapline(&folder, &[&["record"], &options[..], &[leak]].concat());
+    let said = text(&recorded.stderr);
+    assert!(recorded.status.success(), "{said}");
+    assert_eq!(text(&recorded.stdout), "44688890\n");
+    let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let trace = folder.path().join("kept.ctf");
+    assert!(std::fs::metadata(trace).unwrap().len() <= 1 << 18);
+    let live = heapline(&folder, &["summary", "kept.ctf", "--where", "live at end"]);
+    let live = text(&live.stdout);
+    assert!(live.contains("leak::answer"), "{live}");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_said_and_the_program_runs() {
     let output = Command::new(example("leak"))
         .env("MEMTRACE", "/no/such/folder/t.ctf")

@@ -75,18 +75,26 @@ pub extern "C" fn heapline_listen(wake: Wake) -> c_int {
     c_int::from(!is_listening)
 }
 
-fn answer(request: Request) -> Reply {
+/// Said if a snapshot is asked for.
+const NO_SNAPSHOTS: &str = "the OCaml library with which the program waits takes no heap snapshots; start \
+     the program with `heapline record --wait`";
+
+fn answer(request: &Request) -> Reply {
     let mut attachment = lock();
     let outcome = match request {
         Request::State => Outcome::Done,
-        Request::Attach(settings) => attachment.attach(&settings),
+        Request::Attach(settings) => attachment.attach(settings),
         Request::Detach => {
             attachment.detach();
             Outcome::Done
         }
+        Request::Snapshot(_) | Request::SnapshotState => Outcome::Failed,
     };
     let state = attachment.state();
-    let message = attachment.failure.clone().unwrap_or_default();
+    let message = match request {
+        Request::Snapshot(_) | Request::SnapshotState => NO_SNAPSHOTS.to_owned(),
+        _ => attachment.failure.clone().unwrap_or_default(),
+    };
     drop(attachment);
     if state == State::Armed || outcome == Outcome::Done && state == State::Idle {
         wake();

@@ -41,6 +41,10 @@ pub enum Request {
     Attach(Vec<u8>),
     /// End the recording.
     Detach,
+    /// Take a heap snapshot with [settings](crate::settings::SnapshotSettings::to_bytes).
+    Snapshot(Vec<u8>),
+    /// Return the state of the last snapshot.
+    SnapshotState,
 }
 
 /// The result of a request.
@@ -54,16 +58,16 @@ pub enum Outcome {
     Failed = 2,
 }
 
-/// The state of a recording.
+/// The state of a recording, or of a heap snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing is recorded.
+    /// Nothing is recorded; no snapshot was asked for.
     Idle = 0,
-    /// The recording begins when the program next runs OCaml code.
+    /// It begins when the program next runs OCaml code.
     Armed = 1,
-    /// The program is recorded.
+    /// The program is recorded; the snapshot is being written.
     Recording = 2,
-    /// The recording could not begin: the message says why.
+    /// It could not begin: the message says why.
     Failed = 3,
 }
 
@@ -145,6 +149,8 @@ impl Request {
             Self::State => (0, &[][..]),
             Self::Attach(settings) => (1, &settings[..]),
             Self::Detach => (2, &[][..]),
+            Self::Snapshot(settings) => (3, &settings[..]),
+            Self::SnapshotState => (4, &[][..]),
         };
         [&[VERSION, number], settings].concat()
     }
@@ -156,6 +162,10 @@ impl Request {
             [0] => Ok(Self::State),
             [1, settings @ ..] if bytes.len() < MAX_REQUEST => Ok(Self::Attach(settings.to_vec())),
             [2] => Ok(Self::Detach),
+            [3, settings @ ..] if bytes.len() < MAX_REQUEST => {
+                Ok(Self::Snapshot(settings.to_vec()))
+            }
+            [4] => Ok(Self::SnapshotState),
             _ => Err(Invalid::Malformed),
         }
     }
@@ -257,6 +267,8 @@ mod tests {
             Request::State,
             Request::Attach(b"trace=/a\0rate=1\0".to_vec()),
             Request::Detach,
+            Request::Snapshot(b"file=/a\0".to_vec()),
+            Request::SnapshotState,
         ] {
             assert_eq!(Request::parse(&request.to_bytes()), Ok(request));
         }

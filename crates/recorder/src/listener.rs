@@ -26,7 +26,7 @@ use crate::control::{
 use crate::file::HAS_OWN_DESCRIPTORS;
 
 /// Answers a request. The listener adds the [files](Reply::files).
-pub type Handler = fn(Request) -> Reply;
+pub type Handler = fn(&Request) -> Reply;
 
 /// The name of the thread.
 pub const THREAD_NAME: &str = "heapline";
@@ -203,7 +203,7 @@ fn serve(listener: &UnixListener, handler: Handler) {
 fn answer(mut stream: UnixStream, handler: Handler) -> io::Result<()> {
     let reply = if may_control(peer(&stream)?) {
         match Request::parse(&read(&mut stream)?) {
-            Ok(request) => contained(None, || Some(handler(request)))
+            Ok(request) => contained(None, || Some(handler(&request)))
                 .unwrap_or_else(|| refused("the library in the program failed".to_owned())),
             // The client sees from the reply which version this is.
             Err(Invalid::Version(_)) => refused("another version".to_owned()),

@@ -5,7 +5,7 @@ mod limits;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -53,7 +53,8 @@ pub struct Options {
     pub runtime_params: String,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
-    /// The trace shall not take more bytes on disk. Another process reads it, and frees what it has read.
+    /// The trace shall not take more bytes on disk. Another process reads it, and frees what it has read. If
+    /// that is too slow, new blocks are not recorded for a while.
     pub max_allocated: Option<u64>,
     /// Frames that are kept of a stack: the innermost. One more stands for the others
     /// ([`DEEPER_CALLS`]).
@@ -75,6 +76,10 @@ pub struct Recorder {
     pub(crate) file: &'static TraceFile,
     max_size: Option<u64>,
     max_allocated: Option<u64>,
+    /// True if new blocks are not recorded until there is room again.
+    is_paused: AtomicBool,
+    /// Blocks that were not recorded in the pause.
+    refused: AtomicU64,
     stack_depth: usize,
     first_id: u64,
     next_id: AtomicU64,
@@ -84,6 +89,7 @@ pub struct Recorder {
     start_time: u64,
     pid: u64,
     pub(crate) lanes: Box<[AtomicPtr<Lane>]>,
+    trace: PathBuf,
     tail_path: PathBuf,
     /// Device and inode of the tail: another recording may have replaced it.
     tail_identity: (u64, u64),
@@ -114,7 +120,8 @@ impl Recorder {
     }
 
     fn start_with(options: &Options, tail: &File) -> io::Result<&'static Self> {
-        let tail_path = std::path::absolute(tail::path(&options.trace))?;
+        let trace = std::path::absolute(&options.trace)?;
+        let tail_path = tail::path(&trace);
         let tail_identity = identity(&tail.metadata()?);
         let status = Page::new(map(tail, 0, PAGE)?);
         let clock = Clock::start();
@@ -132,6 +139,8 @@ impl Recorder {
             file,
             max_size: options.max_size,
             max_allocated: options.max_allocated,
+            is_paused: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
             stack_depth: options.stack_depth.unwrap_or(usize::MAX),
             first_id: options.first_id,
             next_id: AtomicU64::new(options.first_id),
@@ -140,6 +149,7 @@ impl Recorder {
             start_time,
             pid,
             lanes: (0..MAX_LANES).map(|_| AtomicPtr::default()).collect(),
+            trace,
             tail_path,
             tail_identity,
             status: Mutex::new(status),
@@ -165,7 +175,7 @@ impl Recorder {
         stack: impl Into<Frames<'s>>,
         resolve: impl FnMut(u64, &mut FrameSink<'_>),
     ) -> Option<u64> {
-        if !self.open.load(Ordering::Relaxed) {
+        if !self.is_open() {
             return None;
         }
         let mut stack = stack.into();
@@ -202,7 +212,7 @@ impl Recorder {
             pending,
         } = pending;
         // If part of it is in the trace, it must be completed though no more blocks are taken.
-        if !self.open.load(Ordering::Relaxed) && !domain.work.encoder.is_half_done() {
+        if !domain.work.encoder.is_half_done() && !self.is_open() {
             domain.give_back();
             return None;
         }
@@ -245,6 +255,12 @@ impl Recorder {
     #[must_use]
     pub fn lane(&self, domain: usize) -> Option<&'static Lane> {
         load(self.lanes.get(domain)?)
+    }
+
+    /// The trace: an absolute path, as the program sees it.
+    #[must_use]
+    pub fn trace(&self) -> &Path {
+        &self.trace
     }
 
     /// The parameters of the runtime.
@@ -429,7 +445,7 @@ impl Recorder {
 
     /// Says why the recording has less than it could. The gravest reason stays.
     fn say_ending(&self, ending: Ending, errno: Option<i32>) {
-        let time = self.clock.time(Reading::now()) - self.start_time;
+        let time = self.now();
         let status = self.status();
         if status.get(Word::Ending as usize) >= ending as u64 {
             return;

@@ -12,6 +12,8 @@
 //! | `HEAPLINE_MEMPROF` | `ours` or `theirs`: who has the sampler if the program wants it |
 //! | `HEAPLINE_STACK_DEPTH` | frames of a stack that are kept |
 //! | `HEAPLINE_WAIT` | `1`: record nothing until `heapline attach`; of the others, only `HEAPLINE_FOLLOW` counts |
+//! | `HEAPLINE_LISTEN` | `1`: take heap snapshots when `heapline record` asks for them, by a socket |
+//! | `HEAPLINE_EXIT_SNAPSHOT` | take a heap snapshot when the program exits, to this file |
 //! | `HEAPLINE_STACKS` | `sampler`: stacks are those of OCaml's sampler; `check`: ours are compared with them |
 //!
 //! Without `heapline record`, memtrace's variables do: `MEMTRACE` is the file to write,
@@ -25,7 +27,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-pub(crate) const VARIABLES: [&CStr; 11] = [
+pub(crate) const VARIABLES: [&CStr; 13] = [
     c"HEAPLINE_PREFIX",
     c"HEAPLINE_TRACE",
     c"HEAPLINE_RATE",
@@ -37,6 +39,8 @@ pub(crate) const VARIABLES: [&CStr; 11] = [
     c"HEAPLINE_STACK_DEPTH",
     c"HEAPLINE_STACKS",
     c"HEAPLINE_WAIT",
+    c"HEAPLINE_LISTEN",
+    c"HEAPLINE_EXIT_SNAPSHOT",
 ];
 
 /// The default rate without `heapline record`, as memtrace has it: one sample for 781 KiB.
@@ -47,6 +51,10 @@ const RECORD_RATE: f64 = 1e-4;
 
 /// The settings of a recording.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent settings, each with a variable of its own"
+)]
 pub struct Settings {
     target: Target,
     /// Samples per word.
@@ -66,6 +74,66 @@ pub struct Settings {
     pub give_way: bool,
     /// The source of the stacks of OCaml programs.
     pub stacks: StackMode,
+    /// True if heap snapshots may be asked for.
+    pub listen: bool,
+    /// A heap snapshot that is taken when the program exits.
+    pub exit_snapshot: Option<PathBuf>,
+}
+
+/// Appends a setting in the form that the agent takes.
+fn put_field(bytes: &mut Vec<u8>, name: &str, value: &[u8]) {
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(b'=');
+    // A zero byte would end it.
+    bytes.extend(value.iter().filter(|byte| **byte != 0));
+    bytes.push(0);
+}
+
+/// The names and values of settings.
+fn fields(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    bytes.split(|byte| *byte == 0).filter_map(|field| {
+        let at = field.iter().position(|byte| *byte == b'=')?;
+        Some((&field[..at], &field[at + 1..]))
+    })
+}
+
+/// The settings of a heap snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotSettings {
+    /// The file, as the program sees it. An absolute path.
+    pub file: PathBuf,
+    /// True if the program waits for the snapshot, instead of a copy of it being made.
+    pub in_place: bool,
+}
+
+impl SnapshotSettings {
+    /// The settings in the form that the agent takes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_field(&mut bytes, "file", self.file.as_os_str().as_bytes());
+        if self.in_place {
+            put_field(&mut bytes, "in_place", b"1");
+        }
+        bytes
+    }
+
+    /// Reads settings; `None` if they are not such.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut settings = Self {
+            file: PathBuf::new(),
+            in_place: false,
+        };
+        for (name, value) in fields(bytes) {
+            match name {
+                b"file" => settings.file = OsStr::from_bytes(value).into(),
+                b"in_place" => settings.in_place = value == b"1",
+                _ => return None,
+            }
+        }
+        settings.file.is_absolute().then_some(settings)
+    }
 }
 
 /// The settings of `heapline attach`.
@@ -88,13 +156,7 @@ impl AttachSettings {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut field = |name: &str, value: &[u8]| {
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.push(b'=');
-            // A zero byte would end it.
-            bytes.extend(value.iter().filter(|byte| **byte != 0));
-            bytes.push(0);
-        };
+        let mut field = |name: &str, value: &[u8]| put_field(&mut bytes, name, value);
         field("trace", self.trace.as_os_str().as_bytes());
         field("rate", self.rate.to_string().as_bytes());
         field("context", self.context.as_bytes());
@@ -174,6 +236,8 @@ impl Settings {
                 follow_exec,
                 give_way: text("HEAPLINE_MEMPROF").is_some_and(|whose| whose == "theirs"),
                 stacks: StackMode::read(),
+                listen: text("HEAPLINE_LISTEN").is_some_and(|listen| listen == "1"),
+                exit_snapshot: var_os("HEAPLINE_EXIT_SNAPSHOT").map(Into::into),
             }));
         }
         let file = match var_os("MEMTRACE") {
@@ -191,6 +255,8 @@ impl Settings {
             follow_exec: false,
             give_way: false,
             stacks: StackMode::read(),
+            listen: false,
+            exit_snapshot: None,
         }))
     }
 
@@ -208,12 +274,10 @@ impl Settings {
             // What a program starts and stops must work as ever when nobody is attached any more.
             give_way: true,
             stacks: StackMode::Own,
+            listen: false,
+            exit_snapshot: None,
         };
-        for field in bytes.split(|byte| *byte == 0) {
-            let Some(at) = field.iter().position(|byte| *byte == b'=') else {
-                continue;
-            };
-            let (name, value) = (&field[..at], &field[at + 1..]);
+        for (name, value) in fields(bytes) {
             let text = String::from_utf8_lossy(value);
             let invalid = || format!("invalid setting {text:?}");
             match name {
@@ -429,6 +493,8 @@ mod tests {
             follow_exec: false,
             give_way: false,
             stacks: StackMode::Own,
+            listen: false,
+            exit_snapshot: None,
         };
         let pid = std::process::id();
         let names: Vec<PathBuf> = (0..3).map(|_| settings.claim().unwrap().path).collect();

@@ -131,4 +131,5 @@ macro_rules! hook {
 
 hook!(before_start, preload::before_start);
 hook!(before_spawn, preload::before_spawn);
+hook!(before_exit, preload::before_exit);
 hook!(before_own_sampler, preload::before_own_sampler);

@@ -1,6 +1,6 @@
 //! `heapline diff`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heapline_engine::Filter;
@@ -11,8 +11,9 @@ use heapline_text::{self as text, Context, Screen};
 use super::prof_spacetime;
 use crate::input::{Input, Reading};
 use crate::question::{Json, ask, load, warn_of_unmatched};
+use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
-/// Show what changed between two traces, or two parts of one, and whether it is real
+/// Show what changed between two traces, two parts of one, or two heap snapshots
 ///
 /// A change is real if sampling alone does not explain it. What two runs do differently by chance
 /// is not known to Heapline.
@@ -24,6 +25,7 @@ Examples:
   heapline diff before.ctf after.ctf --per allocated
   heapline diff trace.ctf --window 0s..10s --window 10s..20s
   heapline diff trace.ctf --window ..50% --window 50%.. --of end
+  heapline diff before.heap after.heap
   heapline diff before.ctf after.ctf --compat prof-spacetime")]
 pub(crate) struct Args {
     /// The trace before: a .ctf file or a Spacetime profile, plain or compressed (.gz, .zst), or - for standard input
@@ -63,6 +65,12 @@ enum Compat {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
+        if let Some(after) = &self.after
+            && is_snapshot_file(&self.before)
+            && is_snapshot_file(after)
+        {
+            return self.diff_snapshots(after, screen);
+        }
         let before = self.reading.input(&self.before);
         let after = self.after.as_ref().map(|after| self.reading.input(after));
         if self.compat.is_some()
@@ -86,6 +94,27 @@ impl Args {
         };
         self.json
             .print(&report, |report| text::diff(report, &Context::new(screen)))
+    }
+
+    /// Compares two heap snapshots.
+    fn diff_snapshots(&self, after: &Path, screen: Screen) -> anyhow::Result<()> {
+        let defaults = DiffOptions {
+            rows: self.options.rows,
+            ..DiffOptions::default()
+        };
+        anyhow::ensure!(
+            self.options == defaults && self.filter.query().is_all() && self.compat.is_none(),
+            "heap snapshots are compared as a whole; only --rows and --json apply"
+        );
+        let load = |path: &Path| {
+            let path = path.to_owned();
+            SnapshotFile { path }.load()
+        };
+        let report =
+            heapline_heap::reports::diff(&load(&self.before)?, &load(after)?, self.options.rows);
+        self.json.print(&report, |report| {
+            text::heap::diff(report, &Context::new(screen))
+        })
     }
 
     fn load(&self, input: &Input) -> anyhow::Result<Profile> {

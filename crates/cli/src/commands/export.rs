@@ -7,12 +7,14 @@ use clap::ValueEnum;
 use heapline_engine::check_lifetimes;
 use heapline_export as export;
 use heapline_export::Leaf;
+use heapline_heap::reports::{Address, HeapError};
 use heapline_profile::query::TimePoint;
 use heapline_profile::{Look, Moment, Scope};
 
 use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
 use crate::question::Question;
+use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
 /// Export to pprof, speedscope, Firefox Profiler, Parquet and other formats
 #[derive(Debug, clap::Args)]
@@ -22,6 +24,7 @@ Examples:
   heapline export trace.ctf --format speedscope -o heap.speedscope.json
   heapline export trace.ctf --format svg --at peak -o peak.svg
   heapline export trace.ctf --format parquet -o heap.parquet
+  heapline export server.heap --format heapsnapshot -o server.heapsnapshot
 
 docs/export.md describes the formats.")]
 pub(crate) struct Args {
@@ -34,13 +37,17 @@ pub(crate) struct Args {
 
     /// Write to this file, or - for standard output
     ///
-    /// Parquet writes two files: heap.parquet and heap.stacks.parquet.
+    /// Parquet writes two files: heap.parquet and heap.stacks.parquet, or heap.edges.parquet for heap snapshots.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
     /// Export memory live at this time: end, peak, 10s, 90%
     #[arg(long, value_name = "TIME")]
     at: Option<TimePoint>,
+
+    /// Show the path to the block at this address (dot)
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<Address>,
 
     /// Append the source line of the allocation to each stack
     #[arg(long)]
@@ -73,6 +80,11 @@ enum Format {
     Parquet,
     /// Table of sampled blocks, or of snapshots
     Csv,
+    /// For Chrome DevTools (heap snapshots only)
+    #[value(name = "heapsnapshot")]
+    HeapSnapshot,
+    /// Paths for Graphviz (heap snapshots only)
+    Dot,
 }
 
 impl Args {
@@ -87,6 +99,12 @@ impl Args {
             }
             Format::Pprof if to_stdout => refuse_terminal("heap.pb.gz")?,
             _ => {}
+        }
+        if is_snapshot_file(&self.question.input.trace) {
+            return self.export_snapshot();
+        }
+        if matches!(self.format, Format::HeapSnapshot | Format::Dot) {
+            anyhow::bail!("this format is for heap snapshots (.heap) only");
         }
         let profile = self.question.load()?;
         let scope = self.question.scope(&profile)?.hiding(&self.look.hide);
@@ -109,7 +127,7 @@ impl Args {
                     export::parquet::snapshots(&scope, out)
                 }
             })?;
-            let stacks = stacks_path(&self.output);
+            let stacks = with_part(&self.output, "stacks");
             return write_file(&stacks, &self.force, |out| {
                 export::parquet::stacks(&scope, out)
             });
@@ -140,18 +158,61 @@ impl Args {
             Format::Firefox => export::firefox(scope, leaf, &mut out),
             Format::Csv => export::csv(scope, &mut out),
             Format::Parquet => unreachable!("written by the caller, to two files"),
+            Format::HeapSnapshot | Format::Dot => unreachable!("refused by the caller"),
         }
+    }
+
+    /// Exports a heap snapshot.
+    fn export_snapshot(&self) -> anyhow::Result<()> {
+        use export::heap;
+
+        let has_filter = !self.question.filter.query().is_all() || self.at.is_some();
+        let is_supported = matches!(
+            self.format,
+            Format::Pprof | Format::Parquet | Format::HeapSnapshot | Format::Dot
+        );
+        anyhow::ensure!(
+            is_supported,
+            "heap snapshots can be exported to pprof, parquet, heapsnapshot and dot"
+        );
+        anyhow::ensure!(
+            !has_filter,
+            "heap snapshots are exported as a whole; --where, --live and --at do not apply"
+        );
+        let path = self.question.input.trace.clone();
+        let snapshot = SnapshotFile { path }.load()?;
+        let node = match self.address {
+            Some(Address(address)) => Some(
+                snapshot
+                    .graph()
+                    .find(address / 8)
+                    .ok_or(HeapError::NoBlock(address))?,
+            ),
+            None => None,
+        };
+        if self.format == Format::Parquet {
+            write_file(&self.output, &self.force, |out| heap::nodes(&snapshot, out))?;
+            let edges = with_part(&self.output, "edges");
+            return write_file(&edges, &self.force, |out| heap::edges(&snapshot, out));
+        }
+        write_file(&self.output, &self.force, |out| match (self.format, node) {
+            (Format::Pprof, _) => heap::pprof(&snapshot, out),
+            (Format::Dot, Some(node)) => heap::dot_of_path(&snapshot, node, out),
+            (Format::Dot, None) => heap::dot(&snapshot, out),
+            _ => heap::devtools(&snapshot, out),
+        })
     }
 }
 
-/// The file for the table of stacks: `heap.stacks.parquet` for `heap.parquet`.
-fn stacks_path(path: &Path) -> PathBuf {
+/// The file for another table: `heap.stacks.parquet` for `heap.parquet`.
+fn with_part(path: &Path, part: &str) -> PathBuf {
     match path.extension() {
         Some(extension) => {
-            let mut name = std::ffi::OsString::from("stacks.");
+            let mut name = std::ffi::OsString::from(part);
+            name.push(".");
             name.push(extension);
             path.with_extension(name)
         }
-        None => path.with_extension("stacks"),
+        None => path.with_extension(part),
     }
 }

@@ -12,6 +12,7 @@ mod demo;
 mod diff;
 mod dump;
 mod export;
+mod findings;
 mod flame;
 mod follow;
 mod info;
@@ -24,7 +25,13 @@ mod record;
 #[path = "record/unavailable.rs"]
 mod record;
 mod report;
+mod retained;
 mod series;
+#[cfg(recording)]
+mod snapshot;
+#[cfg(not(recording))]
+#[path = "snapshot/unavailable.rs"]
+mod snapshot;
 mod stats;
 #[cfg(unix)]
 mod sturgeon;
@@ -32,6 +39,7 @@ mod summary;
 mod top;
 mod tree;
 mod view;
+mod why;
 
 use std::process::ExitCode;
 
@@ -62,6 +70,7 @@ pub(crate) struct Cli {
 enum Command {
     Record(record::Args),
     Attach(attach::Args),
+    Snapshot(snapshot::Args),
     View(view::Args),
     Top(top::Args),
     Report(report::Args),
@@ -73,6 +82,9 @@ enum Command {
     Series(series::Args),
     Stats(stats::Args),
     Diff(diff::Args),
+    Retained(retained::Args),
+    Why(why::Args),
+    Findings(findings::Args),
     Check(check::Args),
     Export(export::Args),
     Info(info::Args),
@@ -92,6 +104,7 @@ impl Cli {
         match self.command {
             Command::Record(args) => return args.run(screen),
             Command::Attach(args) => return args.run(screen),
+            Command::Snapshot(args) => args.run(),
             Command::View(args) => args.run(),
             Command::Top(args) => return args.run(screen),
             Command::Report(args) => args.run(),
@@ -102,6 +115,9 @@ impl Cli {
             Command::Series(args) => args.run(screen),
             Command::Stats(args) => args.run(screen),
             Command::Diff(args) => args.run(screen),
+            Command::Retained(args) => args.run(screen),
+            Command::Why(args) => args.run(screen),
+            Command::Findings(args) => args.run(screen),
             Command::Check(args) => return args.run(screen),
             Command::Export(args) => args.run(),
             Command::Info(args) => args.run(screen),

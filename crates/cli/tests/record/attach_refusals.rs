@@ -1,6 +1,10 @@
 //! Programs that cannot be attached to are refused, with a reason, and are not touched.
 
-use std::process::{Command, Stdio};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use crate::attach::{Running, attach, said};
 use crate::run::heapline;
@@ -48,7 +52,7 @@ fn programs_that_are_being_loaded_are_not_taken_for_static_ones() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let modules = || std::fs::read_to_string(format!("/proc/{}/maps", sleep.id())).unwrap();
+    let modules = || fs::read_to_string(format!("/proc/{}/maps", sleep.id())).unwrap();
     assert!(!modules().contains("libc.so"), "{}", modules());
     let mut debug = sleep.stderr.take().unwrap();
     let reader = std::thread::spawn(move || {
@@ -125,4 +129,136 @@ fn static_programs_are_refused() {
         assert_refused(running.pid(), &[], "it is statically linked");
         assert!(running.finish().status.success());
     }
+}
+
+/// A program that sleeps, and has some symbols of OCaml's runtime.
+fn program_with_symbols(folder: &Path, name: &str, symbols: &[&str]) -> PathBuf {
+    let code = folder.join(format!("{name}.c"));
+    let symbols: Vec<String> = symbols
+        .iter()
+        .map(|name| format!("void {name}(void) {{}}"))
+        .collect();
+    let main = "int pause(void); int main(void) { pause(); return 0; }";
+    fs::write(&code, format!("{}\n{main}\n", symbols.join("\n"))).unwrap();
+    compile(folder, &code, name)
+}
+
+fn compile(folder: &Path, code: &Path, name: &str) -> PathBuf {
+    let program = folder.join(name);
+    let status = Command::new("cc")
+        .args(["-w", "-rdynamic", "-o"])
+        .args([&program, code])
+        .status();
+    assert!(status.unwrap().success());
+    program
+}
+
+/// Ends a process that was refused, which must still run.
+fn end(mut child: Child) {
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// OCaml versions are known by the symbols of their runtimes.
+#[test]
+fn runtimes_without_a_sampler_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, symbols, reason) in [
+        (
+            "bytecode",
+            ["caml_interprete"].as_slice(),
+            "runs OCaml bytecode",
+        ),
+        ("old", &["caml_start_program"], "an OCaml before 4.11"),
+        (
+            "early5",
+            &["caml_start_program", "caml_memprof_start"],
+            "OCaml 5.0, 5.1 or 5.2, which have no sampler; build it with 5.3 or later",
+        ),
+    ] {
+        let program = program_with_symbols(folder.path(), name, symbols);
+        let child = Command::new(program).spawn().unwrap();
+        assert_refused(child.id(), &[], reason);
+        end(child);
+    }
+}
+
+/// The toplevel is a bytecode program.
+#[test]
+fn real_bytecode_is_refused() {
+    let toplevel = Command::new("ocaml")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn();
+    let Ok(child) = toplevel else {
+        heapline_testkit::missing("real_bytecode_is_refused: there is no program `ocaml`");
+        return;
+    };
+    assert_refused(
+        child.id(),
+        &[],
+        "runs OCaml bytecode, which is not supported",
+    );
+    end(child);
+}
+
+#[test]
+fn programs_in_strict_seccomp_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = folder.path().join("strict.c");
+    let text = "#include <linux/seccomp.h>\n#include <sys/prctl.h>\n#include <unistd.h>\n\
+                int main(void) { char c; if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT)) return 1; \
+                write(1, \"\\n\", 1); read(0, &c, 1); return 0; }\n";
+    fs::write(&code, text).unwrap();
+    let mut child = Command::new(compile(folder.path(), &code, "strict"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has said that it is in this mode.
+    let mut line = [0];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+    for options in [[].as_slice(), &["--allow-seccomp"]] {
+        assert_refused(child.id(), options, "runs under strict seccomp");
+    }
+    end(child);
+}
+
+/// Such a program is made by hand: compilers for it are rarely installed.
+#[test]
+fn programs_of_32_bits_are_refused() {
+    const BASE: u32 = 0x0804_8000;
+    const CODE: u32 = 52 + 32;
+    // pause: system call 29, again and again.
+    let code = [0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
+    let mut elf = Vec::new();
+    elf.extend(b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0");
+    for half in [2_u16, 3] {
+        elf.extend(half.to_le_bytes());
+    }
+    for word in [1, BASE + CODE, 52, 0, 0] {
+        elf.extend(word.to_le_bytes());
+    }
+    for half in [52_u16, 32, 1, 40, 0, 0] {
+        elf.extend(half.to_le_bytes());
+    }
+    let size = CODE + u32::try_from(code.len()).unwrap();
+    for word in [1, 0, BASE, BASE, size, size, 5, 4096] {
+        elf.extend(word.to_le_bytes());
+    }
+    elf.extend(code);
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("small");
+    let mut file = fs::File::create(&program).unwrap();
+    file.write_all(&elf).unwrap();
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+        .unwrap();
+    drop(file);
+    let Ok(child) = Command::new(&program).spawn() else {
+        heapline_testkit::missing("programs_of_32_bits_are_refused: this system does not run them");
+        return;
+    };
+    assert_refused(child.id(), &[], "is not a 64-bit x86 program");
+    end(child);
 }

@@ -419,6 +419,23 @@ fn only_the_program_itself_waits_unless_others_are_followed() {
     }
 }
 
+/// A shell is replaced by the program.
+#[test]
+fn programs_that_others_execute_wait_if_they_are_followed() {
+    for compiler in compilers("programs_that_others_execute_wait_if_they_are_followed") {
+        let program = compiler.program("steady");
+        let mut command = heapline();
+        command
+            .args(["record", "--wait", "--follow-exec", "--quiet", "--"])
+            .args(["sh", "-c", "exec \"$0\" \"$@\""])
+            .arg(&program);
+        let running = Running::spawn(command, &[]);
+        running.wait_for_listener();
+        record(&running);
+        assert_undisturbed(&program, &running.finish(), 1);
+    }
+}
+
 #[test]
 fn programs_that_are_not_of_ocaml_do_not_wait() {
     let mut sleep = Command::new("sleep")

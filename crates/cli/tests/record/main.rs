@@ -14,6 +14,7 @@ mod domains;
 mod dormant;
 mod estimates;
 mod keep;
+mod keep_same_run;
 mod killed;
 mod library;
 mod messages;
@@ -23,6 +24,7 @@ mod output;
 mod processes;
 mod refusals;
 mod run;
+mod snapshot;
 mod stacks;
 #[path = "../common/terminal.rs"]
 mod terminal;

@@ -5,6 +5,7 @@
 mod follow;
 mod live;
 mod overlay;
+mod pauses;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

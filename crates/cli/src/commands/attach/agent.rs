@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use heapline_attach::{Error, Library, Process, call, offset};
-use heapline_recorder::settings::AttachSettings;
+use heapline_recorder::settings::{AttachSettings, SnapshotSettings};
 
 use super::dormant::Dormant;
 use super::program::{Access, Running};
@@ -26,8 +26,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MESSAGE_AT: u64 = 8;
 const MESSAGE: usize = 256;
 
+/// A task of the agent, with a control block of its own.
+#[derive(Clone, Copy)]
+enum Task {
+    Recording,
+    Snapshot,
+}
+
+impl Task {
+    /// The control block in the agent.
+    fn control(self) -> &'static str {
+        match self {
+            Self::Recording => "heapline_control",
+            Self::Snapshot => "heapline_snapshot_control",
+        }
+    }
+}
+
 /// The agent in a process.
-pub(super) enum Agent<'p> {
+pub(in crate::commands) enum Agent<'p> {
     /// It listens.
     Dormant(&'p Dormant),
     /// It is called in a thread that is stopped for that.
@@ -35,18 +52,16 @@ pub(super) enum Agent<'p> {
 }
 
 /// The agent in a process that did not expect it, which may have to be loaded.
-pub(super) struct Injected<'p> {
+pub(in crate::commands) struct Injected<'p> {
     process: &'p Process,
     name: String,
-    /// The offset of the control block.
-    control: Option<u64>,
     /// Where the agent is, once it was called.
     base: OnceCell<u64>,
 }
 
 /// The state of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(in crate::commands) enum State {
     Idle,
     Armed,
     Recording,
@@ -56,7 +71,7 @@ pub(super) enum State {
 }
 
 impl<'p> Agent<'p> {
-    pub(super) fn new(running: &'p Running) -> Self {
+    pub(in crate::commands) fn new(running: &'p Running) -> Self {
         match &running.access {
             Access::Socket(dormant) => Self::Dormant(dormant),
             Access::Memory(process) => Self::Injected(Injected::new(process)),
@@ -64,33 +79,72 @@ impl<'p> Agent<'p> {
     }
 
     /// Returns true if the program is recorded already.
-    pub(super) fn is_active(&self) -> bool {
+    pub(in crate::commands) fn is_active(&self) -> bool {
         matches!(self.state(), State::Armed | State::Recording)
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(in crate::commands) fn state(&self) -> State {
         match self {
             Self::Dormant(dormant) => dormant.state(),
-            Self::Injected(injected) => injected.state(),
+            Self::Injected(injected) => injected.state(Task::Recording),
         }
     }
 
     /// Asks for a recording. Returns the time for which a thread was stopped, if it was.
-    pub(super) fn attach(&self, settings: &AttachSettings) -> anyhow::Result<Option<Duration>> {
+    pub(in crate::commands) fn attach(
+        &self,
+        settings: &AttachSettings,
+    ) -> anyhow::Result<Option<Duration>> {
         match self {
             Self::Dormant(dormant) => dormant.attach(settings).map(|()| None),
             Self::Injected(injected) => injected
-                .call("heapline_attach", &settings.to_bytes())
+                .call(Task::Recording, "heapline_attach", &settings.to_bytes())
                 .map(Some),
         }
     }
 
     /// Ends the recording.
-    pub(super) fn detach(&self) -> anyhow::Result<Option<Duration>> {
+    pub(in crate::commands) fn detach(&self) -> anyhow::Result<Option<Duration>> {
         match self {
             Self::Dormant(dormant) => dormant.detach().map(|()| None),
-            Self::Injected(injected) => injected.call("heapline_detach", &[]).map(Some),
+            Self::Injected(injected) => injected
+                .call(Task::Recording, "heapline_detach", &[])
+                .map(Some),
         }
+    }
+
+    /// Asks for a heap snapshot.
+    pub(in crate::commands) fn snapshot(
+        &self,
+        settings: &SnapshotSettings,
+    ) -> anyhow::Result<Option<Duration>> {
+        match self {
+            Self::Dormant(dormant) => dormant.snapshot(settings).map(|()| None),
+            Self::Injected(injected) => injected
+                .call(Task::Snapshot, "heapline_snapshot", &settings.to_bytes())
+                .map(Some),
+        }
+    }
+
+    /// The state of the snapshot.
+    pub(in crate::commands) fn snapshot_state(&self) -> State {
+        match self {
+            Self::Dormant(dormant) => dormant.snapshot_state(),
+            Self::Injected(injected) => injected.state(Task::Snapshot),
+        }
+    }
+
+    /// Ends what is left of a snapshot that was written.
+    pub(in crate::commands) fn end_snapshot(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Dormant(dormant) => {
+                dormant.snapshot_state();
+            }
+            Self::Injected(injected) => {
+                injected.call(Task::Snapshot, "heapline_snapshot_end", &[])?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -99,7 +153,6 @@ impl<'p> Injected<'p> {
         Self {
             process,
             name: format!("heapline-agent-{:016x}", agent_hash()),
-            control: offset(AGENT, "heapline_control"),
             base: OnceCell::new(),
         }
     }
@@ -111,16 +164,16 @@ impl<'p> Injected<'p> {
         }
     }
 
-    fn state(&self) -> State {
-        self.read_state().unwrap_or(State::Gone)
+    fn state(&self, task: Task) -> State {
+        self.read_state(task).unwrap_or(State::Gone)
     }
 
-    fn read_state(&self) -> Option<State> {
+    fn read_state(&self, task: Task) -> Option<State> {
         let base = match self.base.get() {
             Some(base) => *base,
             None => self.library().find(&self.process.modules().ok()?)?,
         };
-        let control = base + self.control?;
+        let control = base + offset(AGENT, task.control())?;
         let words = self.process.word(control).ok()?;
         Some(match words & 0xffff_ffff {
             0 => State::Idle,
@@ -135,7 +188,7 @@ impl<'p> Injected<'p> {
         })
     }
 
-    fn call(&self, function: &str, argument: &[u8]) -> anyhow::Result<Duration> {
+    fn call(&self, task: Task, function: &str, argument: &[u8]) -> anyhow::Result<Duration> {
         let start = Instant::now();
         loop {
             let called = call(self.process, self.library(), function, argument)?;
@@ -144,7 +197,7 @@ impl<'p> Injected<'p> {
                 DONE => return Ok(called.stopped),
                 BUSY if start.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(2)),
                 BUSY => return Err(Error::NoSafeMoment.into()),
-                _ => match self.state() {
+                _ => match self.state(task) {
                     State::Failed(message) => bail!("{message}"),
                     _ => bail!("the library in the program failed"),
                 },

@@ -15,7 +15,7 @@ use heapline_recorder::control::{
     peer,
 };
 use heapline_recorder::listener::THREAD_NAME;
-use heapline_recorder::settings::AttachSettings;
+use heapline_recorder::settings::{AttachSettings, SnapshotSettings};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::agent::State;
@@ -24,19 +24,19 @@ use super::agent::State;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A process that waits.
-pub(super) struct Dormant {
+pub(in crate::commands) struct Dormant {
     pid: i32,
     /// Its number in its own pid namespace.
     inner_pid: u32,
     /// The files that it sees.
-    pub(super) files: FileView,
+    pub(in crate::commands) files: FileView,
     /// The state that it has told last.
     last: RefCell<State>,
 }
 
 impl Dormant {
     /// Finds out if a process waits.
-    pub(super) fn find(
+    pub(in crate::commands) fn find(
         pid: i32,
         identity: &Identity,
         allow_seccomp: bool,
@@ -113,8 +113,17 @@ impl Dormant {
     }
 
     /// The state of the recording.
-    pub(super) fn state(&self) -> State {
-        match self.ask(&Request::State) {
+    pub(in crate::commands) fn state(&self) -> State {
+        self.ask_state(&Request::State)
+    }
+
+    /// The state of the last snapshot.
+    pub(in crate::commands) fn snapshot_state(&self) -> State {
+        self.ask_state(&Request::SnapshotState)
+    }
+
+    fn ask_state(&self, request: &Request) -> State {
+        match self.ask(request) {
             Ok(Some(reply)) => {
                 self.last.replace(state(&reply));
             }
@@ -128,7 +137,7 @@ impl Dormant {
     }
 
     /// Asks for a recording.
-    pub(super) fn attach(&self, settings: &AttachSettings) -> anyhow::Result<()> {
+    pub(in crate::commands) fn attach(&self, settings: &AttachSettings) -> anyhow::Result<()> {
         let request = Request::Attach(settings.to_bytes());
         if request.to_bytes().len() > MAX_REQUEST {
             bail!("the description of --context and the name of the file are too long");
@@ -136,8 +145,13 @@ impl Dormant {
         self.request(&request)
     }
 
+    /// Asks for a heap snapshot.
+    pub(in crate::commands) fn snapshot(&self, settings: &SnapshotSettings) -> anyhow::Result<()> {
+        self.request(&Request::Snapshot(settings.to_bytes()))
+    }
+
     /// Ends the recording.
-    pub(super) fn detach(&self) -> anyhow::Result<()> {
+    pub(in crate::commands) fn detach(&self) -> anyhow::Result<()> {
         self.request(&Request::Detach)
     }
 
@@ -207,7 +221,7 @@ fn check_filters(pid: i32, identity: &Identity, allow_seccomp: bool) -> anyhow::
 }
 
 /// The thread with which a process waits.
-pub(super) fn listener(pid: i32) -> Option<Identity> {
+pub(in crate::commands) fn listener(pid: i32) -> Option<Identity> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     threads.flatten().find_map(|thread| {
         let name = fs::read_to_string(thread.path().join("comm")).ok()?;

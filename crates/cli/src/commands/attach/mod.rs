@@ -1,9 +1,9 @@
 //! `heapline attach`.
 
-mod agent;
+pub(super) mod agent;
 mod dormant;
-mod place;
-mod program;
+pub(super) mod place;
+pub(super) mod program;
 mod session;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::view::Serving;
 use crate::error::note;
 use crate::output::Force;
 use agent::Agent;
-use program::Running;
+use program::{Purpose, Running};
 use session::Session;
 
 /// Record an OCaml program that is already running
@@ -114,7 +114,8 @@ pub(crate) struct Args {
     force: Force,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// Parses a time that is not zero.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let parsed = text.parse::<jiff::SignedDuration>().ok();
     let parsed = parsed.and_then(|duration| Duration::try_from(duration).ok());
     parsed
@@ -194,7 +195,7 @@ impl Args {
     }
 
     fn find(&self) -> anyhow::Result<Running> {
-        Running::find(self.pid, self.allow_seccomp)
+        Running::find(self.pid, Purpose::Record, self.allow_seccomp)
     }
 
     /// Ends a recording that was left running.

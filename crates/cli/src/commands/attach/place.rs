@@ -1,6 +1,6 @@
 //! The files that an attached program writes.
 //!
-//! The program opens the trace itself, as its user, and in its mount namespace. Where that is not ours, it
+//! The program opens the file itself, a trace or a snapshot, as its user, and in its mount namespace. Where that is not ours, it
 //! writes to a directory of its own, from which the trace is copied at the end.
 
 use std::fs::{self, DirBuilder, File};
@@ -19,12 +19,12 @@ use crate::commands::record::{make_way, refuse_compressed};
 /// Directories for temporary files that programs may have.
 const TEMPORARY: [&str; 3] = ["tmp", "var/tmp", "dev/shm"];
 
-const NAME: &str = "trace.ctf";
+const NAME: &str = "output";
 
 /// The place of a trace.
-pub(super) struct Place {
+pub(in crate::commands) struct Place {
     /// The trace as the program sees it.
-    pub(super) inside: PathBuf,
+    pub(in crate::commands) inside: PathBuf,
     /// The trace in the end.
     output: PathBuf,
     staged: Option<Staged>,
@@ -39,9 +39,10 @@ struct Staged {
 }
 
 impl Place {
-    pub(super) fn new(
+    pub(in crate::commands) fn new(
         running: &Running,
         output: Option<&Path>,
+        extension: &str,
         force: bool,
     ) -> anyhow::Result<Self> {
         let output = match output {
@@ -49,7 +50,7 @@ impl Place {
                 refuse_compressed(output)?;
                 output.to_owned()
             }
-            None => unused(&running.name, running.pid),
+            None => unused(&running.name, running.pid, extension),
         };
         make_way(&output, force)?;
         if is_shared(running)? {
@@ -68,7 +69,7 @@ impl Place {
     }
 
     /// The trace as seen from here.
-    pub(super) fn trace(&self) -> PathBuf {
+    pub(in crate::commands) fn trace(&self) -> PathBuf {
         match &self.staged {
             Some(staged) => staged.path().join(NAME),
             None => self.output.clone(),
@@ -76,7 +77,7 @@ impl Place {
     }
 
     /// Removes what there may be.
-    pub(super) fn discard(&self) {
+    pub(in crate::commands) fn discard(&self) {
         let trace = self.trace();
         let _ = fs::remove_file(tail::path(&trace));
         let _ = fs::remove_file(&trace);
@@ -86,7 +87,7 @@ impl Place {
     }
 
     /// The trace in its final place, with its tail.
-    pub(super) fn collect(self) -> anyhow::Result<PathBuf> {
+    pub(in crate::commands) fn collect(self) -> anyhow::Result<PathBuf> {
         let Some(staged) = &self.staged else {
             return Ok(self.output);
         };
@@ -161,10 +162,10 @@ fn below(folder: &File) -> PathBuf {
     format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
 }
 
-/// A name for a trace of a process, that of the program.
-fn unused(name: &str, pid: i32) -> PathBuf {
-    let more = (2..).map(|n| format!("{name}.{pid}-{n}.ctf"));
-    let mut names = std::iter::once(format!("{name}.{pid}.ctf")).chain(more);
+/// A name for a file about a process, that of the program.
+fn unused(name: &str, pid: i32, extension: &str) -> PathBuf {
+    let more = (2..).map(|n| format!("{name}.{pid}-{n}.{extension}"));
+    let mut names = std::iter::once(format!("{name}.{pid}.{extension}")).chain(more);
     let is_free = |name: &String| !Path::new(name).exists();
     names.find(is_free).unwrap_or_default().into()
 }

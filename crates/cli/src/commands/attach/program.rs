@@ -14,34 +14,45 @@ use super::dormant::{self, Dormant};
 const PRELOADED: &str = "/libheapline-agent-";
 
 /// A program that can be recorded.
-pub(super) struct Running {
-    pub(super) pid: i32,
-    pub(super) access: Access,
+pub(in crate::commands) struct Running {
+    pub(in crate::commands) pid: i32,
+    pub(in crate::commands) access: Access,
     /// Its name.
-    pub(super) name: String,
+    pub(in crate::commands) name: String,
     /// Its users.
-    pub(super) identity: Identity,
+    pub(in crate::commands) identity: Identity,
     /// When it was started, by which it is told from a later process with the same number.
     started: Option<String>,
 }
 
 /// The way to a program.
-pub(super) enum Access {
+pub(in crate::commands) enum Access {
     /// It waits for heapline.
     Socket(Dormant),
     /// It can be traced.
     Memory(Process),
 }
 
+/// The reason to look for a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::commands) enum Purpose {
+    Record,
+    Snapshot,
+}
+
 impl Running {
     /// Finds a process. It has not been touched if this fails.
-    pub(super) fn find(pid: i32, allow_seccomp: bool) -> anyhow::Result<Self> {
+    pub(in crate::commands) fn find(
+        pid: i32,
+        purpose: Purpose,
+        allow_seccomp: bool,
+    ) -> anyhow::Result<Self> {
         let started = start_time(pid);
         let access = match waiting(pid, allow_seccomp)? {
             Some(dormant) => Access::Socket(dormant),
             None => {
                 let process = check(pid, allow_seccomp)?;
-                check_runtime(&process)?;
+                check_runtime(&process, purpose)?;
                 Access::Memory(process)
             }
         };
@@ -55,7 +66,7 @@ impl Running {
     }
 
     /// The files that it sees.
-    pub(super) fn files(&self) -> io::Result<FileView> {
+    pub(in crate::commands) fn files(&self) -> io::Result<FileView> {
         match &self.access {
             Access::Socket(dormant) => Ok(dormant.files),
             Access::Memory(_) => FileView::of(&self.pid.to_string()),
@@ -63,17 +74,17 @@ impl Running {
     }
 
     /// Its root directory, as seen from here.
-    pub(super) fn root(&self) -> PathBuf {
+    pub(in crate::commands) fn root(&self) -> PathBuf {
         format!("/proc/{}/root", self.pid).into()
     }
 
     /// Returns false once it has ended.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(in crate::commands) fn is_alive(&self) -> bool {
         self.watch()()
     }
 
     /// A function that returns false once it has ended.
-    pub(super) fn watch(&self) -> impl Fn() -> bool + use<> {
+    pub(in crate::commands) fn watch(&self) -> impl Fn() -> bool + use<> {
         let (pid, started) = (self.pid, self.started.clone());
         move || {
             let now = start_time(pid);
@@ -120,7 +131,7 @@ fn start_time(pid: i32) -> Option<String> {
 }
 
 /// Checks that a process has an OCaml runtime that can be recorded.
-fn check_runtime(process: &Process) -> anyhow::Result<()> {
+fn check_runtime(process: &Process, purpose: Purpose) -> anyhow::Result<()> {
     let pid = process.pid();
     let modules = process.modules()?;
     let has = |name| process.symbol(&modules, name).is_some();
@@ -156,10 +167,12 @@ fn check_runtime(process: &Process) -> anyhow::Result<()> {
                  network namespace, such as inside of the container"
             );
         }
-        bail!(
-            "process {pid} was started by `heapline record`, which records it already; its trace can be \
-             read while it runs"
-        );
+        if purpose == Purpose::Record {
+            bail!(
+                "process {pid} was started by `heapline record`, which records it already; its trace can \
+                 be read while it runs"
+            );
+        }
     }
     Ok(())
 }

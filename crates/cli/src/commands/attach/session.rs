@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
                  heapline attach --detach {pid}"
             );
         }
-        let place = Place::new(running, args.output.as_deref(), args.force.force)?;
+        let place = Place::new(running, args.output.as_deref(), "ctf", args.force.force)?;
         let began = "blocks allocated before are unknown";
         let context = match &args.context {
             Some(context) => format!("{context} (attached to process {pid}: {began})"),

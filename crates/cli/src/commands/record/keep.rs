@@ -14,6 +14,7 @@ use anyhow::{Context, bail};
 use heapline_export::keep::Keeper;
 use heapline_formats::is_unlocked;
 use heapline_profile::query::Size;
+use heapline_trace::tail::{self, Tail};
 use heapline_trace::{Decoder, EarlyEnd, Ending, FlawKind, GrowingTrace, Options, Step};
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -22,8 +23,8 @@ use crate::error::warn;
 /// The minimum of `--keep`.
 const MIN_SIZE: f64 = 1024.0 * 1024.0;
 
-/// Parts of the size: the trace, while it is replaced also its successor, what the program writes, and a
-/// reserve for the packets that it fills.
+/// Parts of the size: the trace, while it is replaced also its successor, and two for what the program writes
+/// and the packets that it fills.
 const PARTS: u64 = 4;
 
 /// The time after which the trace is written though there is no need to free anything.
@@ -36,11 +37,24 @@ const MAX_SHARE: u32 = 20;
 const SHORTEST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
+/// Bytes that a program may write in a second before there are gaps: with little room, the time between two
+/// looks is shorter.
+const EXPECTED_SPEED: u64 = 20 << 20;
+
 /// The block size of file systems: less cannot be freed.
 const BLOCK: u64 = 4096;
 
 /// Code locations that are kept in memory.
 const MAX_LOCATIONS: usize = 1 << 21;
+
+/// The result of a recording that was kept within a size.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// How it ended before the program, if it did.
+    pub(super) early_end: Option<EarlyEnd>,
+    /// The times in which new blocks were not recorded, from and to, in microseconds since the start.
+    pub(super) gaps: Vec<(u64, u64)>,
+}
 
 /// A recording whose history is kept within a size.
 #[derive(Debug)]
@@ -50,7 +64,7 @@ pub(super) struct Keeping {
     /// Bytes of each part.
     part: u64,
     has_ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<anyhow::Result<Option<EarlyEnd>>>>,
+    thread: Option<JoinHandle<anyhow::Result<Kept>>>,
 }
 
 impl Keeping {
@@ -86,7 +100,8 @@ impl Keeping {
     /// Tells the recorder in the program where to write, and how much.
     pub(super) fn set_environment(&self, command: &mut Command) {
         command.env("HEAPLINE_TRACE", &self.raw);
-        command.env("HEAPLINE_MAX_ALLOCATED", self.part.to_string());
+        let allocated = self.part / 2 * 3;
+        command.env("HEAPLINE_MAX_ALLOCATED", allocated.to_string());
     }
 
     /// Follows the recording, and keeps it in a trace.
@@ -105,12 +120,11 @@ impl Keeping {
         }));
     }
 
-    /// Waits until everything is in the trace, now that the program has ended. Returns how the recording
-    /// ended before the program, if it did.
-    pub(super) fn finish(&mut self) -> anyhow::Result<Option<EarlyEnd>> {
+    /// Waits until everything is in the trace, now that the program has ended.
+    pub(super) fn finish(&mut self) -> anyhow::Result<Kept> {
         self.has_ended.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else {
-            return Ok(None);
+            return Ok(Kept::default());
         };
         thread.thread().unpark();
         match thread.join() {
@@ -180,7 +194,7 @@ impl KeptTrace {
     }
 
     /// Follows the program to its end.
-    fn follow(&mut self, raw: &Path, has_ended: &AtomicBool) -> anyhow::Result<Option<EarlyEnd>> {
+    fn follow(&mut self, raw: &Path, has_ended: &AtomicBool) -> anyhow::Result<Kept> {
         let Some(mut trace) = wait_for(raw, has_ended)? else {
             return self.read(raw);
         };
@@ -189,11 +203,17 @@ impl KeptTrace {
         let first_packet = trace.first_packet().len() as u64;
         let mut freed = first_packet.next_multiple_of(BLOCK);
         let file = File::options().write(true).open(raw)?;
+        let longest_wait = Duration::from_micros(self.part * 1_000_000 / EXPECTED_SPEED);
+        let longest_wait = longest_wait.clamp(SHORTEST_WAIT, LONGEST_WAIT);
         let mut wait = SHORTEST_WAIT;
         loop {
             let is_last = has_ended.load(Ordering::Acquire);
             let before = trace.consumed();
             trace.refresh()?;
+            trace
+                .pause()
+                .into_iter()
+                .for_each(|pause| self.keeper.add_pause(pause));
             while let Some(part) = trace.next_packet()? {
                 let events = self.decoder.resume_packet(part, &mut self.keeper)?;
                 self.is_behind |= events > 0;
@@ -201,7 +221,7 @@ impl KeptTrace {
             }
             if trace.has_ended() || is_last {
                 let end = trace.early_end();
-                return self.write(end).map(|()| end);
+                return self.end(end);
             }
             if self.keeper.is_full() || self.decoder.locations().len() > MAX_LOCATIONS {
                 // The program goes on, and records until its file is full.
@@ -210,35 +230,41 @@ impl KeptTrace {
                     errno: 0,
                     after_ms: u32::try_from(self.keeper.now() / 1000).unwrap_or(u32::MAX),
                 });
-                return self.write(end).map(|()| end);
+                return self.end(end);
             }
             let read = trace.consumed() / BLOCK * BLOCK;
             let must_free = read.saturating_sub(freed) > self.part / 4;
             let is_due =
                 self.is_behind && self.written.elapsed() > INTERVAL.max(self.cost * MAX_SHARE);
-            if must_free || is_due {
+            // Writing takes a while. A program that is fast does not wait for it: there would be gaps.
+            let has_time = self.written.elapsed() > self.cost * MAX_SHARE;
+            if is_due || must_free && has_time {
                 self.write(None)?;
-                if read > freed {
-                    // What is freed is in the trace.
-                    free(&file, freed, read)?;
-                    freed = read;
-                }
+            }
+            if must_free {
+                free(&file, freed, read)?;
+                freed = read;
             }
             wait = if trace.consumed() - before > self.part / 16 {
                 SHORTEST_WAIT
             } else {
-                LONGEST_WAIT.min(2 * wait)
+                longest_wait.min(2 * wait)
             };
             thread::park_timeout(wait);
         }
     }
 
     /// Reads a recording that has ended before it could be followed.
-    fn read(&mut self, raw: &Path) -> anyhow::Result<Option<EarlyEnd>> {
+    fn read(&mut self, raw: &Path) -> anyhow::Result<Kept> {
+        if let Ok(mut tail) = File::open(tail::path(raw))
+            && let Some(pause) = Tail::read(&mut tail).ok().and_then(|tail| tail.pause())
+        {
+            self.keeper.add_pause(pause);
+        }
         let mut bytes = match heapline_trace::open(raw) {
             Ok(bytes) => bytes,
             // Nothing was recorded.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::default()),
             Err(error) => return Err(error.into()),
         };
         loop {
@@ -256,7 +282,16 @@ impl KeptTrace {
             FlawKind::EndedEarly(end) => Some(end),
             _ => None,
         });
-        self.write(end).map(|()| end)
+        self.end(end)
+    }
+
+    /// Writes the trace for the last time.
+    fn end(&mut self, early_end: Option<EarlyEnd>) -> anyhow::Result<Kept> {
+        self.write(early_end)?;
+        Ok(Kept {
+            early_end,
+            gaps: self.keeper.gaps(),
+        })
     }
 
     /// Writes the trace, and replaces the one before at once.

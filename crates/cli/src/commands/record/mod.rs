@@ -7,6 +7,7 @@ mod program;
 mod rate;
 mod run;
 mod said;
+mod snapshots;
 mod started;
 mod viewer;
 mod wait;
@@ -32,6 +33,7 @@ pub(super) use library::{AGENT, hash as agent_hash};
 pub(super) use program::Kind;
 pub(super) use rate::Rate;
 pub(super) use said::Recorded;
+use snapshots::{Snapshots, When};
 pub(crate) use started::Started;
 pub(super) use viewer::LiveViewer;
 
@@ -112,6 +114,14 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE")]
     memprof: Memprof,
 
+    /// Take heap snapshots: `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%`
+    ///
+    /// At the end of the program; after a time; again and again; when the heap exceeds a size; when the control
+    /// group of the program has used so much of its memory. Can be given more than once. The snapshots are
+    /// NAME.1.heap and so on, beside the trace, and know which sampled blocks they have.
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["wait", "keep", "follow_fork", "follow_exec"])]
+    snapshot: Vec<When>,
+
     /// Print the summary of the trace at the end
     #[arg(long)]
     summary: bool,
@@ -189,7 +199,10 @@ impl Args {
         let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
         let mut viewer = viewer.transpose()?;
         let start = Instant::now();
+        let mut snapshots = Snapshots::new(&self.snapshot, &traces.shown_prefix);
+        snapshots.prepare(&mut command, kind, self.force.force)?;
         let started = |pid| {
+            snapshots.start(pid, traces.first(pid));
             if let Some(keeping) = &mut keeping {
                 keeping.start(traces.first(pid));
             }
@@ -217,6 +230,7 @@ impl Args {
         if let Err(error) = said {
             warn(&format!("{error:#}"));
         }
+        snapshots.finish(self.quiet);
         if let Some(viewer) = viewer {
             viewer.program_ended();
             viewer.stay(&recorded.trace)?;

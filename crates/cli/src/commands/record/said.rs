@@ -50,13 +50,13 @@ impl Recorded {
         quiet: bool,
         summary: Option<Screen>,
     ) -> anyhow::Result<()> {
-        let end = keeping.finish().with_context(|| {
+        let kept = keeping.finish().with_context(|| {
             let raw = keeping.raw.display();
             format!("{raw} has the latest events, which could not be kept")
         })?;
         let mut outcome = finish(&keeping.raw)?;
         if let Some(outcome) = &mut outcome {
-            outcome.early_end = end.or(outcome.early_end);
+            outcome.early_end = kept.early_end.or(outcome.early_end);
             // What could not be appended was read from where it is.
             outcome.left = None;
         }
@@ -67,6 +67,15 @@ impl Recorded {
                 }
                 _ => {}
             }
+        }
+        if !kept.gaps.is_empty() {
+            let micros: u64 = kept.gaps.iter().map(|(start, end)| end - start).sum();
+            warn(&format!(
+                "{} has gaps: new blocks were not recorded for {} in all, because the program was too fast; use \
+                 a lower --rate or a larger --keep",
+                self.trace.display(),
+                seconds(micros as f64 / 1e6)
+            ));
         }
         self.say_outcome(outcome, quiet, summary)
     }

@@ -1,0 +1,258 @@
+//! The lines at which the fields of a module are defined.
+//!
+//! The code of a module stores each of its toplevel definitions in a field of the module's block. The call
+//! that computes a definition comes just before that, and calls have debug information. So this needs
+//! neither the files of the compiler nor those of a debugger.
+
+use super::images::{Mappings, Symbols};
+use super::raw::Raw;
+
+/// Bytes after the address of a module was loaded in which it is used.
+const NEAR: usize = 64;
+
+/// Bytes of an instruction that loads it.
+const LOAD: usize = 7;
+
+/// Bytes after that in which a function is called with it.
+const CALL: usize = 24;
+
+/// The number of the register `rdi`, for the first argument.
+const ARGUMENT: u8 = 7;
+
+/// The name of the function that a module's definitions are in, after the name of the module: of OCaml 4,
+/// and OCaml 5.
+const ENTRIES: [&[u8]; 2] = [b"__entry", b".entry"];
+
+/// A definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Definition {
+    pub(super) field: usize,
+    /// The descriptor of the call before it is stored.
+    pub(super) descriptor: usize,
+}
+
+/// Finds definitions.
+#[derive(Clone, Copy)]
+pub(super) struct Finder<'a> {
+    pub(super) raw: Raw,
+    pub(super) mappings: &'a Mappings,
+    pub(super) symbols: &'a Symbols,
+    /// Return addresses and their descriptors, in order.
+    pub(super) calls: &'a [(usize, usize)],
+}
+
+impl Finder<'_> {
+    /// The definitions of a module, given its symbol, block, and number of fields.
+    pub(super) fn of_module(self, name: &[u8], module: usize, fields: usize) -> Vec<Definition> {
+        let Self { raw, symbols, .. } = self;
+        let range = ENTRIES
+            .iter()
+            .find_map(|entry| symbols.range(&[name, entry].concat()));
+        let Some((start, end)) = range else {
+            return Vec::new();
+        };
+        let code: Vec<u8> = (start..end).map(|at| raw.byte(at)).collect();
+        let code = Code {
+            bytes: &code,
+            start,
+            module,
+            initialize: symbols.range(b"caml_initialize").map(|(at, _)| at),
+            // Bytes that look like an instruction may be something else.
+            load: |at| self.mappings.is_readable(at).then(|| raw.word(at)),
+        };
+        let mut previous = start;
+        let mut found = Vec::new();
+        for (field, at) in code.stores(fields) {
+            let after = self.calls.partition_point(|(call, _)| *call <= at);
+            let call = after.checked_sub(1).map(|n| self.calls[n]);
+            // Without a call it is a constant or a function, and the call is that of another one.
+            if let Some((call, descriptor)) = call
+                && call > previous
+            {
+                found.push(Definition { field, descriptor });
+            }
+            previous = at;
+        }
+        found
+    }
+}
+
+/// The code that initialises a module.
+struct Code<'a, L> {
+    bytes: &'a [u8],
+    /// Its address.
+    start: usize,
+    /// The address of the module's block.
+    module: usize,
+    /// OCaml 5: the function that stores to a field.
+    initialize: Option<usize>,
+    /// Reads a word, if that is possible.
+    load: L,
+}
+
+impl<L: Fn(usize) -> Option<usize>> Code<'_, L> {
+    /// The fields of the module that the code stores to once, and where it does, by address.
+    fn stores(&self, fields: usize) -> Vec<(usize, usize)> {
+        let mut found = vec![Vec::new(); fields];
+        for at in 0..self.bytes.len() {
+            let Some(register) = self.module_register(at) else {
+                continue;
+            };
+            let mut next = at + LOAD;
+            if register == ARGUMENT
+                && let Some(field) = self.initialized(next)
+                && let Some(places) = found.get_mut(field)
+            {
+                places.push(self.start + at);
+                continue;
+            }
+            while next < self.bytes.len().min(at + NEAR) && self.module_register(next).is_none() {
+                if let Some(field) = store(&self.bytes[next..], register)
+                    && let Some(places) = found.get_mut(field)
+                {
+                    places.push(self.start + next);
+                }
+                next += 1;
+            }
+        }
+        // What is stored to twice was not understood.
+        let found = found.into_iter().enumerate();
+        let mut found: Vec<_> = found
+            .filter_map(|(field, places)| match places[..] {
+                [place] => Some((field, place)),
+                _ => None,
+            })
+            .collect();
+        found.sort_unstable_by_key(|(_, place)| *place);
+        found
+    }
+
+    /// The register that an instruction loads the address of the module into: `lea` of it, or `mov` from the
+    /// table of addresses.
+    fn module_register(&self, at: usize) -> Option<u8> {
+        let &[prefix, operation, mode, a, b, c, d] = self.bytes.get(at..at + LOAD)? else {
+            return None;
+        };
+        let is_relative = mode & 0xc7 == 5;
+        if prefix & 0xfb != 0x48 || !is_relative || !matches!(operation, 0x8d | 0x8b) {
+            return None;
+        }
+        let offset = i32::from_le_bytes([a, b, c, d]);
+        let next = self.start + at + LOAD;
+        let target = next.wrapping_add_signed(offset as isize);
+        let address = match operation {
+            0x8d => target,
+            // Not every `mov` is from that table, which is aligned.
+            _ if target.is_multiple_of(8) => (self.load)(target)?,
+            _ => return None,
+        };
+        (address == self.module).then_some(mode >> 3 & 7 | (prefix & 4) << 1)
+    }
+
+    /// The field whose address is passed to the function that stores to it.
+    fn initialized(&self, at: usize) -> Option<usize> {
+        let code = self.bytes.get(at..)?;
+        // add rdi, 8 or 32 bits
+        let (offset, len) = match code {
+            [0x48, 0x83, 0xc7, offset, ..] if *offset < 0x80 => (usize::from(*offset), 4),
+            [0x48, 0x81, 0xc7, a, b, c, d, ..] => {
+                (u32::from_le_bytes([*a, *b, *c, *d]) as usize, 7)
+            }
+            _ => (0, 0),
+        };
+        let is_call = |next: usize| match code.get(next..next + 5) {
+            Some(&[0xe8, a, b, c, d]) => {
+                let after = self.start + at + next + 5;
+                let offset = i32::from_le_bytes([a, b, c, d]);
+                Some(after.wrapping_add_signed(offset as isize)) == self.initialize
+            }
+            _ => false,
+        };
+        let is_passed = (len..len + CALL).any(is_call);
+        (is_passed && offset.is_multiple_of(8)).then_some(offset / 8)
+    }
+}
+
+/// The field that an instruction stores to, if it stores a register at an offset from a register.
+fn store(code: &[u8], base: u8) -> Option<usize> {
+    let &[prefix, 0x89, mode, ..] = code else {
+        return None;
+    };
+    let is_base = mode & 7 | (prefix & 1) << 3 == base && mode & 7 != 4;
+    if prefix & 0xfa != 0x48 || !is_base {
+        return None;
+    }
+    let offset = match (mode >> 6, &code[3..]) {
+        (0, _) if mode & 7 != 5 => 0,
+        (1, [offset, ..]) if *offset < 0x80 => usize::from(*offset),
+        (2, [a, b, c, d, ..]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+        _ => return None,
+    };
+    (offset.is_multiple_of(8)).then_some(offset / 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: usize = 0x1000;
+    const MODULE: usize = 0x2000;
+    const INITIALIZE: usize = 0x3000;
+
+    /// `lea REGISTER, [rip + MODULE]`, at the end of the code.
+    fn lea(code: &mut Vec<u8>, mode: u8) {
+        code.extend([0x48, 0x8d, mode]);
+        let offset =
+            i32::try_from(MODULE).unwrap() - i32::try_from(START + code.len() + 4).unwrap();
+        code.extend(offset.to_le_bytes());
+    }
+
+    fn stores(bytes: &[u8], load: impl Fn(usize) -> Option<usize>) -> Vec<(usize, usize)> {
+        let code = Code {
+            bytes,
+            start: START,
+            module: MODULE,
+            initialize: Some(INITIALIZE),
+            load,
+        };
+        code.stores(3)
+    }
+
+    #[test]
+    fn stores_to_fields_are_found() {
+        let mut code = Vec::new();
+        lea(&mut code, 0x1d);
+        // mov [rbx], rax; mov [rbx + 16], rdi; ret
+        code.extend([0x48, 0x89, 0x03, 0x48, 0x89, 0x7b, 0x10, 0xc3]);
+        assert_eq!(stores(&code, |_| None), [(0, START + 7), (2, START + 10)]);
+        // mov [rcx + 16], rdi
+        code[12] = 0x79;
+        assert_eq!(stores(&code, |_| None), [(0, START + 7)]);
+        // Twice.
+        code.extend([0x48, 0x89, 0x03]);
+        assert_eq!(stores(&code, |_| None), []);
+    }
+
+    #[test]
+    fn modules_are_found_by_the_table_of_addresses() {
+        // mov rbx, [rip + 1]; mov [rbx + 8], rax
+        let code = [0x48, 0x8b, 0x1d, 1, 0, 0, 0, 0x48, 0x89, 0x43, 8];
+        let load = |at| (at == START + 8).then_some(MODULE);
+        assert_eq!(stores(&code, load), [(1, START + 7)]);
+        assert_eq!(stores(&code, |_| Some(MODULE + 8)), []);
+    }
+
+    #[test]
+    fn fields_that_a_function_stores_to_are_found() {
+        let mut code = Vec::new();
+        lea(&mut code, 0x3d);
+        // add rdi, 8; mov rsi, rax; call
+        code.extend([0x48, 0x83, 0xc7, 8, 0x48, 0x89, 0xc6, 0xe8]);
+        let offset = INITIALIZE - (START + code.len() + 4);
+        code.extend(u32::try_from(offset).unwrap().to_le_bytes());
+        assert_eq!(stores(&code, |_| None), [(1, START)]);
+        let last = code.len() - 1;
+        code[last] = 1;
+        assert_eq!(stores(&code, |_| None), []);
+    }
+}

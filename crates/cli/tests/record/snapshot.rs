@@ -1,0 +1,230 @@
+//! Heap snapshots of running programs are exact, and do not disturb them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::thread;
+use std::time::Duration;
+
+use heapline_heap::{Field, Graph, NodeId, Virtual};
+
+use crate::attach::{Running, assert_undisturbed, said};
+use crate::run::heapline;
+use crate::toolchain::{compilers, with_domains};
+
+/// How often snapshots are taken; set it to 500 for a long test.
+const TIMES: &str = "HEAPLINE_SNAPSHOT_TIMES";
+
+/// Words that a program may have more or less than it said: what it works with at that moment.
+const WORKING: u64 = 4000;
+
+/// Takes a snapshot of a program.
+fn snapshot(running: &Running, options: &[&str]) -> (Output, PathBuf) {
+    let file = running.folder.path().join("snapshot.heap");
+    let output = heapline()
+        .args(["snapshot", &running.pid().to_string(), "--force", "-o"])
+        .arg(&file)
+        .args(options)
+        .output()
+        .unwrap();
+    (output, file)
+}
+
+fn take(running: &Running, options: &[&str]) -> Graph {
+    let (output, file) = snapshot(running, options);
+    assert!(output.status.success(), "{}", said(&output));
+    read(&file)
+}
+
+fn read(file: &Path) -> Graph {
+    Graph::read(BufReader::new(File::open(file).unwrap())).unwrap()
+}
+
+/// Starts the program that says what it reaches, and waits until it has said so.
+fn start(program: &Path, cells: u32) -> Running {
+    let running = Running::start(program, &[&cells.to_string()]);
+    while !running.folder.path().join("stop.ready").exists() {
+        assert!(Path::new(&format!("/proc/{}", running.pid())).exists());
+        thread::sleep(Duration::from_millis(5));
+    }
+    running
+}
+
+/// The values of toplevel definitions, by their place in the source.
+fn definitions(graph: &Graph) -> HashMap<String, NodeId> {
+    let nodes = graph.virtual_nodes().filter_map(|(node, kind)| {
+        let Virtual::Definition { module, field } = kind else {
+            return None;
+        };
+        let (_, place) = graph.definition(*module, *field);
+        let place = place?.rsplit('/').next()?.to_owned();
+        let (_, value) = graph.edges(node).next()?;
+        Some((place, value))
+    });
+    nodes.collect()
+}
+
+/// Words that a block reaches, as `Obj.reachable_words` counts them: in OCaml 5 with static data.
+fn reachable_words(graph: &Graph, from: NodeId, with_static: bool) -> u64 {
+    let mut seen = vec![false; graph.blocks() as usize];
+    let mut pending = vec![from];
+    let mut words = 0;
+    while let Some(node) = pending.pop() {
+        let Some(seen) = seen.get_mut(node as usize) else {
+            continue;
+        };
+        if std::mem::replace(seen, true) || !with_static && graph.is_static(node) {
+            continue;
+        }
+        words += graph.words(node) + 1;
+        let edges = graph.edges(node);
+        pending.extend(
+            edges.filter_map(|(field, target)| matches!(field, Field::Number(_)).then_some(target)),
+        );
+    }
+    words
+}
+
+#[test]
+fn snapshots_have_what_the_program_reaches() {
+    for compiler in compilers("snapshots_have_what_the_program_reaches") {
+        let version = &compiler.version;
+        let running = start(&compiler.program("heap"), 100_000);
+        let graph = take(&running, &[]);
+        let output = running.finish();
+        assert!(output.status.success());
+        assert_eq!(graph.damage().total(), 0);
+
+        let said = String::from_utf8(output.stdout).unwrap();
+        let definitions = definitions(&graph);
+        let mut count = 0;
+        for line in said.lines() {
+            let [line, name, words] = line.split(' ').collect::<Vec<_>>()[..] else {
+                continue;
+            };
+            let value = definitions
+                .get(&format!("heap.ml:{line}"))
+                .unwrap_or_else(|| panic!("{version}: no definition of {name} in line {line}"));
+            let found = reachable_words(&graph, *value, compiler.is_5()).to_string();
+            assert_eq!(found, words, "{version}: {name}");
+            count += 1;
+        }
+        assert_eq!(count, 16, "{said}");
+
+        let live = said.lines().find_map(|line| line.strip_prefix("live "));
+        let live: u64 = live.unwrap().parse().unwrap();
+        let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
+        let found: u64 = in_heap.map(|node| graph.words(node) + 1).sum();
+        assert!(
+            found.abs_diff(live) < WORKING,
+            "{version}: {found} of {live}"
+        );
+    }
+}
+
+/// Memory that only parked continuations, and stacks of domains, hold.
+#[test]
+fn continuations_and_domains_hold_memory() {
+    for compiler in with_domains("continuations_and_domains_hold_memory") {
+        let running = start(&compiler.program("ocaml5/heap_effects"), 0);
+        let graph = take(&running, &[]);
+        let output = running.finish();
+        assert!(output.status.success());
+        assert_eq!(graph.damage().total(), 0);
+        let blocks = || 0..graph.blocks();
+        let sizes = |words| blocks().filter(|node| graph.words(*node) == words).count();
+        // 8,000 bytes and the end of a string.
+        assert_eq!(sizes(1001), 50);
+        for words in [10_001, 20_001, 30_001, 40_001] {
+            assert_eq!(sizes(words), 1, "{words}");
+        }
+        let parked = blocks().filter(|node| graph.tag(*node) == Some(245));
+        let holds = |node: &NodeId| {
+            graph
+                .edges(*node)
+                .any(|(_, target)| graph.words(target) == 1001)
+        };
+        assert_eq!(parked.filter(holds).count(), 50);
+        let stacks = ["domain 0", "domain 1", "domain 2", "domain 3"];
+        for stack in stacks {
+            let is_it = |kind: &Virtual| matches!(kind, Virtual::Group(group) if group.name.contains(stack));
+            assert!(
+                graph.virtual_nodes().any(|(_, kind)| is_it(kind)),
+                "{stack}"
+            );
+        }
+    }
+}
+
+/// Snapshots of a recorded program: at times, and when it exits.
+#[test]
+fn recorded_programs_have_snapshots_with_sampled_blocks() {
+    for compiler in compilers("recorded_programs_have_snapshots_with_sampled_blocks") {
+        let version = &compiler.version;
+        let folder = tempfile::tempdir().unwrap();
+        let stop = folder.path().join("stop");
+        let mut command = heapline();
+        command
+            .current_dir(&folder)
+            .args(["record", "-o", "run.ctf", "--rate", "1e-2"])
+            .args(["--snapshot", "end", "--snapshot", "every 200ms"])
+            .args(["--snapshot", "live > 1KiB", "--"])
+            .arg(compiler.program("heap"))
+            .arg(&stop)
+            .arg("100000");
+        let recording = thread::spawn(move || command.output().unwrap());
+        let third = folder.path().join("run.3.heap");
+        while !third.exists() {
+            assert!(!recording.is_finished(), "{version}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        fs::write(&stop, "").unwrap();
+        let output = recording.join().unwrap();
+        let text = said(&output);
+        assert!(output.status.success(), "{version}: {text}");
+        assert!(
+            text.contains(" heap snapshots, run.1.heap to run.end.heap; "),
+            "{text}"
+        );
+
+        for name in ["run.1.heap", "run.end.heap"] {
+            let graph = read(&folder.path().join(name));
+            // A sample for 100 words, of about 350,000; some are of blocks that are dead.
+            let sites = graph.sites().count();
+            assert!(sites > 2000, "{version}: {sites} sites in {name}");
+            let why = heapline()
+                .current_dir(&folder)
+                .args(["why", name, "--site", "Heap.*", "--json"])
+                .output()
+                .unwrap();
+            assert!(why.status.success(), "{}", said(&why));
+        }
+    }
+}
+
+#[test]
+fn programs_run_on_as_if_no_snapshot_had_been_taken() {
+    let times = std::env::var(TIMES).map_or(5, |times| times.parse().unwrap());
+    let test = "programs_run_on_as_if_no_snapshot_had_been_taken";
+    let one = compilers(test)
+        .iter()
+        .map(|compiler| (compiler, "steady", 1));
+    let four = with_domains(test).map(|compiler| (compiler, "ocaml5/steady_domains", 4));
+    for (compiler, name, lines) in one.chain(four) {
+        let version = &compiler.version;
+        let program = compiler.program(name);
+        let running = Running::start(&program, &[]);
+        take(&running, &[]);
+        let before = running.resources();
+        for _ in 0..times {
+            take(&running, &[]);
+        }
+        take(&running, &["--in-place"]);
+        assert_eq!(running.resources(), before, "{version} {name}");
+        let children = format!("/proc/{0}/task/{0}/children", running.pid());
+        assert_eq!(fs::read_to_string(children).unwrap(), "", "{name}");
+        assert_undisturbed(&program, &running.finish(), lines);
+    }
+}
