@@ -9,6 +9,7 @@
 //! - `walk`, `marks`, `block`, `ephemerons`: all blocks that can be reached.
 //! - `contents`, `definitions`, `images`: what there is to say about them.
 //! - `write`: the file.
+//! - `signal`: asks for a snapshot.
 
 mod block;
 mod contents;
@@ -21,6 +22,7 @@ mod images;
 mod marks;
 mod raw;
 mod roots;
+pub(crate) mod signal;
 mod walk;
 mod write;
 

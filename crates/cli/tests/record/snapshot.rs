@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use heapline_heap::{Field, Graph, NodeId, Virtual};
 
 use crate::attach::{Running, assert_undisturbed, said};
+use crate::killed::{recorded, send};
 use crate::run::heapline;
 use crate::toolchain::{compilers, with_domains};
 
@@ -201,6 +202,44 @@ fn recorded_programs_have_snapshots_with_sampled_blocks() {
                 .unwrap();
             assert!(why.status.success(), "{}", said(&why));
         }
+    }
+}
+
+#[test]
+fn signals_ask_for_snapshots() {
+    for compiler in compilers("signals_ask_for_snapshots") {
+        let version = &compiler.version;
+        let folder = tempfile::tempdir().unwrap();
+        let stop = folder.path().join("stop");
+        let program = compiler.program("heap");
+        let recorder = heapline()
+            .current_dir(&folder)
+            .args(["record", "-o", "run.ctf", "--snapshot", "signal USR2", "--"])
+            .arg(&program)
+            .args([stop.as_os_str(), "100".as_ref()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = recorded(&recorder, &program);
+        // Once the program runs its own code, the signal is counted.
+        while !folder.path().join("stop.ready").exists() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        for name in ["run.1.heap", "run.2.heap"] {
+            let file = folder.path().join(name);
+            assert!(!file.exists(), "{version}: nobody has asked for {name}");
+            send("-USR2", pid);
+            while !file.exists() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        fs::write(&stop, "").unwrap();
+        let output = recorder.wait_with_output().unwrap();
+        let text = said(&output);
+        assert!(output.status.success(), "{version}: {text}");
+        assert!(text.contains(" heap snapshot"), "{text}");
+        assert!(read(&folder.path().join("run.1.heap")).blocks() > 0);
     }
 }
 

@@ -114,10 +114,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE")]
     memprof: Memprof,
 
-    /// Take heap snapshots: `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%`
+    /// Take heap snapshots: `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%`, `signal USR2`
     ///
     /// At the end of the program; after a time; again and again; when the heap exceeds a size; when the control
-    /// group of the program has used so much of its memory. Can be given more than once. The snapshots are
+    /// group of the program has used so much of its memory; when the program gets a signal, USR1 or USR2, that it
+    /// does not handle itself. Can be given more than once. The snapshots are
     /// NAME.1.heap and so on, beside the trace, and know which sampled blocks they have.
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["wait", "keep", "follow_fork", "follow_exec"])]
     snapshot: Vec<When>,
