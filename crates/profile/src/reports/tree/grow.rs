@@ -84,28 +84,30 @@ impl<'a> Calls<'a> {
     fn new<T: Load>(profile: &'a Profile, by_stack: &ByStack<'_, T>) -> Self {
         let tree = profile.tree();
         let mut bytes = IdVec::like(&tree.parent, 0.0);
-        let mut is_used = IdVec::like(&tree.parent, false);
+        let mut used = NodeSet::new(tree);
         let mut contexts = Vec::new();
         let mut context_bytes = IdVec::like(profile.contexts(), 0.0);
         for (context, load) in by_stack.iter() {
             let node = profile.contexts()[context].node;
             bytes[node] += load.bytes();
-            is_used[node] = true;
+            used.insert(node);
             contexts.push(context);
             context_bytes[context] = load.bytes();
         }
         for node in tree.nodes().rev() {
-            let below = is_used[node];
-            is_used[tree.parent[node]] |= below;
+            if used.has(node) {
+                used.insert(tree.parent[node]);
+            }
         }
+        // Not at the same time as the rest: it takes memory too.
+        contexts.par_sort_by_key(|&context| profile.contexts()[context].node);
         let (children, ()) = rayon::join(
-            || children(tree, &is_used),
+            || children(tree, &used),
             || {
                 for node in tree.nodes().rev() {
                     let below = bytes[node];
                     bytes[tree.parent[node]] += below;
                 }
-                contexts.par_sort_by_key(|&context| profile.contexts()[context].node);
             },
         );
         Self {
@@ -136,9 +138,28 @@ fn of_key<T: Copy>(values: &[T], key: NodeId, key_of: impl Fn(T) -> NodeId) -> &
     &values[start..start + len]
 }
 
+/// A set of nodes. There may be millions, so it has a bit for each.
+struct NodeSet(Vec<u64>);
+
+impl NodeSet {
+    fn new(tree: &CallTree) -> Self {
+        Self(vec![0; tree.len().div_ceil(64)])
+    }
+
+    #[inline]
+    fn insert(&mut self, node: NodeId) {
+        self.0[node.index() / 64] |= 1 << (node.index() % 64);
+    }
+
+    #[inline]
+    fn has(&self, node: NodeId) -> bool {
+        self.0[node.index() / 64] >> (node.index() % 64) & 1 != 0
+    }
+}
+
 /// The nodes that are used, in the order of their callers; those of the same caller in order.
-fn children(tree: &CallTree, is_used: &IdVec<NodeId, bool>) -> Vec<NodeId> {
-    let used = || tree.nodes().filter(|&node| is_used[node]);
+fn children(tree: &CallTree, used: &NodeSet) -> Vec<NodeId> {
+    let used = || tree.nodes().filter(|&node| used.has(node));
     let mut ends = IdVec::like(&tree.parent, 0_u32);
     for node in used() {
         ends[tree.parent[node]] += 1;
