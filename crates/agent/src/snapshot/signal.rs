@@ -39,7 +39,11 @@ pub(crate) fn watch(signal: i32, recorder: &'static Recorder) -> bool {
     COUNTER.store(from_ref(counter).cast_mut(), Ordering::Release);
     SIGNAL.store(signal, Ordering::Relaxed);
     // The program's system calls go on.
-    set(signal, (count as *const ()).expose_provenance(), libc::SA_RESTART)
+    set(
+        signal,
+        (count as *const ()).expose_provenance(),
+        libc::SA_RESTART,
+    )
 }
 
 /// In a process that was just forked and is not recorded: the signal does what it does by default.

@@ -68,8 +68,10 @@ impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let problem =
-            || "expected `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%` or `signal USR2`".to_owned();
+        let problem = || {
+            "expected `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%` or `signal USR2`"
+                .to_owned()
+        };
         let duration = |text: &str| duration(text.trim()).map_err(|_| problem());
         let text = text.trim();
         if text == "end" {
