@@ -17,6 +17,6 @@ pub use classes::{Class, ClassId, Kind};
 pub use dominators::Dominators;
 pub use graph::{Field, Graph, LoadDamage, NodeId, Virtual};
 pub use heap::{Amount, Heap};
-pub use load::LoadError;
+pub use load::{LoadError, read_property};
 pub use names::{function_name, module_name};
 pub use roots::{Group, GroupKind};

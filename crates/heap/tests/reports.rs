@@ -1,11 +1,12 @@
 //! Reports on a snapshot whose every block is known.
 
 use heapline_heap::reports::{
-    FindingsOptions, HeapError, RetainedBy, RetainedOptions, WhyOptions, diff, findings, retained,
-    why,
+    DominatorsOptions, FindingsOptions, HeapError, RetainedBy, RetainedOptions, WhyOptions, diff,
+    dominators, findings, retained, why,
 };
 use heapline_heap::{Field, Graph, Heap, Kind};
 use heapline_heapfile::{FactKind, Folded, RootKind};
+use heapline_profile::Share;
 use heapline_profile::query::Pattern;
 use heapline_testkit::heap::{Snapshot, server, server_after};
 
@@ -55,6 +56,65 @@ fn definitions_retain_what_only_they_reach() {
 }
 
 #[test]
+fn the_dominator_tree_has_what_retained_says() {
+    let heap = load(&server());
+    let options = DominatorsOptions {
+        min: Share(0.0),
+        ..DominatorsOptions::default()
+    };
+    let tree = dominators(&heap, &options);
+    let below = |at: Option<usize>| {
+        let children = tree.nodes.iter().filter(move |node| node.parent == at);
+        children.map(|node| node.retained.bytes).sum::<u64>()
+    };
+    assert_eq!(below(None), heap.total().bytes);
+    for (at, node) in tree.nodes.iter().enumerate() {
+        assert_eq!(
+            node.own.bytes + below(Some(at)),
+            node.retained.bytes,
+            "{node:?}"
+        );
+        assert!(
+            node.parent
+                .is_none_or(|parent| parent < at && tree.nodes[parent].depth + 1 == node.depth)
+        );
+        let before = tree.nodes[..at]
+            .iter()
+            .rev()
+            .find(|other| other.parent == node.parent);
+        assert!(before.is_none_or(|other| other.retained.bytes >= node.retained.bytes));
+    }
+    let report = retained(&heap, &RetainedOptions::default()).unwrap();
+    for row in report.rows.iter().filter(|row| row.place.is_some()) {
+        let node = tree
+            .nodes
+            .iter()
+            .find(|node| node.name == row.name)
+            .unwrap();
+        assert_eq!((node.retained, &node.place), (row.retained, &row.place));
+    }
+
+    // What is merged is not lost.
+    let options = DominatorsOptions {
+        min: Share(0.1),
+        depth: Some(3),
+    };
+    let small = dominators(&heap, &options);
+    assert!(small.nodes.len() < 10 && small.nodes.iter().all(|node| node.depth <= 3));
+    let roots = small.nodes.iter().filter(|node| node.parent.is_none());
+    assert_eq!(
+        roots.map(|node| node.retained.bytes).sum::<u64>(),
+        heap.total().bytes
+    );
+    assert!(
+        small
+            .nodes
+            .iter()
+            .any(|node| node.kind.is_none() && node.values > 0)
+    );
+}
+
+#[test]
 fn paths_lead_from_definitions_to_values() {
     let heap = load(&server());
     let options = WhyOptions {
@@ -62,7 +122,7 @@ fn paths_lead_from_definitions_to_values() {
         depth: 8,
         ..WhyOptions::default()
     };
-    let report = why(&heap, &options, None, false).unwrap();
+    let report = why(&heap, &options, None).unwrap();
     let paths: Vec<String> = report
         .rows
         .iter()
@@ -94,14 +154,14 @@ fn what_a_name_holds_is_what_it_retains() {
         held_by: Some(Pattern::glob("Server.images")),
         ..WhyOptions::default()
     };
-    let report = why(&heap, &options, None, false).unwrap();
+    let report = why(&heap, &options, None).unwrap();
     let retained = heap.retained(heap.nodes_named("Server.images").next().unwrap());
     assert_eq!(report.selected, retained);
     let options = WhyOptions {
         held_by: Some(Pattern::glob("Serve.images")),
         ..WhyOptions::default()
     };
-    let error = why(&heap, &options, None, false).unwrap_err();
+    let error = why(&heap, &options, None).unwrap_err();
     assert_eq!(error.to_string(), "the snapshot has no `Serve.images`");
 }
 
@@ -214,7 +274,7 @@ fn a_list_of_a_million_cells_is_one_name() {
     let list = snapshot.list(&vec![item; 1_000_000]);
     snapshot.module("camlM", &[list]);
     let heap = load(&snapshot);
-    let report = why(&heap, &WhyOptions::default(), None, false).unwrap();
+    let report = why(&heap, &WhyOptions::default(), None).unwrap();
     let names: Vec<&str> = report.rows[0]
         .path
         .iter()

@@ -12,7 +12,6 @@ mod demo;
 mod diff;
 mod dump;
 mod export;
-mod findings;
 mod flame;
 mod follow;
 mod info;
@@ -25,7 +24,6 @@ mod record;
 #[path = "record/unavailable.rs"]
 mod record;
 mod report;
-mod retained;
 mod series;
 #[cfg(recording)]
 mod snapshot;
@@ -44,6 +42,9 @@ mod why;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::input::Input;
+use crate::snapshot_file::SnapshotFile;
 
 /// Show where the memory of OCaml and Rust programs goes
 ///
@@ -76,15 +77,15 @@ enum Command {
     Report(report::Args),
     Summary(summary::Args),
     #[command(flatten)]
-    PlainReport(plain_report::PlainReport),
+    PlainReport(plain_report::PlainReport<Input>),
     Tree(tree::Args),
     Flame(flame::Args),
     Series(series::Args),
     Stats(stats::Args),
     Diff(diff::Args),
-    Retained(retained::Args),
+    #[command(flatten)]
+    SnapshotReport(plain_report::PlainReport<SnapshotFile>),
     Why(why::Args),
-    Findings(findings::Args),
     Check(check::Args),
     Export(export::Args),
     Info(info::Args),
@@ -110,14 +111,13 @@ impl Cli {
             Command::Report(args) => args.run(),
             Command::Summary(args) => args.run(screen),
             Command::PlainReport(report) => report.run(screen),
+            Command::SnapshotReport(report) => report.run(screen),
             Command::Tree(args) => args.run(screen),
             Command::Flame(args) => args.run(),
             Command::Series(args) => args.run(screen),
             Command::Stats(args) => args.run(screen),
             Command::Diff(args) => args.run(screen),
-            Command::Retained(args) => args.run(screen),
             Command::Why(args) => args.run(screen),
-            Command::Findings(args) => args.run(screen),
             Command::Check(args) => return args.run(screen),
             Command::Export(args) => args.run(),
             Command::Info(args) => args.run(screen),

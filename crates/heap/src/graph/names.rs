@@ -4,6 +4,7 @@ use heapline_heapfile::{Definition, Frame, Site, SymbolKind};
 
 use super::{Graph, NodeId};
 use crate::heap::Amount;
+use crate::load::properties;
 use crate::names::{function_name, module_name};
 use crate::roots::place;
 
@@ -39,10 +40,7 @@ impl Graph {
 
     /// The properties of the snapshot.
     pub fn properties(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.blocks
-            .meta
-            .iter()
-            .filter_map(|line| line.split_once('='))
+        properties(&self.blocks.meta)
     }
 
     /// The name of a module.

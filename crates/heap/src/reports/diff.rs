@@ -13,6 +13,7 @@ const EXPLAINED: f64 = 0.8;
 
 /// Changes of retained sizes by path of names. They are exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HeapDiff {
     /// The first snapshot.
     pub before: Subject,
@@ -26,6 +27,7 @@ pub struct HeapDiff {
 
 /// A path whose retained size changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HeapDiffRow {
     /// The names from the root.
     pub path: Vec<Step>,
@@ -47,8 +49,8 @@ pub struct HeapDiffRow {
 pub fn diff(before: &Heap, after: &Heap, most_rows: usize) -> HeapDiff {
     let trees = [before.dominator_tree(), after.dominator_tree()];
     let mut union = Union::default();
-    union.add(before, &trees[0], 0);
-    union.add(after, &trees[1], 1);
+    union.add(before, trees[0], 0);
+    union.add(after, trees[1], 1);
     let mut rows: Vec<HeapDiffRow> = union
         .explanations()
         .into_iter()
@@ -57,8 +59,7 @@ pub fn diff(before: &Heap, after: &Heap, most_rows: usize) -> HeapDiff {
             // The newer one has the current names and sizes.
             let side = usize::from(node.ids[1].is_some());
             let heap = [before, after][side];
-            let path =
-                node.ids[side].map_or_else(Vec::new, |id| Step::path(heap, &trees[side], id));
+            let path = node.ids[side].map_or_else(Vec::new, |id| Step::path(heap, trees[side], id));
             HeapDiffRow {
                 path,
                 is_own: [before_amount, after_amount] != node.total,

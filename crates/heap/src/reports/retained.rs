@@ -41,6 +41,7 @@ impl Default for RetainedOptions {
 /// The grouping of retained memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum RetainedBy {
     /// Kind of root: globals, stacks, C roots, ...
     Root,
@@ -73,6 +74,7 @@ impl RetainedBy {
 /// A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and
 /// definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Retained {
     /// The snapshot.
     pub subject: Subject,
@@ -92,11 +94,13 @@ pub struct Retained {
 
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RetainedRow {
     /// Its name.
     pub name: String,
     /// The place in the source, of definitions and frames.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
     /// True if several groups reach the memory, so that none of them retains it.
     pub is_shared: bool,
@@ -116,25 +120,25 @@ pub fn retained(heap: &Heap, options: &RetainedOptions) -> Result<Retained, Heap
     let mut whole = tree.total(0);
     let mut rows = match (&options.at, options.by) {
         (Some(path), _) => {
-            let id = find(heap, &tree, &children, path)?;
+            let id = find(heap, tree, &children, path)?;
             whole = tree.total(id);
-            at = Step::path(heap, &tree, id);
+            at = Step::path(heap, tree, id);
             let mut rows: Vec<_> = children[id as usize]
                 .iter()
-                .map(|&child| row(heap, &tree, child))
+                .map(|&child| row(heap, tree, child))
                 .collect();
             if tree.own(id).blocks > 0 {
                 rows.push(RetainedRow {
                     name: "(itself)".to_owned(),
                     retained: tree.own(id),
-                    ..row(heap, &tree, id)
+                    ..row(heap, tree, id)
                 });
             }
             rows
         }
-        (None, RetainedBy::Closure) => by_class(heap, &tree, |kind| kind == Kind::Closure),
-        (None, RetainedBy::Kind) => by_class(heap, &tree, |kind| kind >= Kind::Record),
-        (None, by) => by_holder(heap, &tree, &children, by),
+        (None, RetainedBy::Closure) => by_class(heap, tree, |kind| kind == Kind::Closure),
+        (None, RetainedBy::Kind) => by_class(heap, tree, |kind| kind >= Kind::Record),
+        (None, by) => by_holder(heap, tree, &children, by),
     };
     let (hidden_rows, hidden) = largest(&mut rows, options.rows, |row| row.retained);
     Ok(Retained {
