@@ -3,6 +3,7 @@
 mod diff;
 mod duplicates;
 mod findings;
+mod holders;
 mod retained;
 mod samples;
 mod why;
