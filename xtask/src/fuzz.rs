@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "reader",
     "locations",
     "round_trip",
@@ -17,6 +17,7 @@ const TARGETS: [&str; 8] = [
     "tail",
     "spacetime",
     "heap",
+    "definitions",
     "sturgeon",
 ];
 
@@ -118,6 +119,7 @@ fn is_seed(path: &Path, target: &str) -> bool {
     let extensions: &[&str] = match target {
         "spacetime" => &["p", "profile"],
         "heap" => &["heap"],
+        "definitions" => &["cmt", "ml"],
         _ => &["ctf"],
     };
     let extension = path.extension().unwrap_or_default();

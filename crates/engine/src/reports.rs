@@ -88,8 +88,9 @@ Examples:
     Diff(Params<DiffOptions>),
     /// Show what keeps memory alive, by what would be freed with it
     ///
-    /// A row retains what can only be reached through it: it would be freed with the row. `own` is the
-    /// value itself.
+    /// A row retains what can only be reached through it: it would be freed with the row. `reached` is the
+    /// memory whose shortest path from a root goes through the row, also if others reach it too. `own` is
+    /// the value itself.
     #[command(after_help = "\
 Examples:
   heapline retained server.heap

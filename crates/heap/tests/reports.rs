@@ -30,7 +30,63 @@ fn rows_by_root_module_and_definition_add_up() {
         assert_eq!(sum, heap.total().bytes, "{group:?}");
         let blocks: u64 = report.rows.iter().map(|row| row.retained.blocks).sum();
         assert_eq!(blocks, heap.total().blocks, "{group:?}");
+        let reached = report.rows.iter().filter_map(|row| row.reached);
+        let sum: u64 = reached.map(|reached| reached.bytes).sum();
+        assert_eq!(sum, heap.total().bytes, "{group:?}");
     }
+}
+
+/// Two definitions and a stack that share a large block, which is nearer to the second one.
+fn shared() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let large = snapshot.block(252, 1000);
+    let holder = snapshot.filled(0, 1, &[large]);
+    let module = snapshot.module("camlCache", &[holder, large]);
+    snapshot.definition(module, 0, "far", "cache.ml", 1);
+    snapshot.definition(module, 1, "near", "cache.ml", 2);
+    let frame = snapshot.frame("camlServer__loop_1", "server.ml", 9);
+    snapshot.stack("main");
+    // The stack refers to the module, so that it is not below the group of modules.
+    snapshot.root(RootKind::Stack, module, frame, 0);
+    snapshot
+}
+
+#[test]
+fn shared_memory_is_reached_by_the_nearest_definition() {
+    let heap = load(&shared());
+    let report = retained(&heap, &by(RetainedBy::Definition)).unwrap();
+    let rows: Vec<_> = report
+        .rows
+        .iter()
+        .map(|row| {
+            (
+                row.name.as_str(),
+                row.retained.bytes,
+                row.reached.unwrap().bytes,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("(several definitions of module Cache)", 8008, 0),
+            ("Cache.near", 0, 8008),
+            ("module Cache", 24, 24),
+            ("Cache.far", 16, 16),
+            ("Server.loop (stack of main)", 0, 0),
+        ]
+    );
+    let options = RetainedOptions {
+        rows: 1,
+        ..RetainedOptions::default()
+    };
+    let report = retained(&heap, &options).unwrap();
+    assert_eq!(report.hidden.bytes, 40);
+    assert_eq!(report.hidden_reached.unwrap().bytes, 8048);
+    // Values have no row of their own in that tree.
+    let report = retained(&heap, &by(RetainedBy::Kind)).unwrap();
+    assert!(report.rows.iter().all(|row| row.reached.is_none()));
+    assert_eq!(report.hidden_reached, None);
 }
 
 #[test]
@@ -201,6 +257,21 @@ fn growth_is_found_by_name() {
 }
 
 #[test]
+fn another_reference_to_a_block_is_no_growth() {
+    let build = |is_shared: bool| {
+        let mut snapshot = Snapshot::default();
+        let large = snapshot.block(252, 1000);
+        let held = if is_shared { vec![large] } else { Vec::new() };
+        let holder = snapshot.filled(0, 2, &held);
+        let module = snapshot.module("camlCache", &[large, holder]);
+        snapshot.definition(module, 0, "table", "cache.ml", 1);
+        load(&snapshot)
+    };
+    let report = diff(&build(false), &build(true), 20);
+    assert_eq!(report.rows, []);
+}
+
+#[test]
 fn waste_is_found() {
     let heap = load(&server());
     let report = findings(&heap, &FindingsOptions::default());
@@ -219,6 +290,19 @@ fn waste_is_found() {
         Some("C roots")
     );
     assert_eq!(report.ephemerons.bytes, 901 * 8);
+}
+
+#[test]
+fn static_data_is_not_taken_for_lost_blocks() {
+    let mut snapshot = Snapshot::default();
+    let fixed = snapshot.block(252, 10);
+    let value = snapshot.block(252, 20);
+    snapshot.module("camlCache", &[fixed, value]);
+    snapshot.fact(FactKind::Static, fixed, 10, 0);
+    let heap = load(&snapshot);
+    assert_eq!(heap.total().bytes, (21 + 3) * 8);
+    let (stated, found) = heap.graph().totals();
+    assert_eq!(stated, found);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::names::{function_name, module_name};
 use crate::roots::place;
 
 impl Graph {
-    /// The blocks that the snapshot says it has, and those that it has. They differ if blocks were lost.
+    /// The blocks that the snapshot says it has, and those that it has, both with static data. They differ if blocks were
+    /// lost.
     #[must_use]
     pub fn totals(&self) -> (Amount, Amount) {
         let mut stated = Amount::default();
@@ -21,10 +22,12 @@ impl Graph {
         }
         let mut found = Amount::default();
         for node in 0..self.blocks() {
-            let outside = self.outside_bytes(node);
+            let folded = self.folded(node);
+            let blocks = folded.cells.saturating_add(folded.leaves).saturating_add(1);
+            let words = self.words(node).saturating_add(folded.words);
             found += Amount {
-                bytes: self.bytes(node).saturating_sub(outside),
-                blocks: self.block_count(node),
+                bytes: words.saturating_add(blocks).saturating_mul(8),
+                blocks,
             };
         }
         (stated, found)

@@ -4,6 +4,7 @@ mod diff;
 mod dominators;
 mod duplicates;
 mod findings;
+mod holders;
 mod retained;
 mod samples;
 mod why;

@@ -188,8 +188,8 @@ impl Snapshots {
             .map_or_else(Vec::new, |watcher| watcher.join().unwrap_or_default());
         if self.whens.contains(&When::End) {
             let file = named(&self.prefix, "end");
-            let finished =
-                wait_for_writer(&file, &AtomicBool::new(false)).and_then(|()| finish(&file));
+            let finished = wait_for_writer(&file, &AtomicBool::new(false))
+                .and_then(|()| finish(&file, Path::new("/")));
             match finished {
                 Ok(finished) => taken.push((file, finished)),
                 Err(error) => {
