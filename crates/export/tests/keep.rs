@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use heapline_export::cut::Cut;
-use heapline_export::keep::Keeper;
+use heapline_keep::Keeper;
 use heapline_model::Space;
 use heapline_profile::query::Query;
 use heapline_profile::{Estimator, Profile, Scope};
