@@ -19,6 +19,7 @@ const TARGETS: [&str; 9] = [
     "heap",
     "definitions",
     "sturgeon",
+    "keep",
 ];
 
 /// Messages of Emacs to `heapline sturgeon`.
@@ -94,6 +95,8 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
                     "reader" => bytes.insert(0, 0xf0),
                     // This one the length of the trace; the rest is for the tail.
                     "tail" => drop(bytes.splice(0..0, [0, 0x40, 0x81])),
+                    // This one the size to keep it within, and how often it is written.
+                    "keep" => drop(bytes.splice(0..0, [0, 0x40, 5])),
                     // And this one a query from the first line.
                     "profile" => {
                         let query = b"live at peak and (size > 3w or inside \"M*\")\n";

@@ -49,7 +49,7 @@ pub(crate) const VARIABLES: [&CStr; 14] = [
 pub const MEMTRACE_RATE: f64 = 1e-5;
 
 /// The default rate of `heapline record`: one sample for 78 KiB.
-const RECORD_RATE: f64 = 1e-4;
+pub const RECORD_RATE: f64 = 1e-4;
 
 /// The settings of a recording.
 #[derive(Debug)]

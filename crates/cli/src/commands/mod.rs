@@ -2,9 +2,6 @@
 
 #[cfg(recording)]
 mod attach;
-#[cfg(not(recording))]
-#[path = "attach/unavailable.rs"]
-mod attach;
 mod check;
 mod completions;
 mod cut;
@@ -18,17 +15,13 @@ mod info;
 mod man;
 mod plain_report;
 mod prof_spacetime;
+mod rate;
 #[cfg(recording)]
 mod record;
-#[cfg(not(recording))]
-#[path = "record/unavailable.rs"]
-mod record;
+mod recording;
 mod report;
 mod series;
 #[cfg(recording)]
-mod snapshot;
-#[cfg(not(recording))]
-#[path = "snapshot/unavailable.rs"]
 mod snapshot;
 mod stats;
 #[cfg(unix)]
@@ -36,6 +29,8 @@ mod sturgeon;
 mod summary;
 mod top;
 mod tree;
+#[cfg(not(recording))]
+mod unavailable;
 mod view;
 mod why;
 
@@ -69,9 +64,28 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(recording)]
     Record(record::Args),
+    #[cfg(recording)]
     Attach(attach::Args),
+    #[cfg(recording)]
     Snapshot(snapshot::Args),
+    /// Record an OCaml program, or a Rust program that uses Heapline's allocator
+    ///
+    /// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature
+    /// `record`. Record on another machine, and open the trace here.
+    #[cfg(not(recording))]
+    Record(unavailable::Args),
+    /// Record an OCaml program that is already running
+    ///
+    /// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature `record`.
+    #[cfg(not(recording))]
+    Attach(unavailable::Args),
+    /// Take a snapshot of the heap of a running OCaml program
+    ///
+    /// Not available in this build: it needs x86-64 Linux with glibc, and the cargo feature `record`.
+    #[cfg(not(recording))]
+    Snapshot(unavailable::Args),
     View(view::Args),
     Top(top::Args),
     Report(report::Args),
@@ -103,9 +117,16 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let screen = crate::screen::detect(self.ascii);
         match self.command {
+            #[cfg(recording)]
             Command::Record(args) => return args.run(screen),
+            #[cfg(recording)]
             Command::Attach(args) => return args.run(screen),
+            #[cfg(recording)]
             Command::Snapshot(args) => args.run(),
+            #[cfg(not(recording))]
+            Command::Record(_) | Command::Attach(_) | Command::Snapshot(_) => {
+                Err(unavailable::error())
+            }
             Command::View(args) => args.run(),
             Command::Top(args) => return args.run(screen),
             Command::Report(args) => args.run(),
