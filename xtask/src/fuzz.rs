@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 9] = [
+const TARGETS: [&str; 10] = [
     "reader",
     "locations",
     "round_trip",

@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
         elements
     }
 
-    /// Adds the definitions of a structure: str_items, ...
+    /// Adds the definitions of a structure: `str_items`, ...
     fn structure(&mut self, structure: Value, path: &str, depth: usize) {
         let Some(items) = self.tree.field(structure, 0) else {
             return;
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds a definition of a value: vb_pat, vb_expr, ..., vb_loc.
+    /// Adds a definition of a value: `vb_pat`, `vb_expr`, ..., `vb_loc`.
     fn value(&mut self, binding: Value, path: &str, depth: usize) {
         let Some((0, &[pattern, .., location])) = self.tree.block(binding) else {
             return;
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
         self.add(location, qualified(path, &joined(&names)), depth);
     }
 
-    /// Adds a definition of a module: mb_id, mb_name, ..., mb_expr, mb_attributes, mb_loc.
+    /// Adds a definition of a module: `mb_id`, `mb_name`, ..., `mb_expr`, `mb_attributes`, `mb_loc`.
     fn module(&mut self, module: Value, path: &str, depth: usize) {
         let Some((0, &[_, name, .., expression, _, location])) = self.tree.block(module) else {
             return;
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The variables of a pattern that is a name, or a tuple of names: pat_desc, pat_loc, ...
+    /// The variables of a pattern that is a name, or a tuple of names: `pat_desc`, `pat_loc`, ...
     fn variables(&mut self, pattern: Value) -> Vec<&'a str> {
         let tree = self.tree;
         let desc = |pattern| tree.field(pattern, 0).and_then(|desc| tree.block(desc));
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds a definition with its location: loc_start, loc_end, loc_ghost.
+    /// Adds a definition with its location: `loc_start`, `loc_end`, `loc_ghost`.
     fn add(&mut self, location: Value, name: String, depth: usize) {
         let Some((0, &[start, end, _])) = self.tree.block(location) else {
             return;
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A file and a line: pos_fname, pos_lnum, pos_bol, pos_cnum.
+    /// A file and a line: `pos_fname`, `pos_lnum`, `pos_bol`, `pos_cnum`.
     fn position(&self, position: Value) -> Option<(&'a str, u64)> {
         let (0, &[file, Value::Immediate(line), _, _]) = self.tree.block(position)? else {
             return None;

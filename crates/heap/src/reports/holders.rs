@@ -54,7 +54,7 @@ struct Holders<'a> {
     children: &'a [Vec<AggregateId>],
     by: RetainedBy,
     /// The tree of shortest paths, in which groups, modules and definitions are what they are in the dominator tree.
-    paths: AggregateTree,
+    paths: &'a AggregateTree,
     rows: Vec<RetainedRow>,
     /// The rows with a name of their own.
     named: HashMap<String, usize>,
