@@ -183,9 +183,10 @@ impl<'a> Walk<'a> {
         let desc = |pattern| tree.field(pattern, 0).and_then(|desc| tree.block(desc));
         let variable = |pattern| {
             // A name with its location follows its identifier.
-            let name = match desc(pattern)? {
-                (PATTERN_VARIABLE, &[_, name, ..]) | (PATTERN_ALIAS, &[_, _, name, ..]) => name,
-                _ => return None,
+            let ((PATTERN_VARIABLE, &[_, name, ..]) | (PATTERN_ALIAS, &[_, _, name, ..])) =
+                desc(pattern)?
+            else {
+                return None;
             };
             tree.text(tree.field(name, 0)?)
         };

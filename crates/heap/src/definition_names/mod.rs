@@ -103,8 +103,8 @@ fn joined(names: &[&str]) -> String {
         [name] => (*name).to_owned(),
         names => format!("({})", names.join(", ")),
     };
-    if name.len() > MAX_NAME {
-        name.truncate(name.floor_char_boundary(MAX_NAME));
+    while name.len() > MAX_NAME {
+        name.pop();
     }
     name
 }

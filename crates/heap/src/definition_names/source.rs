@@ -372,9 +372,10 @@ mod tests {
         ] {
             bindings(text);
         }
-        let deep: String = (0..500)
+        let deep: Vec<String> = (0..500)
             .map(|n| format!("{}module A = struct\n", " ".repeat(n)))
             .collect();
+        let deep = deep.concat();
         assert_eq!(bindings(&deep).len(), 500);
     }
 }

@@ -226,7 +226,7 @@ fn object_directories(directory: &Path) -> Vec<PathBuf> {
     let names = entries.take(MAX_ENTRIES).filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
         let is_objects =
-            name.starts_with('.') && (name.ends_with(".objs") || name.ends_with(".eobjs"));
+            name.starts_with('.') && matches!(name.rsplit_once('.'), Some((_, "objs" | "eobjs")));
         is_objects.then_some(name)
     });
     let mut found: Vec<PathBuf> = names
