@@ -354,7 +354,7 @@ bytes: number,
 /** Blocks. */
 blocks: number, };
 
-/** Changes of retained sizes by path of names. They are exact. */
+/** Changes of the amounts that paths of names lead to. They are exact. */
 export type HeapDiff = {
 /** The first snapshot. */
 before: HeapSubject,
@@ -365,15 +365,15 @@ rows: Array<HeapDiffRow>,
 /** The number of changes that a limit hides. */
 hidden_rows: number, };
 
-/** A path whose retained size changed. */
+/** A path that leads to more or less memory than before. */
 export type HeapDiffRow = {
 /** The names from the root. */
 path: Array<Step>,
 /** True if the row is about the values at the end of the path alone: other rows have what is below. */
 is_own: boolean,
-/** The amount that it retained before. */
+/** The amount that it led to before. */
 before: HeapAmount,
-/** The amount that it retains after. */
+/** The amount that it leads to after. */
 after: HeapAmount,
 /** Change of bytes. */
 bytes: number,
@@ -709,7 +709,7 @@ hidden_rows: number, };
 /** The measure that a list is ranked by. */
 export type RankingKind = "live_at_peak" | "live_at_end" | "allocated" | "blocks" | "short_lived";
 
-/** Retained sizes. A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap. */
+/** Retained sizes. A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap. Much of a heap may be reachable from several groups, and retained by none of them. So rows by root, module and definition also have what a shortest path from a root reaches through them. That adds up to everything as well, and says where memory belongs that is shared. */
 export type Retained = {
 /** The snapshot. */
 subject: HeapSubject,
@@ -719,12 +719,14 @@ by: RetainedBy,
 at: Array<Step>,
 /** The amount that the end of the path retains; everything without a path. */
 retained: HeapAmount,
-/** The largest groups. */
+/** The largest groups, by what they retain or reach. */
 rows: Array<RetainedRow>,
 /** The number of groups that a limit hides. */
 hidden_rows: number,
 /** The amount that those retain. */
-hidden: HeapAmount, };
+hidden: HeapAmount,
+/** The amount that shortest paths reach through those, of groupings that have it. */
+hidden_reached?: HeapAmount, };
 
 /** The grouping of retained memory. */
 export type RetainedBy = "root" | "module" | "definition" | "closure" | "kind";
@@ -742,7 +744,9 @@ values: number,
 /** The values themselves. */
 own: HeapAmount,
 /** The amount that would be freed with all of them. */
-retained: HeapAmount, };
+retained: HeapAmount,
+/** The amount whose shortest path from a root goes through the group: of rows by root, module and definition. Adds up to everything; globals come before stacks if both are as near. */
+reached?: HeapAmount, };
 
 /** Sums of samples, which is what memtrace's tools count in. */
 export type Samples = {

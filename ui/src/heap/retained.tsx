@@ -139,8 +139,16 @@ export function RetainedView(): JSX.Element {
                   <span role="columnheader" class="number">
                     Blocks
                   </span>
-                  <span role="columnheader" class="number">
-                    Own
+                  <span
+                    role="columnheader"
+                    class="number"
+                    title={
+                      data.hidden_reached
+                        ? "Memory whose shortest path from a root goes through the row, also if others reach it too"
+                        : "The values themselves"
+                    }
+                  >
+                    {data.hidden_reached ? "Reached" : "Own"}
                   </span>
                   <span role="columnheader" class="number">
                     Values
@@ -180,7 +188,7 @@ export function RetainedView(): JSX.Element {
                       {countShort(row.retained.blocks)}
                     </span>
                     <span role="cell" class="number">
-                      {row.own.blocks > 0 ? bytes(row.own.bytes) : ""}
+                      {ownOrReached(row)}
                     </span>
                     <span role="cell" class="number muted">
                       {row.values > 1 ? countShort(row.values) : ""}
@@ -202,6 +210,12 @@ export function RetainedView(): JSX.Element {
       )}
     </div>
   );
+}
+
+/** What shortest paths reach through a row, of groupings that have it, and the values themselves of others. */
+function ownOrReached(row: RetainedRow): string {
+  const amount = row.reached ?? row.own;
+  return amount.blocks > 0 ? bytes(amount.bytes) : "";
 }
 
 /** The kind of a row's values, as far as the menu needs it. */

@@ -96,6 +96,7 @@ pub struct Retained {
     pub hidden: Amount,
     /// The amount that shortest paths reach through those, of groupings that have it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub hidden_reached: Option<Amount>,
 }
 
@@ -120,6 +121,7 @@ pub struct RetainedRow {
     /// The amount whose shortest path from a root goes through the group: of rows by root, module and definition. Adds
     /// up to everything; globals come before stacks if both are as near.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub reached: Option<Amount>,
 }
 
