@@ -29,6 +29,10 @@ fuzz_target!(|file: &[u8]| {
         let rows = report.rows.iter().map(|row| row.retained.blocks);
         let sum = rows.fold(report.hidden.blocks, u64::saturating_add);
         assert_eq!(sum, heap.total().blocks);
+        let reached = report.rows.iter().filter_map(|row| row.reached);
+        let hidden = report.hidden_reached.map_or(0, |hidden| hidden.blocks);
+        let sum = reached.fold(hidden, |sum, row| sum.saturating_add(row.blocks));
+        assert_eq!(sum, heap.total().blocks);
     }
     let _ = why(&heap, &WhyOptions::default(), None, false);
     let _ = findings(&heap, &FindingsOptions::default());

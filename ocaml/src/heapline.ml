@@ -7,6 +7,9 @@ external engine_listen : int -> bool = "heapline_ml_listen"
 external engine_wanted : unit -> int * float * int = "heapline_ml_wanted"
 external engine_begin : string -> bool = "heapline_ml_begin"
 external engine_refuse : string -> unit = "heapline_ml_refuse"
+external spawn : string array -> int = "heapline_ml_spawn"
+external reap : int -> int = "heapline_ml_reap"
+external own_process : unit -> int = "heapline_ml_own_process"
 external clear_variable : string -> unit = "heapline_ml_clear_variable"
 
 external engine_alloc :
@@ -158,6 +161,17 @@ let listen ?(signal = default_signal) () =
     if not (engine_listen signal) then failwith "Heapline: cannot listen for heapline attach";
     is_listening := true
   end
+
+let snapshot ?(heapline = "heapline") filename =
+  let own = string_of_int (own_process ()) in
+  let process = spawn [| heapline; "snapshot"; "--quiet"; "--force"; "-o"; filename; own |] in
+  if process < 0 then
+    failwith (Printf.sprintf "Heapline: cannot run %s (error %d)" heapline (-process));
+  (* A snapshot is taken between two waits, where this program runs OCaml code. *)
+  let rec wait () = match reap process with -1 -> wait () | status -> status in
+  match wait () with
+  | 0 -> ()
+  | status -> failwith (Printf.sprintf "Heapline: %s snapshot failed with status %d" heapline status)
 
 module External = struct
   type token = id

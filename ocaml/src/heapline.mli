@@ -75,6 +75,16 @@ val default_sampling_rate : float
     @raise Failure if the system does not allow to listen. *)
 val listen : ?signal:int -> unit -> unit
 
+(** Writes a heap snapshot of this program to a file, for [heapline retained] and [heapline why]. An
+    existing file is overwritten.
+
+    Runs [heapline snapshot], which prints errors to the standard error output, and waits for it. It works
+    where [heapline snapshot] works: not in static executables.
+
+    @param heapline The program to run. The default is [heapline], which is looked for in [PATH].
+    @raise Failure if it cannot be run, or there is no snapshot. *)
+val snapshot : ?heapline:string -> string -> unit
+
 (** Memory outside of OCaml's heap that the runtime does not know, such as memory allocated by C code.
     (Bigarrays are recorded automatically.) *)
 module External : sig

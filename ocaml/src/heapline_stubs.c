@@ -2,7 +2,13 @@
 
 #define CAML_INTERNALS /* For the locations of call stacks. */
 
+#include <errno.h>
+#include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <caml/alloc.h>
 #include <caml/backtrace_prim.h>
@@ -182,6 +188,47 @@ value heapline_ml_refuse(value message)
 {
   heapline_refuse(String_val(message));
   return Val_unit;
+}
+
+/* Heap snapshots: other processes take them. */
+
+extern char **environ;
+
+/* Starts a program, and allows this one to be traced by the processes that it starts. Returns the process, or the
+   error as a negative number. */
+value heapline_ml_spawn(value arguments)
+{
+  mlsize_t count = Wosize_val(arguments);
+  char **argv = calloc(count + 1, sizeof *argv);
+  pid_t pid = 0;
+  if (argv == NULL) return Val_long(-ENOMEM);
+  for (mlsize_t i = 0; i < count; i++) argv[i] = (char *)String_val(Field(arguments, i));
+  /* Fails where it need not be allowed. */
+  prctl(PR_SET_PTRACER, getpid(), 0, 0, 0);
+  int error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+  free(argv);
+  return Val_long(error != 0 ? -error : pid);
+}
+
+/* Waits a little for a process. Returns its exit status once it has ended, and -1 as long as it has not. */
+value heapline_ml_reap(value process)
+{
+  pid_t pid = Long_val(process);
+  int status = 0;
+  caml_enter_blocking_section();
+  nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  pid_t ended = waitpid(pid, &status, WNOHANG);
+  int error = errno;
+  caml_leave_blocking_section();
+  if (ended == 0 || (ended < 0 && error == EINTR)) return Val_long(-1);
+  prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+  return Val_long(ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 255);
+}
+
+value heapline_ml_own_process(value unit)
+{
+  (void)unit;
+  return Val_long(getpid());
 }
 
 /* Unix.putenv, for which alone programs would have to link unix. */

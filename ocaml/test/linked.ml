@@ -1,5 +1,5 @@
 (* linked.exe requested | manual FILE FILE | external FILE | custom FILE | killed FILE | mistakes FILE
-   | listening FILE *)
+   | listening FILE | snapshot HEAPLINE FILE *)
 
 module M = Map.Make (Int)
 
@@ -110,6 +110,16 @@ let listening file =
   done;
   Printf.printf "worked: %b\n" (!rounds > 0)
 
+let kept = ref []
+
+let snapshot heapline file =
+  kept := List.init 1_000 (fun i -> Bytes.create i);
+  Heapline.snapshot ~heapline file;
+  (match Heapline.snapshot ~heapline:"/nonexistent/heapline" file with
+  | () -> print_endline "no failure"
+  | exception Failure _ -> ());
+  Printf.printf "kept: %d\n" (List.length !kept)
+
 let () =
   match Sys.argv with
   | [| _; "requested" |] -> requested ()
@@ -119,4 +129,5 @@ let () =
   | [| _; "killed"; file |] -> killed file
   | [| _; "mistakes"; file |] -> mistakes file
   | [| _; "listening"; file |] -> listening file
+  | [| _; "snapshot"; heapline; file |] -> snapshot heapline file
   | _ -> assert false

@@ -18,6 +18,22 @@ export async function settled(page) {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
+/** Opens a state of the page of a heap snapshot and waits until it shows numbers. */
+export async function openHeap(page, url, hash = "") {
+  await page.goto(`${url}#${hash}`);
+  await page.reload();
+  await settledHeap(page);
+}
+
+export async function settledHeap(page) {
+  await page.waitForSelector(".heap-facts");
+  await page.waitForFunction(() => {
+    const shown = "canvas, .rows-body .row, .why-row, .heap-diff, .findings, .empty";
+    return document.querySelector(`#view :is(${shown})`) !== null && document.querySelector(".stale") === null;
+  });
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}
+
 /** The three numbers on top. */
 export async function headline(page) {
   const values = await page.locator(".tile-value").allTextContents();

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { heapTests } from "./heap.mjs";
 import { liveTests } from "./live.mjs";
 import { heapline, serve, trace } from "./program.mjs";
 import { reportTests } from "./report.mjs";
@@ -39,7 +40,7 @@ const tools = {
 };
 
 try {
-  for (const [name, test] of [...viewTests, ...liveTests, ...reportTests]) {
+  for (const [name, test] of [...viewTests, ...heapTests, ...liveTests, ...reportTests]) {
     if (!name.includes(wanted)) continue;
     const context = await browser.newContext({
       viewport: { width: 1280, height: 900 },

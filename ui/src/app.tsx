@@ -2,20 +2,22 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, openSource } from "./api/source";
+import { ApiError, openSource, type Reply, type Source } from "./api/source";
 import type { Status } from "./api/server";
-import type { Info, Summary } from "./api/types";
+import type { Info, Retained, Summary } from "./api/types";
 import { bytes } from "./format";
 import { FlameView } from "./flame/flame";
 import { Header } from "./header";
 import { Headline } from "./headline";
+import { HeapPage } from "./heap/page";
+import { retainedQuestion } from "./heap/questions";
 import { HelpDialog, openHelp } from "./help";
 import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
 import { ask, currentSource, generation, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
 import { followRecording, mode, togglePause } from "./state/live";
-import { info, status, tells } from "./state/session";
+import { heap, info, status, tells } from "./state/session";
 import { amend, setRule, type State, state, update, VIEWS } from "./state/state";
 import { toggleTheme } from "./theme";
 import { extended } from "./timeline/snap";
@@ -23,11 +25,13 @@ import { Timeline } from "./timeline/timeline";
 import { CompareView } from "./views/compare";
 import { LeaksView } from "./views/leaks";
 import { LifetimesView } from "./views/lifetimes";
+import { SnapshotsView } from "./views/snapshots";
 import { TableView } from "./views/table";
 import { TreeView } from "./views/tree";
 import { NoticeLayer } from "./widgets/controls";
 import { Mark } from "./widgets/icons";
 import { MenuLayer } from "./widgets/menu";
+import { Tabs, viewKeys } from "./widgets/tabs";
 import { TipLayer } from "./widgets/tip";
 
 const POLL_MS = 150;
@@ -39,6 +43,7 @@ export const VIEW_NAMES: Record<(typeof VIEWS)[number], string> = {
   lifetimes: "Lifetimes and sizes",
   leaks: "Leaks",
   compare: "Compare",
+  snapshots: "Heap snapshots",
 };
 
 export function App(): JSX.Element {
@@ -52,6 +57,8 @@ export function App(): JSX.Element {
         <Failure message={failure} />
       ) : info.value ? (
         <Page info={info.value} />
+      ) : heap.value ? (
+        <HeapPage subject={heap.value} />
       ) : (
         <Loading status={status.value} />
       )}
@@ -69,20 +76,18 @@ async function open(): Promise<void> {
   if (!source.hasServer) setRule(oneAtATime);
   status.value = await source.status();
   if (status.value.state === "failed") {
-    throw new ApiError({ code: "failed", message: status.value.error ?? "The trace could not be loaded." });
+    throw new ApiError({ code: "failed", message: status.value.error ?? "The file could not be loaded." });
+  }
+  if (status.value.kind === "snapshot") {
+    const { report } = await loaded(source, ask<Retained>(retainedQuestion(state.value)));
+    document.title = `${basename(report.subject.program ?? "")} · Heapline`;
+    heap.value = report.subject;
+    return;
   }
   // Send the initial requests now: the server answers them as soon as the trace is loaded.
   const asked = ask<Info>(infoQuestion);
   if (source.hasServer) for (const question of firstQuestions(state.value)) ask(question).catch(() => {});
-  const isAnswered = asked.then(
-    () => true,
-    () => true,
-  );
-  while (status.value.state === "loading" && !(await Promise.race([isAnswered, pause(POLL_MS)]))) {
-    status.value = await source.status();
-  }
-  const { report } = await asked;
-  if (status.value.state === "loading") status.value = await source.status();
+  const { report } = await loaded(source, asked);
   document.title = `${basename(report.trace.executable_name)} · Heapline`;
   info.value = report;
   generation.subscribe(() => {
@@ -97,6 +102,20 @@ async function open(): Promise<void> {
     );
   });
   if (status.value.recording && source.follow) followRecording();
+}
+
+/** Waits for the first answer, and shows the progress of loading meanwhile. */
+async function loaded<T>(source: Source, asked: Promise<Reply<T>>): Promise<Reply<T>> {
+  const isAnswered = asked.then(
+    () => true,
+    () => true,
+  );
+  while (status.value?.state === "loading" && !(await Promise.race([isAnswered, pause(POLL_MS)]))) {
+    status.value = await source.status();
+  }
+  const reply = await asked;
+  if (status.value?.state === "loading") status.value = await source.status();
+  return reply;
 }
 
 /** Windows that end with the trace go on to do so when it grows. */
@@ -127,14 +146,7 @@ function Page({ info }: { info: Info }): JSX.Element {
   const peak = whole ? { time: whole.peak_time, bytes: whole.live_at_peak.bytes.value } : null;
   useKeys("Everywhere", [
     { key: "?", does: "this help", run: openHelp },
-    ...shownViews().map((view, k) => ({
-      key: String(k + 1),
-      does: VIEW_NAMES[view].toLowerCase(),
-      run: () => {
-        update({ view });
-        document.getElementById("view")?.focus({ preventScroll: true });
-      },
-    })),
+    ...viewKeys(shownViews(), VIEW_NAMES, (view) => update({ view })),
     { key: "a", does: "show allocated memory", run: () => update({ live: "all" }) },
     { key: "p", does: "show memory live at the peak", run: () => update({ live: "peak" }) },
     { key: "e", does: "show memory live at the end", run: () => update({ live: "end" }) },
@@ -158,7 +170,7 @@ function Page({ info }: { info: Info }): JSX.Element {
           slices={currentSource().slices}
         />
         <section class="panel views" aria-label="Views">
-          <Tabs />
+          <Tabs views={shownViews()} names={VIEW_NAMES} view={now.view} onChoose={(view) => update({ view })} />
           <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.view]}>
             <View />
           </div>
@@ -182,45 +194,18 @@ function View(): JSX.Element {
       return <LeaksView />;
     case "compare":
       return <CompareView />;
+    case "snapshots":
+      return <SnapshotsView />;
   }
 }
 
 /** The views that the source has numbers for. */
 function shownViews(): (typeof VIEWS)[number][] {
-  return VIEWS.filter((view) => tells().lifetimes || (view !== "lifetimes" && view !== "leaks"));
-}
-
-function Tabs(): JSX.Element {
-  const { view } = state.value;
-  const views = shownViews();
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (step === 0) return;
-    const next = views[(views.indexOf(view) + step + views.length) % views.length] as typeof view;
-    update({ view: next });
-    document.getElementById(`tab-${next}`)?.focus();
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  return (
-    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={onKeyDown}>
-      {views.map((name, k) => (
-        <button
-          key={name}
-          id={`tab-${name}`}
-          type="button"
-          role="tab"
-          aria-selected={name === view}
-          aria-controls="view"
-          tabIndex={name === view ? 0 : -1}
-          onClick={() => update({ view: name })}
-        >
-          {VIEW_NAMES[name]}
-          <kbd>{k + 1}</kbd>
-        </button>
-      ))}
-    </div>
-  );
+  const hasSnapshots = (status.value?.snapshots.length ?? 0) > 0;
+  return VIEWS.filter((view) => {
+    if (view === "snapshots") return hasSnapshots;
+    return tells().lifetimes || (view !== "lifetimes" && view !== "leaks");
+  });
 }
 
 function Loading({ status }: { status: Status | null }): JSX.Element {

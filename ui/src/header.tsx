@@ -1,13 +1,13 @@
 // The header: program and recording.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Info } from "./api/types";
 import { basename } from "./app";
 import { bytes, count, printable, seconds } from "./format";
 import { openHelp } from "./help";
 import { LiveMark } from "./live-mark";
-import { useAnswer } from "./state/answers";
+import { type Answer, useAnswer } from "./state/answers";
 import { commandOf } from "./state/command";
 import { viewQuestion } from "./state/questions";
 import { traceFacts } from "./state/session";
@@ -17,13 +17,15 @@ import { copy, IconButton, Segmented } from "./widgets/controls";
 import { Icon, Mark } from "./widgets/icons";
 import { hideTip, tipOn } from "./widgets/tip";
 
-export function Header({ info }: { info: Info }): JSX.Element {
-  const [isOpen, setOpen] = useState(false);
-  const started = new Date(info.trace.start_time_us / 1000);
-  const { events } = info;
-  const allocations = events.minor + events.major + events.external + events.native;
-  const answer = useAnswer(viewQuestion(state.value, traceFacts()));
-  const command = commandOf(answer);
+/** The header of any file: the name of the program, facts about it, and tools. */
+export function HeaderBar(props: {
+  program: string;
+  /** The answer of the view on the screen. */
+  answer: Answer<unknown>;
+  children: ComponentChildren;
+  details?: ComponentChildren;
+}): JSX.Element {
+  const command = commandOf(props.answer);
   return (
     <header class="header">
       <div class="brand">
@@ -31,37 +33,8 @@ export function Header({ info }: { info: Info }): JSX.Element {
         <span>Heapline</span>
       </div>
       <div class="program">
-        <h1>{printable(basename(info.trace.executable_name)) || "Unknown program"}</h1>
-        <button
-          type="button"
-          class="facts"
-          aria-expanded={isOpen}
-          onClick={() => setOpen(!isOpen)}
-          {...tipOn("Details of the recording")}
-        >
-          {info.trace.start_time_us > 0 && <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>}
-          <span>{seconds(info.duration)}</span>
-          {info.tells.sizes ? (
-            <>
-              <span>{info.is_exact ? "every block recorded" : `1 sample per ${bytes(info.bytes_per_sample)}`}</span>
-              <span>{count(allocations)} sampled blocks</span>
-            </>
-          ) : (
-            <span>{count(info.snapshots.length)} snapshots</span>
-          )}
-          <Icon name="down" />
-        </button>
-        <LiveMark info={info} />
-        {info.damage.count > 0 && (
-          <button
-            type="button"
-            class="badge is-warning"
-            onClick={() => setOpen(true)}
-            {...tipOn("The trace is damaged; the intact parts are shown.")}
-          >
-            <Icon name="warn" /> damaged
-          </button>
-        )}
+        <h1>{printable(basename(props.program)) || "Unknown program"}</h1>
+        {props.children}
       </div>
       <div class="header-tools">
         <button
@@ -72,8 +45,8 @@ export function Header({ info }: { info: Info }): JSX.Element {
           {...tipOn(
             <>
               <div class="tip-text">
-                {answer.command === null
-                  ? "The command of this view is not in the report file. Copy the one that opens the trace:"
+                {props.answer.command === null
+                  ? "The command of this view is not in the report file. Copy the one that opens the file:"
                   : "Copy the command that prints the numbers of this view:"}
               </div>
               <code class="tip-code">{command}</code>
@@ -90,8 +63,54 @@ export function Header({ info }: { info: Info }): JSX.Element {
         />
         <IconButton icon="help" text="Help and keys" hint="?" onClick={openHelp} />
       </div>
-      {isOpen && <Details info={info} onClose={() => setOpen(false)} />}
+      {props.details}
     </header>
+  );
+}
+
+export function Header({ info }: { info: Info }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const started = new Date(info.trace.start_time_us / 1000);
+  const { events } = info;
+  const allocations = events.minor + events.major + events.external + events.native;
+  const answer = useAnswer(viewQuestion(state.value, traceFacts()));
+  return (
+    <HeaderBar
+      program={info.trace.executable_name}
+      answer={answer}
+      details={isOpen && <Details info={info} onClose={() => setOpen(false)} />}
+    >
+      <button
+        type="button"
+        class="facts"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        {...tipOn("Details of the recording")}
+      >
+        {info.trace.start_time_us > 0 && <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>}
+        <span>{seconds(info.duration)}</span>
+        {info.tells.sizes ? (
+          <>
+            <span>{info.is_exact ? "every block recorded" : `1 sample per ${bytes(info.bytes_per_sample)}`}</span>
+            <span>{count(allocations)} sampled blocks</span>
+          </>
+        ) : (
+          <span>{count(info.snapshots.length)} snapshots</span>
+        )}
+        <Icon name="down" />
+      </button>
+      <LiveMark info={info} />
+      {info.damage.count > 0 && (
+        <button
+          type="button"
+          class="badge is-warning"
+          onClick={() => setOpen(true)}
+          {...tipOn("The trace is damaged; the intact parts are shown.")}
+        >
+          <Icon name="warn" /> damaged
+        </button>
+      )}
+    </HeaderBar>
   );
 }
 

@@ -9,6 +9,7 @@ import "./styles/layout.css";
 import "./styles/top.css";
 import "./styles/timeline.css";
 import "./styles/views.css";
+import "./styles/heap.css";
 
 followTheme();
 followHistory();

@@ -45,6 +45,14 @@ test("an address keeps everything that was chosen", () => {
     of: "end",
     diffBy: "site",
     realOnly: true,
+    heap: "why",
+    retainedBy: "kind",
+    at: "Cache.table > Hashtbl.t",
+    kind: "closure Cache.*",
+    heldBy: "/Cache/",
+    site: "Parser.*",
+    address: "0x8000",
+    depth: "2",
   };
   for (const name of Object.keys(chosen) as (keyof State)[]) {
     assert.notDeepEqual(

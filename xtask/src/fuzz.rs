@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 10] = [
     "reader",
     "locations",
     "round_trip",
@@ -17,7 +17,9 @@ const TARGETS: [&str; 8] = [
     "tail",
     "spacetime",
     "heap",
+    "definitions",
     "sturgeon",
+    "keep",
 ];
 
 /// Messages of Emacs to `heapline sturgeon`.
@@ -93,6 +95,8 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
                     "reader" => bytes.insert(0, 0xf0),
                     // This one the length of the trace; the rest is for the tail.
                     "tail" => drop(bytes.splice(0..0, [0, 0x40, 0x81])),
+                    // This one the size to keep it within, and how often it is written.
+                    "keep" => drop(bytes.splice(0..0, [0, 0x40, 5])),
                     // And this one a query from the first line.
                     "profile" => {
                         let query = b"live at peak and (size > 3w or inside \"M*\")\n";
@@ -118,6 +122,7 @@ fn is_seed(path: &Path, target: &str) -> bool {
     let extensions: &[&str] = match target {
         "spacetime" => &["p", "profile"],
         "heap" => &["heap"],
+        "definitions" => &["cmt", "ml"],
         _ => &["ctf"],
     };
     let extension = path.extension().unwrap_or_default();

@@ -207,6 +207,13 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
         // SAFETY: it is a function of the runtime, longer than a jump, and no OCaml code runs.
         let _ = unsafe { EXIT.set(exit, hook) };
     }
+    if let Some(signal) = settings.snapshot_signal
+        && !snapshot::signal::watch(signal, recorder)
+    {
+        say(&format!(
+            "no heap snapshots by signal {signal}: the program was started with it ignored"
+        ));
+    }
     guard_sampler(settings, runtime);
     if let Kind::Domains {
         spawn: Some(spawn), ..
@@ -412,6 +419,7 @@ extern "C" fn in_child() {
     contained(|| {
         let session = callbacks::session();
         callbacks::end();
+        snapshot::signal::forked();
         attach::forked();
         dormant::forked();
         let Some(session) = session else {

@@ -42,9 +42,7 @@ pub(crate) fn table(millions: u32) -> Outcome {
     step("retained", blocks, || {
         retained(&heap, &RetainedOptions::default())
     })?;
-    step("why", blocks, || {
-        why(&heap, &WhyOptions::default(), None, false)
-    })?;
+    step("why", blocks, || why(&heap, &WhyOptions::default(), None))?;
     Ok(())
 }
 

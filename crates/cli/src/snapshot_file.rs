@@ -4,14 +4,17 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::Context as _;
 use clap::Args;
+use heapline_engine::{LoadedSnapshot, Report, SnapshotSession};
 use heapline_heap::Heap;
+use heapline_heap::reports::HeapError;
 use heapline_heapfile::{MAGIC, is_snapshot};
+use heapline_text::{Context, Screen};
 
 use crate::error::warn;
 use crate::progress::Watched;
-use crate::question::command_line;
+use crate::question::{Json, command_line};
 
 /// The argument of commands that read a heap snapshot.
 #[derive(Args, Clone, Debug)]
@@ -22,6 +25,37 @@ pub(crate) struct SnapshotFile {
 }
 
 impl SnapshotFile {
+    /// Loads the snapshot, and perhaps an earlier one to compare it with. There is no recording of the run.
+    pub(crate) fn session(&self, against: Option<&Self>) -> anyhow::Result<SnapshotSession> {
+        // The earlier one first: warnings are in the order of the arguments.
+        let against = against.map(Self::loaded).transpose()?;
+        Ok(SnapshotSession::new(
+            self.loaded()?,
+            against,
+            Err(HeapError::NoRecording.to_string()),
+        ))
+    }
+
+    /// Loads the snapshot for a session.
+    pub(crate) fn loaded(&self) -> anyhow::Result<LoadedSnapshot> {
+        Ok(LoadedSnapshot {
+            path: self.path.display().to_string(),
+            size: self.path.metadata().ok().map(|metadata| metadata.len()),
+            heap: self.load()?,
+        })
+    }
+
+    /// Prints a report on the snapshot as JSON or as text.
+    pub(crate) fn print(&self, json: Json, screen: Screen, report: &Report) -> anyhow::Result<()> {
+        let suggest =
+            |report: &str, arguments: &[&str]| command_line(report, &self.path, "", arguments);
+        let context = Context {
+            screen,
+            suggest: Some(&suggest),
+        };
+        json.print(report, |report| heapline_text::render(report, &context))
+    }
+
     /// Loads the snapshot and computes its dominators.
     pub(crate) fn load(&self) -> anyhow::Result<Heap> {
         let name = self.path.display().to_string();
@@ -44,11 +78,6 @@ impl SnapshotFile {
         }
         Ok(heap)
     }
-
-    /// The command line of another report on the same snapshot.
-    pub(crate) fn suggest(&self, report: &str, arguments: &[&str]) -> String {
-        command_line(report, &self.path, "", arguments)
-    }
 }
 
 /// Returns true if a file is a heap snapshot. Pipes are not looked into.
@@ -63,11 +92,23 @@ pub(crate) fn is_snapshot_file(path: &Path) -> bool {
     head().is_some_and(|head| is_snapshot(&head))
 }
 
+/// The recording of a snapshot's run, by the name that the snapshot has of it: there, or beside the snapshot if both were
+/// moved. `None` if it is gone.
+pub(crate) fn recording_of(snapshot: &Path, named: Option<&str>) -> Option<PathBuf> {
+    let named = Path::new(named?);
+    let beside = snapshot.with_file_name(named.file_name()?);
+    [named, &beside]
+        .into_iter()
+        .find(|path| path.is_file())
+        .map(Path::to_owned)
+}
+
 /// Fails if a file is a heap snapshot, which is no trace.
 pub(crate) fn refuse_snapshot(path: &Path) -> anyhow::Result<()> {
     if is_snapshot_file(path) {
         anyhow::bail!(
-            "{} is a heap snapshot, not a trace; use: heapline retained, why, findings, diff or export",
+            "{} is a heap snapshot, not a trace; use: heapline view, retained, dominators, why, findings, \
+             diff, report or export",
             path.display()
         );
     }

@@ -1,9 +1,10 @@
 //! Cache of recent answers.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answer::Answer;
+use crate::error::EngineError;
 
 /// The epoch of an answer and the key of its request.
 pub(crate) type Key = (u64, String);
@@ -27,11 +28,30 @@ impl Cache {
         }
     }
 
-    pub(crate) fn is_enabled(&self) -> bool {
+    /// Finds an answer in a shared cache, or computes it and keeps it there.
+    pub(crate) fn answer(
+        cache: &Mutex<Self>,
+        key: Key,
+        compute: impl FnOnce() -> Result<Answer, EngineError>,
+    ) -> Result<Arc<Answer>, EngineError> {
+        let lock = || cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = lock().find(&key) {
+            return Ok(answer);
+        }
+        let answer = Arc::new(compute()?);
+        if lock().is_enabled() {
+            // A report takes about as much memory as its JSON, and both are kept.
+            let bytes = 2 * answer.json()?.len();
+            lock().insert(key, &answer, bytes);
+        }
+        Ok(answer)
+    }
+
+    fn is_enabled(&self) -> bool {
         self.limit > 0
     }
 
-    pub(crate) fn find(&mut self, key: &Key) -> Option<Arc<Answer>> {
+    fn find(&mut self, key: &Key) -> Option<Arc<Answer>> {
         let place = self.entries.iter().position(|(known, ..)| known == key)?;
         let entry = self.entries.remove(place)?;
         let answer = Arc::clone(&entry.1);
@@ -40,7 +60,7 @@ impl Cache {
     }
 
     /// Adds an answer of this size in bytes.
-    pub(crate) fn insert(&mut self, key: Key, answer: &Arc<Answer>, bytes: usize) {
+    fn insert(&mut self, key: Key, answer: &Arc<Answer>, bytes: usize) {
         // Two clients may have asked the same at the same time.
         if self.find(&key).is_some() {
             return;

@@ -1,10 +1,11 @@
-//! Typed requests to heap profiles, and their answers.
+//! Typed requests to heap profiles and heap snapshots, and their answers.
 //!
-//! A [`Request`] is a report of [`heapline_profile`] with its options. The command line, the API,
+//! A [`Request`] is a report of [`heapline_profile`] or [`heapline_heap`] with its options. The command line, the API,
 //! report files and the viewer all use the same definition: clap parses it, [`Request::pairs`]
 //! writes it, and [`Request::command_line`] shows the command that prints the same numbers.
 //!
-//! A [`Session`] holds loaded profiles and answers requests. No HTTP, no files, no threads.
+//! A [`Session`] holds loaded profiles and answers requests, a [`SnapshotSession`] heap snapshots. No HTTP, no files, no
+//! threads.
 
 mod answer;
 mod ask;
@@ -17,6 +18,7 @@ mod reports;
 mod request;
 mod session;
 mod shell;
+mod snapshots;
 mod untold;
 mod utf16;
 
@@ -30,4 +32,5 @@ pub use reports::{Report, Request};
 pub use request::Params;
 pub use session::{LoadedTrace, Session};
 pub use shell::{shell_path, shell_quote};
+pub use snapshots::{LoadedRecording, LoadedSnapshot, SnapshotSession};
 pub use untold::{check_lifetimes, check_summary};

@@ -2,6 +2,10 @@
 //! here.
 
 use clap::Subcommand;
+use heapline_heap::reports::{
+    DominatorTree, DominatorsOptions, Findings, FindingsOptions, HeapDiff, Retained,
+    RetainedOptions, Why, WhyOptions,
+};
 use heapline_profile::OptionError;
 use heapline_profile::reports::{
     self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
@@ -80,8 +84,39 @@ Examples:
   heapline temporary trace.ctf --within 1ms --by function
   heapline temporary trace.ctf --where 'size >= 4KiB'")]
     Temporary(Params<TemporaryOptions>),
-    /// A comparison with another trace, or of two windows.
+    /// A comparison with another trace or snapshot, or of two windows.
     Diff(Params<DiffOptions>),
+    /// Show what keeps memory alive, by what would be freed with it
+    ///
+    /// A row retains what can only be reached through it: it would be freed with the row. `reached` is the
+    /// memory whose shortest path from a root goes through the row, also if others reach it too. `own` is
+    /// the value itself.
+    #[command(after_help = "\
+Examples:
+  heapline retained server.heap
+  heapline retained server.heap --by module --top 5
+  heapline retained server.heap --at 'Cache.table > Hashtbl.t'
+  heapline retained server.heap --by closure --json")]
+    Retained(RetainedOptions),
+    /// Show retained memory as a tree: roots, modules, definitions, values
+    ///
+    /// The dominator tree, aggregated by name: what is below a node can only be reached through it.
+    #[command(after_help = "\
+Examples:
+  heapline dominators server.heap
+  heapline dominators server.heap --min 5% --depth 4")]
+    Dominators(DominatorsOptions),
+    /// The paths that hold memory.
+    Why(WhyOptions),
+    /// Show what looks like waste in a heap snapshot
+    ///
+    /// Duplicate strings, hash tables and buffers that are mostly empty, parked continuations, and what
+    /// finalisers and ephemerons keep alive.
+    #[command(after_help = "\
+Examples:
+  heapline findings server.heap
+  heapline findings server.heap --top 20 --json")]
+    Findings(FindingsOptions),
     /// Continuations of a query that is being typed.
     Complete(CompleteOptions),
 }
@@ -116,6 +151,16 @@ pub enum Report {
     Temporary(Temporary),
     /// A comparison.
     Diff(NamedDiff),
+    /// Retained sizes.
+    Retained(Retained),
+    /// The dominator tree.
+    Dominators(DominatorTree),
+    /// Retaining paths.
+    Why(Why),
+    /// Likely waste.
+    Findings(Findings),
+    /// A comparison of heap snapshots.
+    HeapDiff(HeapDiff),
     /// Continuations of a query that is being typed.
     Completion(Completion),
 }
@@ -125,7 +170,12 @@ impl Request {
     #[must_use]
     pub fn filter(&self) -> Option<&Filter> {
         match self {
-            Self::Info | Self::Complete(_) => None,
+            Self::Info
+            | Self::Retained(_)
+            | Self::Dominators(_)
+            | Self::Why(_)
+            | Self::Findings(_)
+            | Self::Complete(_) => None,
             Self::Summary(params) => Some(&params.filter),
             Self::Hotspots(params) => Some(&params.filter),
             Self::Tree(params) => Some(&params.filter),
@@ -137,6 +187,12 @@ impl Request {
             Self::Temporary(params) => Some(&params.filter),
             Self::Diff(params) => Some(&params.filter),
         }
+    }
+
+    /// Returns true if the report of this name is about heap snapshots only.
+    #[must_use]
+    pub fn is_of_snapshots(report: &str) -> bool {
+        matches!(report, "retained" | "dominators" | "why" | "findings")
     }
 
     /// Computes the report.
@@ -154,7 +210,17 @@ impl Request {
             Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),
             Self::Complete(options) => Report::Completion(options.complete(session)),
+            Self::Retained(_) | Self::Dominators(_) | Self::Why(_) | Self::Findings(_) => {
+                let path = &session.trace().path;
+                return Err(self.unsuitable(&format!("heap snapshots, and {path} is a trace")));
+            }
         })
+    }
+
+    /// The error of a request about another kind of file.
+    pub(crate) fn unsuitable(&self, reason: &str) -> EngineError {
+        let message = format!("`{}` is a report on {reason}", self.name());
+        EngineError::new(ErrorKind::NotTold, message)
     }
 }
 

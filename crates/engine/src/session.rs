@@ -1,7 +1,7 @@
 //! Loaded profiles that answer requests.
 
 use std::hash::Hasher;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use heapline_profile::reports::{self, Name, Overview};
 use heapline_profile::{GroupBy, Profile};
@@ -127,23 +127,14 @@ impl Session {
     /// Answers a request, from the cache if it has been answered before.
     pub fn answer(&self, request: &Request, cancel: &Cancel) -> Result<Arc<Answer>, EngineError> {
         cancel.check()?;
-        let key = (self.epoch, request.key());
-        if let Some(answer) = self.cache().find(&key) {
-            return Ok(answer);
-        }
-        let report = request.report(self, cancel)?;
-        let answer = Arc::new(Answer::new(
-            Arc::clone(&self.identity),
-            self.epoch,
-            self.command_line(request),
-            report,
-        ));
-        if self.cache().is_enabled() {
-            // A report takes about as much memory as its JSON, and both are kept.
-            let bytes = 2 * answer.json()?.len();
-            self.cache().insert(key, &answer, bytes);
-        }
-        Ok(answer)
+        Cache::answer(&self.cache, (self.epoch, request.key()), || {
+            Ok(Answer::new(
+                Arc::clone(&self.identity),
+                self.epoch,
+                self.command_line(request),
+                request.report(self, cancel)?,
+            ))
+        })
     }
 
     /// Computes a report, without the cache.
@@ -197,10 +188,6 @@ impl Session {
                 reports::names(&scope, kind).into()
             })
         })
-    }
-
-    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -91,6 +91,22 @@ fn all_values_survive_being_written() {
             ],
         ),
         ("diff", &[("per", "time")]),
+        ("retained", &[("by", "closure"), ("rows", "3")]),
+        ("retained", &[("at", "Cache.table > Hashtbl.t")]),
+        ("dominators", &[("depth", "3"), ("min", "0.1%")]),
+        (
+            "why",
+            &[
+                ("address", "0x8000"),
+                ("depth", "2"),
+                ("held-by", "/Cache/"),
+                ("rows", "1"),
+                ("site", "Parser.*"),
+                ("where", "size > 3"),
+            ],
+        ),
+        ("why", &[("kind", "closure Cache.*")]),
+        ("findings", &[("rows", "1")]),
         (
             "complete",
             &[("cursor", "3"), ("rows", "1"), ("text", "size > 1k")],
@@ -124,6 +140,8 @@ fn what_makes_no_sense_is_an_error_with_its_place() {
         ("tree", &[("min", "101%")], "0% to 100%"),
         ("tree", &[("hide", "/(/")], "not a valid regular expression"),
         ("leaks", &[("tail", "60%")], "0% to 50%"),
+        ("why", &[("address", "here")], "expected an address"),
+        ("retained", &[("by", "size")], "root, module, definition"),
         (
             "summary",
             &[("estimator", "guess")],

@@ -77,6 +77,7 @@ fn answers_of_the_page_are_up_to_date() {
     use std::collections::{BTreeMap, HashSet};
 
     use heapline_engine::{Completion, Info};
+    use heapline_heap::reports::{DominatorTree, Findings, HeapDiff, Retained, Why};
     use heapline_profile::reports::{
         Flame, Heatmap, Hotspots, Leaks, NamedDiff, Series, Stats, Summary, Tree,
     };
@@ -119,6 +120,11 @@ fn answers_of_the_page_are_up_to_date() {
     all.visit::<Heatmap>();
     all.visit::<Leaks>();
     all.visit::<NamedDiff>();
+    all.visit::<Retained>();
+    all.visit::<DominatorTree>();
+    all.visit::<Why>();
+    all.visit::<Findings>();
+    all.visit::<HeapDiff>();
     all.visit::<Completion>();
     let text = all.found.values().fold(
         format!("{HEADER}// Times are seconds, memory is in bytes; docs/json.md describes the reports.\n"),

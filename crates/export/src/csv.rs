@@ -43,6 +43,8 @@ pub fn csv(scope: &Scope<'_>, out: &mut impl Write) -> io::Result<()> {
             out.put(b",");
             out.put(amount.to_string().as_bytes());
         }
+        out.put(b",");
+        out.number(block.amount.sampled);
         texts.put_stack(scope, block.stack, &mut out);
     });
     out.finish()

@@ -5,7 +5,6 @@
 //! - [`dump`]: the events of a trace as text: in the formats of memtrace's `dump_trace` and
 //!   ocaml-alloc-stats, byte for byte, as CSV, or as JSON lines.
 //! - [`cut`]: smaller traces.
-//! - [`keep`]: the trace of a long run, within a size.
 //! - [`identify()`]: the output of memtrace's `identify`, byte for byte.
 //!
 //! Of a profile, that is of a [`Scope`](heapline_profile::Scope):
@@ -30,7 +29,6 @@ mod firefox;
 mod fold;
 pub mod heap;
 mod identify;
-pub mod keep;
 mod names;
 pub mod parquet;
 pub mod pprof;

@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use heapline_export::cut::Cut;
-use heapline_export::keep::Keeper;
+use heapline_export::dump::{Format, dump};
+use heapline_keep::Keeper;
 use heapline_model::Space;
 use heapline_profile::query::Query;
 use heapline_profile::{Estimator, Profile, Scope};
@@ -303,6 +304,38 @@ fn resolution_falls_with_age_and_means_stay() {
     };
     let (full, kept) = (mean_life(&trace), mean_life(&bytes));
     assert!((full - kept).abs() < 2.0, "{full} {kept}");
+}
+
+/// Every row of a table and every dumped block says how many it stands for.
+#[test]
+fn rows_tell_how_many_blocks_were_merged() {
+    let trace = server(20_000, 1);
+    let (bytes, keeper) = keep(&trace, trace.len() as u64 / 10);
+    let blocks = common::parse(&trace).len() as u64;
+    // Stacks are last, and quoted; promotions and collections have none.
+    let sum = |text: Vec<u8>| -> u64 {
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.lines()
+                .next()
+                .unwrap()
+                .ends_with(",sampled_blocks,stack")
+        );
+        let rows = text.lines().filter_map(|line| line.split_once(",\""));
+        let blocks = rows.map(|(row, _)| row.rsplit(',').next().unwrap().parse::<u64>().unwrap());
+        blocks.sum()
+    };
+    assert!((keeper.len() as u64) < blocks / 2);
+    for trace in [&trace, &bytes] {
+        let profile = common::parse(trace);
+        let mut exported = Vec::new();
+        heapline_export::csv(&common::whole(&profile), &mut exported).unwrap();
+        assert_eq!(sum(exported), blocks);
+        let mut reader = Reader::new(&trace[..], Options::new()).unwrap();
+        let mut dumped = Vec::new();
+        dump(&mut reader, Format::Csv, &mut dumped).unwrap();
+        assert_eq!(sum(dumped), blocks);
+    }
 }
 
 /// Part of a merged block is nothing that could be told.

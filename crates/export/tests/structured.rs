@@ -128,9 +128,9 @@ fn names_that_need_quoting_are_quoted() {
     let bytes = writer.finish().unwrap();
     assert_eq!(
         dumped(&bytes, Format::Csv),
-        "time_us,event,id,domain,source,length_words,samples,stack\n\
-         5,alloc,0,0,external,3,4,\"M.\"\"op\"\"@a,b.ml:1:2-3\"\n\
-         9,collect,0,0,,,,\n"
+        "time_us,event,id,domain,source,length_words,samples,sampled_blocks,stack\n\
+         5,alloc,0,0,external,3,4,1,\"M.\"\"op\"\"@a,b.ml:1:2-3\"\n\
+         9,collect,0,0,,,,,\n"
     );
     let json = dumped(&bytes, Format::JsonLines);
     for line in json.lines() {
@@ -140,7 +140,7 @@ fn names_that_need_quoting_are_quoted() {
 }
 
 #[test]
-fn every_csv_row_has_eight_columns() {
+fn every_csv_row_has_nine_columns() {
     let bytes = std::fs::read(fixtures::folder().join("generated/domains.ctf")).unwrap();
     let events = OwnedTrace::read(&bytes, Options::new())
         .unwrap()
@@ -150,6 +150,6 @@ fn every_csv_row_has_eight_columns() {
     assert_eq!(text.lines().count(), events + 1);
     for line in text.lines() {
         let unquoted: String = line.split('"').step_by(2).collect();
-        assert_eq!(unquoted.matches(',').count(), 7, "{line}");
+        assert_eq!(unquoted.matches(',').count(), 8, "{line}");
     }
 }

@@ -37,7 +37,7 @@ fn stacks(scope: &Scope<'_>) -> Vec<RecordBatch> {
 fn row(block: &SampledBlock) -> String {
     let perhaps = |time: Option<u64>| time.map(|time| time.to_string()).unwrap_or_default();
     format!(
-        "{},{},{},{},{},{},{},{},{},{}",
+        "{},{},{},{},{},{},{},{},{},{},{}",
         block.allocated,
         perhaps(block.promoted),
         perhaps(block.collected),
@@ -47,7 +47,8 @@ fn row(block: &SampledBlock) -> String {
         block.lane,
         block.stack.index(),
         block.amount.bytes.value,
-        block.amount.blocks.value
+        block.amount.blocks.value,
+        block.amount.sampled
     )
 }
 
@@ -119,7 +120,7 @@ fn csv_has_the_same_rows_and_their_stacks() {
         assert_eq!(
             lines.next().unwrap(),
             "allocated_us,promoted_us,collected_us,size_bytes,samples,source,domain,stack_id,\
-             estimated_bytes,estimated_blocks,stack"
+             estimated_bytes,estimated_blocks,sampled_blocks,stack"
         );
         let mut expected = Vec::new();
         scope.for_each_block(|block| {

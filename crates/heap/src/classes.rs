@@ -17,6 +17,7 @@ const MOST_FIELDS: u64 = 16;
 /// The kind of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "HeapKind"))]
 pub enum Kind {
     /// The root of everything.
     Root,

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::ops::AddAssign;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ const NONE: u32 = u32::MAX;
 
 /// Blocks and their bytes: headers and memory outside of the heap included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "HeapAmount"))]
 pub struct Amount {
     /// Bytes.
     pub bytes: u64,
@@ -38,6 +40,8 @@ pub struct Heap {
     dominators: Dominators,
     /// By preorder number.
     retained: Vec<Amount>,
+    dominator_tree: OnceLock<AggregateTree>,
+    path_tree: OnceLock<AggregateTree>,
 }
 
 impl Heap {
@@ -79,6 +83,8 @@ impl Heap {
             graph,
             dominators,
             retained,
+            dominator_tree: OnceLock::new(),
+            path_tree: OnceLock::new(),
         }
     }
 
@@ -152,22 +158,23 @@ impl Heap {
         }
     }
 
-    /// The dominator tree, aggregated by name.
-    #[must_use]
-    pub fn dominator_tree(&self) -> AggregateTree {
-        let order = self.dominators.order();
-        let parents = self.dominators.numbers_of_dominators();
-        let nodes = order
-            .iter()
-            .zip(parents)
-            .map(|(&node, &parent)| (node, order[parent as usize]));
-        AggregateTree::new(self, nodes)
+    /// The dominator tree, aggregated by name. It is computed once.
+    pub fn dominator_tree(&self) -> &AggregateTree {
+        self.dominator_tree.get_or_init(|| {
+            let order = self.dominators.order();
+            let parents = self.dominators.numbers_of_dominators();
+            let nodes = order
+                .iter()
+                .zip(parents)
+                .map(|(&node, &parent)| (node, order[parent as usize]));
+            AggregateTree::new(self, nodes)
+        })
     }
 
-    /// The shortest paths from the roots, aggregated by name.
-    #[must_use]
-    pub fn path_tree(&self) -> AggregateTree {
-        AggregateTree::new(self, self.shortest_paths().into_iter())
+    /// The shortest paths from the roots, aggregated by name. They are computed once.
+    pub fn path_tree(&self) -> &AggregateTree {
+        self.path_tree
+            .get_or_init(|| AggregateTree::new(self, self.shortest_paths().into_iter()))
     }
 
     /// All nodes that can be reached, nearest first, with the node before them on a shortest path. Nodes of the same

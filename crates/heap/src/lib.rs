@@ -3,6 +3,7 @@
 mod address_index;
 mod aggregate;
 mod classes;
+mod definition_names;
 mod dominators;
 mod graph;
 mod heap;
@@ -14,9 +15,10 @@ mod shapes;
 
 pub use aggregate::{AggregateId, AggregateTree};
 pub use classes::{Class, ClassId, Kind};
+pub use definition_names::{Binding, Bindings, CmtError, MarshalError};
 pub use dominators::Dominators;
 pub use graph::{Field, Graph, LoadDamage, NodeId, Virtual};
 pub use heap::{Amount, Heap};
-pub use load::LoadError;
+pub use load::{LoadError, read_property};
 pub use names::{function_name, module_name};
 pub use roots::{Group, GroupKind};

@@ -22,6 +22,23 @@ pub enum LoadError {
     TooLarge,
 }
 
+/// Reads a property of a snapshot, such as `trace` or `pid`, without the rest of the file.
+pub fn read_property(input: impl Read, key: &str) -> Result<Option<String>, LoadError> {
+    let mut reader = Reader::new(input)?;
+    let found = match reader.next_section()? {
+        Some(Content::Meta(lines)) => properties(&lines)
+            .find(|(known, _)| *known == key)
+            .map(|(_, value)| value.to_owned()),
+        _ => None,
+    };
+    Ok(found)
+}
+
+/// The properties in the lines of a snapshot.
+pub(crate) fn properties(lines: &[String]) -> impl Iterator<Item = (&str, &str)> {
+    lines.iter().filter_map(|line| line.split_once('='))
+}
+
 /// A snapshot as the file has it.
 #[derive(Debug, Default)]
 pub(crate) struct Sections {

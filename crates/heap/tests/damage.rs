@@ -30,7 +30,7 @@ proptest! {
             let rows = report.rows.iter().map(|row| row.retained.blocks);
             prop_assert_eq!(rows.fold(report.hidden.blocks, u64::saturating_add), heap.total().blocks);
         }
-        let report = why(&heap, &WhyOptions::default(), None, false).unwrap();
+        let report = why(&heap, &WhyOptions::default(), None).unwrap();
         prop_assert_eq!(report.selected.blocks, heap.total().blocks);
         let _ = findings(&heap, &FindingsOptions::default());
         prop_assert!(diff(&heap, &heap, 20).rows.is_empty());

@@ -1,11 +1,12 @@
 //! Reports on a snapshot whose every block is known.
 
 use heapline_heap::reports::{
-    FindingsOptions, HeapError, RetainedBy, RetainedOptions, WhyOptions, diff, findings, retained,
-    why,
+    DominatorsOptions, FindingsOptions, HeapError, RetainedBy, RetainedOptions, WhyOptions, diff,
+    dominators, findings, retained, why,
 };
 use heapline_heap::{Field, Graph, Heap, Kind};
 use heapline_heapfile::{FactKind, Folded, RootKind};
+use heapline_profile::Share;
 use heapline_profile::query::Pattern;
 use heapline_testkit::heap::{Snapshot, server, server_after};
 
@@ -29,7 +30,63 @@ fn rows_by_root_module_and_definition_add_up() {
         assert_eq!(sum, heap.total().bytes, "{group:?}");
         let blocks: u64 = report.rows.iter().map(|row| row.retained.blocks).sum();
         assert_eq!(blocks, heap.total().blocks, "{group:?}");
+        let reached = report.rows.iter().filter_map(|row| row.reached);
+        let sum: u64 = reached.map(|reached| reached.bytes).sum();
+        assert_eq!(sum, heap.total().bytes, "{group:?}");
     }
+}
+
+/// Two definitions and a stack that share a large block, which is nearer to the second one.
+fn shared() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let large = snapshot.block(252, 1000);
+    let holder = snapshot.filled(0, 1, &[large]);
+    let module = snapshot.module("camlCache", &[holder, large]);
+    snapshot.definition(module, 0, "far", "cache.ml", 1);
+    snapshot.definition(module, 1, "near", "cache.ml", 2);
+    let frame = snapshot.frame("camlServer__loop_1", "server.ml", 9);
+    snapshot.stack("main");
+    // The stack refers to the module, so that it is not below the group of modules.
+    snapshot.root(RootKind::Stack, module, frame, 0);
+    snapshot
+}
+
+#[test]
+fn shared_memory_is_reached_by_the_nearest_definition() {
+    let heap = load(&shared());
+    let report = retained(&heap, &by(RetainedBy::Definition)).unwrap();
+    let rows: Vec<_> = report
+        .rows
+        .iter()
+        .map(|row| {
+            (
+                row.name.as_str(),
+                row.retained.bytes,
+                row.reached.unwrap().bytes,
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("(several definitions of module Cache)", 8008, 0),
+            ("Cache.near", 0, 8008),
+            ("module Cache", 24, 24),
+            ("Cache.far", 16, 16),
+            ("Server.loop (stack of main)", 0, 0),
+        ]
+    );
+    let options = RetainedOptions {
+        rows: 1,
+        ..RetainedOptions::default()
+    };
+    let report = retained(&heap, &options).unwrap();
+    assert_eq!(report.hidden.bytes, 40);
+    assert_eq!(report.hidden_reached.unwrap().bytes, 8048);
+    // Values have no row of their own in that tree.
+    let report = retained(&heap, &by(RetainedBy::Kind)).unwrap();
+    assert!(report.rows.iter().all(|row| row.reached.is_none()));
+    assert_eq!(report.hidden_reached, None);
 }
 
 #[test]
@@ -55,6 +112,65 @@ fn definitions_retain_what_only_they_reach() {
 }
 
 #[test]
+fn the_dominator_tree_has_what_retained_says() {
+    let heap = load(&server());
+    let options = DominatorsOptions {
+        min: Share(0.0),
+        ..DominatorsOptions::default()
+    };
+    let tree = dominators(&heap, &options);
+    let below = |at: Option<usize>| {
+        let children = tree.nodes.iter().filter(move |node| node.parent == at);
+        children.map(|node| node.retained.bytes).sum::<u64>()
+    };
+    assert_eq!(below(None), heap.total().bytes);
+    for (at, node) in tree.nodes.iter().enumerate() {
+        assert_eq!(
+            node.own.bytes + below(Some(at)),
+            node.retained.bytes,
+            "{node:?}"
+        );
+        assert!(
+            node.parent
+                .is_none_or(|parent| parent < at && tree.nodes[parent].depth + 1 == node.depth)
+        );
+        let before = tree.nodes[..at]
+            .iter()
+            .rev()
+            .find(|other| other.parent == node.parent);
+        assert!(before.is_none_or(|other| other.retained.bytes >= node.retained.bytes));
+    }
+    let report = retained(&heap, &RetainedOptions::default()).unwrap();
+    for row in report.rows.iter().filter(|row| row.place.is_some()) {
+        let node = tree
+            .nodes
+            .iter()
+            .find(|node| node.name == row.name)
+            .unwrap();
+        assert_eq!((node.retained, &node.place), (row.retained, &row.place));
+    }
+
+    // What is merged is not lost.
+    let options = DominatorsOptions {
+        min: Share(0.1),
+        depth: Some(3),
+    };
+    let small = dominators(&heap, &options);
+    assert!(small.nodes.len() < 10 && small.nodes.iter().all(|node| node.depth <= 3));
+    let roots = small.nodes.iter().filter(|node| node.parent.is_none());
+    assert_eq!(
+        roots.map(|node| node.retained.bytes).sum::<u64>(),
+        heap.total().bytes
+    );
+    assert!(
+        small
+            .nodes
+            .iter()
+            .any(|node| node.kind.is_none() && node.values > 0)
+    );
+}
+
+#[test]
 fn paths_lead_from_definitions_to_values() {
     let heap = load(&server());
     let options = WhyOptions {
@@ -62,7 +178,7 @@ fn paths_lead_from_definitions_to_values() {
         depth: 8,
         ..WhyOptions::default()
     };
-    let report = why(&heap, &options, None, false).unwrap();
+    let report = why(&heap, &options, None).unwrap();
     let paths: Vec<String> = report
         .rows
         .iter()
@@ -94,14 +210,14 @@ fn what_a_name_holds_is_what_it_retains() {
         held_by: Some(Pattern::glob("Server.images")),
         ..WhyOptions::default()
     };
-    let report = why(&heap, &options, None, false).unwrap();
+    let report = why(&heap, &options, None).unwrap();
     let retained = heap.retained(heap.nodes_named("Server.images").next().unwrap());
     assert_eq!(report.selected, retained);
     let options = WhyOptions {
         held_by: Some(Pattern::glob("Serve.images")),
         ..WhyOptions::default()
     };
-    let error = why(&heap, &options, None, false).unwrap_err();
+    let error = why(&heap, &options, None).unwrap_err();
     assert_eq!(error.to_string(), "the snapshot has no `Serve.images`");
 }
 
@@ -141,6 +257,21 @@ fn growth_is_found_by_name() {
 }
 
 #[test]
+fn another_reference_to_a_block_is_no_growth() {
+    let build = |is_shared: bool| {
+        let mut snapshot = Snapshot::default();
+        let large = snapshot.block(252, 1000);
+        let held = if is_shared { vec![large] } else { Vec::new() };
+        let holder = snapshot.filled(0, 2, &held);
+        let module = snapshot.module("camlCache", &[large, holder]);
+        snapshot.definition(module, 0, "table", "cache.ml", 1);
+        load(&snapshot)
+    };
+    let report = diff(&build(false), &build(true), 20);
+    assert_eq!(report.rows, []);
+}
+
+#[test]
 fn waste_is_found() {
     let heap = load(&server());
     let report = findings(&heap, &FindingsOptions::default());
@@ -159,6 +290,19 @@ fn waste_is_found() {
         Some("C roots")
     );
     assert_eq!(report.ephemerons.bytes, 901 * 8);
+}
+
+#[test]
+fn static_data_is_not_taken_for_lost_blocks() {
+    let mut snapshot = Snapshot::default();
+    let fixed = snapshot.block(252, 10);
+    let value = snapshot.block(252, 20);
+    snapshot.module("camlCache", &[fixed, value]);
+    snapshot.fact(FactKind::Static, fixed, 10, 0);
+    let heap = load(&snapshot);
+    assert_eq!(heap.total().bytes, (21 + 3) * 8);
+    let (stated, found) = heap.graph().totals();
+    assert_eq!(stated, found);
 }
 
 #[test]
@@ -214,7 +358,7 @@ fn a_list_of_a_million_cells_is_one_name() {
     let list = snapshot.list(&vec![item; 1_000_000]);
     snapshot.module("camlM", &[list]);
     let heap = load(&snapshot);
-    let report = why(&heap, &WhyOptions::default(), None, false).unwrap();
+    let report = why(&heap, &WhyOptions::default(), None).unwrap();
     let names: Vec<&str> = report.rows[0]
         .path
         .iter()

@@ -1,21 +1,24 @@
 //! Sampled blocks of a recording, found in a snapshot.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::Cursor;
 
 use heapline_formats::{Options, Reader};
 use heapline_heap::Heap;
-use heapline_heap::reports::{WhyOptions, join, why};
+use heapline_heap::reports::{AllocationNumbers, HeapError, WhyOptions, join, why};
 use heapline_model::{Batch, EventKind, Source};
 use heapline_profile::query::Pattern;
 use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::fixtures;
 use heapline_testkit::heap::Snapshot;
 
+fn reader(trace: &[u8]) -> Reader {
+    Reader::new(Cursor::new(trace.to_vec()), Options::default()).unwrap()
+}
+
 /// The ids of a trace's blocks, in the order of their allocations.
 fn ids(trace: &[u8]) -> Vec<u64> {
-    let mut reader = Reader::new(Cursor::new(trace.to_vec()), Options::default()).unwrap();
+    let mut reader = reader(trace);
     let (mut batch, mut ids) = (Batch::default(), Vec::new());
     while reader.next_batch(&mut batch).unwrap() {
         let births = batch.events().iter();
@@ -31,8 +34,7 @@ fn ids(trace: &[u8]) -> Vec<u64> {
 fn estimates_of_paths_are_those_of_the_trace() {
     let trace = fs::read(fixtures::folder().join("mix-ocaml53/trace.ctf")).unwrap();
     let ids = ids(&trace);
-    let mut reader = Reader::new(Cursor::new(trace), Options::default()).unwrap();
-    let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
+    let profile = Profile::load(&mut reader(&trace), StoreOptions::default()).unwrap();
     let all = Scope::new(&profile, &Query::default(), Estimator::default());
     let live = all.at_end();
 
@@ -51,11 +53,15 @@ fn estimates_of_paths_are_those_of_the_trace() {
     snapshot.module("camlM", &halves);
     let heap = Heap::read(&snapshot.finish()[..]).unwrap();
 
-    let numbers: HashMap<u64, usize> = (0..).zip(&ids).map(|(number, id)| (*id, number)).collect();
-    let query = Query::parse("site = \"Mix.*\"").unwrap();
-    let mine = Scope::new(&profile, &query, Estimator::default());
-    let samples = join(&heap, &mine, |id| numbers.get(&id).copied());
-    let report = why(&heap, &WhyOptions::default(), Some(&samples), true).unwrap();
+    let numbers = AllocationNumbers::read(&heap, &mut reader(&trace)).unwrap();
+    let options = WhyOptions {
+        site: Some(Pattern::glob("Mix.*")),
+        ..WhyOptions::default()
+    };
+    let mine = Scope::new(&profile, &options.recorded(), Estimator::default());
+    let samples = join(&heap, &mine, &numbers);
+    let report = why(&heap, &options, Some(&samples)).unwrap();
+    assert_eq!(why(&heap, &options, None), Err(HeapError::NoRecording));
     let expected = mine.at_end().total();
     let estimated = report.estimated.unwrap();
     assert!(expected.sampled > 100, "{expected:?}");
@@ -79,18 +85,15 @@ fn estimates_of_paths_are_those_of_the_trace() {
     }
 
     // The other direction: the sites of what a definition holds.
-    let samples = join(&heap, &all, |id| numbers.get(&id).copied());
+    let samples = join(&heap, &all, &numbers);
     let options = WhyOptions {
         held_by: Some(Pattern::glob("M field 0")),
         ..WhyOptions::default()
     };
-    let report = why(&heap, &options, Some(&samples), false).unwrap();
-    let held: u64 = report
-        .rows
-        .iter()
-        .flat_map(|row| &row.sites)
-        .map(|site| site.samples)
-        .sum();
+    let report = why(&heap, &options, Some(&samples)).unwrap();
+    let of_rows = report.rows.iter().flat_map(|row| &row.sites);
+    let held: u64 = of_rows.map(|site| site.samples).sum();
+    let of_all: u64 = report.sites.iter().map(|site| site.samples).sum();
     let mut expected = 0;
     live.for_each_block(|block| {
         expected += if block.number.is_multiple_of(2) {
@@ -99,6 +102,7 @@ fn estimates_of_paths_are_those_of_the_trace() {
             0
         };
     });
-    assert_eq!(held, expected);
+    assert_eq!([held, of_all], [expected; 2]);
+    assert_eq!(report.hidden_sites, 0);
     assert!(report.estimated.is_none());
 }

@@ -47,6 +47,6 @@ pub use nodes::{Edge, Folded, Nodes};
 #[cfg(feature = "read")]
 pub use read::{
     Block, Blocks, Content, Definition, Ephemeron, Fact, Frame, MAX_SECTION, ReadError, Reader,
-    Root, Site, Symbol, Total, compress, is_snapshot,
+    Root, Site, Symbol, Total, compress, compress_with, is_snapshot,
 };
 pub use writer::{HEADER, MAGIC, SECTION_HEADER, VERSION, Writer};

@@ -1,8 +1,8 @@
 //! The reader reads all that the writer writes: plain, compressed, cut off and damaged.
 
 use heapline_heapfile::{
-    Block, Content, Edge, Folded, Nodes, ReadError, Reader, Section, Writer, compress, put_delta,
-    put_text, put_varint,
+    Block, Content, Edge, Folded, Nodes, ReadError, Reader, Section, Writer, compress,
+    compress_with, put_delta, put_text, put_varint,
 };
 use heapline_testkit::property_config;
 use proptest::collection::vec;
@@ -285,4 +285,45 @@ fn other_files_are_no_snapshots() {
         Reader::new(&later[..]),
         Err(ReadError::UnknownVersion(9))
     ));
+}
+
+#[test]
+fn definitions_are_edited_while_compressing() {
+    let mut snapshot = heapline_testkit::heap::Snapshot::default();
+    let values = [snapshot.block(0, 1), snapshot.block(0, 1)];
+    let modules = [
+        snapshot.module("camlCache", &values),
+        snapshot.module("camlServer", &values),
+    ];
+    for (line, module) in (1..).zip(modules) {
+        for field in 0..2 {
+            snapshot.definition(module, field, "", "some.ml", line);
+        }
+    }
+    let file = snapshot.finish();
+    let definitions = |file: &[u8]| {
+        let mut reader = Reader::new(file).unwrap();
+        let mut found = Vec::new();
+        while let Some(content) = reader.next_section().unwrap() {
+            if let Content::Definitions(definitions) = content {
+                found.extend(definitions);
+            }
+        }
+        found
+    };
+    let mut expected = definitions(&file);
+    assert_eq!(expected.len(), 4);
+    expected[2].name = "table".to_owned();
+    expected[2].line = 77;
+    let mut edited = Vec::new();
+    compress_with(&file[..], &mut edited, |definition| {
+        let is_it = (definition.line, definition.field) == (2, 0);
+        if is_it {
+            definition.name = "table".to_owned();
+            definition.line = 77;
+        }
+        is_it
+    })
+    .unwrap();
+    assert_eq!(definitions(&edited), expected);
 }

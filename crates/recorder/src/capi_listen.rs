@@ -75,9 +75,8 @@ pub extern "C" fn heapline_listen(wake: Wake) -> c_int {
     c_int::from(!is_listening)
 }
 
-/// Said if a snapshot is asked for.
-const NO_SNAPSHOTS: &str = "the OCaml library with which the program waits takes no heap snapshots; start \
-     the program with `heapline record --wait`";
+/// Said if a snapshot is asked for: `heapline snapshot` goes on with ptrace then.
+const NO_SNAPSHOTS: &str = "the OCaml library takes no heap snapshots by itself";
 
 fn answer(request: &Request) -> Reply {
     let mut attachment = lock();

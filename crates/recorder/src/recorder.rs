@@ -346,6 +346,12 @@ impl Recorder {
         status.set(Word::Notes as usize, notes);
     }
 
+    /// The number of signals that asked for a heap snapshot, for whoever reads the tail. It is there as long
+    /// as the recorder is not [freed](Self::free).
+    pub fn snapshot_signals(&self) -> Option<&'static AtomicU64> {
+        self.status().place(Word::SnapshotSignals as usize)
+    }
+
     /// Takes note of time that the sampler has taken, in nanoseconds.
     pub fn add_sampler_time(&self, nanos: u64) {
         let status = self.status();

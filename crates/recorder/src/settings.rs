@@ -14,6 +14,7 @@
 //! | `HEAPLINE_WAIT` | `1`: record nothing until `heapline attach`; of the others, only `HEAPLINE_FOLLOW` counts |
 //! | `HEAPLINE_LISTEN` | `1`: take heap snapshots when `heapline record` asks for them, by a socket |
 //! | `HEAPLINE_EXIT_SNAPSHOT` | take a heap snapshot when the program exits, to this file |
+//! | `HEAPLINE_SNAPSHOT_SIGNAL` | count signals of this number, so that `heapline record` takes a snapshot for each |
 //! | `HEAPLINE_STACKS` | `sampler`: stacks are those of OCaml's sampler; `check`: ours are compared with them |
 //!
 //! Without `heapline record`, memtrace's variables do: `MEMTRACE` is the file to write,
@@ -27,7 +28,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-pub(crate) const VARIABLES: [&CStr; 13] = [
+pub(crate) const VARIABLES: [&CStr; 14] = [
     c"HEAPLINE_PREFIX",
     c"HEAPLINE_TRACE",
     c"HEAPLINE_RATE",
@@ -41,13 +42,14 @@ pub(crate) const VARIABLES: [&CStr; 13] = [
     c"HEAPLINE_WAIT",
     c"HEAPLINE_LISTEN",
     c"HEAPLINE_EXIT_SNAPSHOT",
+    c"HEAPLINE_SNAPSHOT_SIGNAL",
 ];
 
 /// The default rate without `heapline record`, as memtrace has it: one sample for 781 KiB.
 pub const MEMTRACE_RATE: f64 = 1e-5;
 
 /// The default rate of `heapline record`: one sample for 78 KiB.
-const RECORD_RATE: f64 = 1e-4;
+pub const RECORD_RATE: f64 = 1e-4;
 
 /// The settings of a recording.
 #[derive(Debug)]
@@ -78,6 +80,8 @@ pub struct Settings {
     pub listen: bool,
     /// A heap snapshot that is taken when the program exits.
     pub exit_snapshot: Option<PathBuf>,
+    /// The signal that asks for a heap snapshot.
+    pub snapshot_signal: Option<i32>,
 }
 
 /// Appends a setting in the form that the agent takes.
@@ -238,6 +242,7 @@ impl Settings {
                 stacks: StackMode::read(),
                 listen: text("HEAPLINE_LISTEN").is_some_and(|listen| listen == "1"),
                 exit_snapshot: var_os("HEAPLINE_EXIT_SNAPSHOT").map(Into::into),
+                snapshot_signal: text("HEAPLINE_SNAPSHOT_SIGNAL").and_then(|n| n.parse().ok()),
             }));
         }
         let file = match var_os("MEMTRACE") {
@@ -257,6 +262,7 @@ impl Settings {
             stacks: StackMode::read(),
             listen: false,
             exit_snapshot: None,
+            snapshot_signal: None,
         }))
     }
 
@@ -276,6 +282,7 @@ impl Settings {
             stacks: StackMode::Own,
             listen: false,
             exit_snapshot: None,
+            snapshot_signal: None,
         };
         for (name, value) in fields(bytes) {
             let text = String::from_utf8_lossy(value);
@@ -495,6 +502,7 @@ mod tests {
             stacks: StackMode::Own,
             listen: false,
             exit_snapshot: None,
+            snapshot_signal: None,
         };
         let pid = std::process::id();
         let names: Vec<PathBuf> = (0..3).map(|_| settings.claim().unwrap().path).collect();

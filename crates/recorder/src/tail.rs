@@ -160,6 +160,11 @@ impl Page {
         }
     }
 
+    /// The place of a word.
+    pub(crate) fn place(&self, word: usize) -> Option<&'static AtomicU64> {
+        self.0.get(word)
+    }
+
     pub(crate) fn get(&self, word: usize) -> u64 {
         let place = self.0.get(word);
         place.map_or(0, |place| u64::from_le(place.load(Ordering::Relaxed)))

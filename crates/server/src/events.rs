@@ -67,7 +67,7 @@ async fn send_events(
         if let (None, Some(epoch), Some(newest)) = (&session, hold, &newest) {
             let is_newest = newest.session.epoch() == epoch;
             session = if is_newest {
-                Some(Arc::clone(&newest.session))
+                Some(newest.session.clone())
             } else {
                 state.earlier_session(epoch)
             };
@@ -96,7 +96,7 @@ fn event(newest: &Newest) -> Bytes {
     let news = News {
         epoch: newest.session.epoch(),
         recording: newest.is_recording,
-        duration: newest.session.trace().profile.duration(),
+        duration: newest.session.duration(),
         error: newest.problem.as_deref(),
     };
     // Numbers and strings can always be serialised, and have no line feeds in JSON.

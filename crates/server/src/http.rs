@@ -198,7 +198,7 @@ async fn respond(
     state: &Arc<State>,
     guard: &Guard,
 ) -> Response<Body> {
-    let path = request.uri().path();
+    let (snapshot, path) = below_snapshot(request.uri().path());
     let query = request.uri().query().unwrap_or("");
     let report = path.strip_prefix("/api/v1/");
     let checked = guard
@@ -207,15 +207,31 @@ async fn respond(
     let result = match (checked, report) {
         (Err(error), _) => Err(error),
         (Ok(()), None) => page(path),
-        (Ok(()), Some("events")) if request.method() == Method::GET => {
-            return match held_epoch(query) {
-                Ok(hold) => events(state, hold),
-                Err(error) => response(error.into(), request.headers()),
-            };
-        }
-        (Ok(()), Some(report)) => api(report, query, request.headers(), state).await,
+        (Ok(()), Some(report)) => match state.of_snapshot(snapshot.as_deref()) {
+            Err(error) => Err(error),
+            Ok(state) if report == "events" && request.method() == Method::GET => {
+                return match held_epoch(query) {
+                    Ok(hold) => events(&state, hold),
+                    Err(error) => response(error.into(), request.headers()),
+                };
+            }
+            Ok(state) => api(report, query, request.headers(), &state).await,
+        },
     };
     response(result.unwrap_or_else(Content::from), request.headers())
+}
+
+/// The heap snapshot that a path is about, and the path below it: `/snapshots/NAME/PATH`.
+fn below_snapshot(path: &str) -> (Option<String>, &str) {
+    let below = path.strip_prefix("/snapshots/");
+    let Some((name, _)) = below.and_then(|below| below.split_once('/')) else {
+        return (None, path);
+    };
+    // Browsers encode names so that this decodes them, too.
+    let decoded = form_urlencoded::parse(name.as_bytes()).next();
+    let decoded = decoded.map_or_else(String::new, |(name, _)| name.into_owned());
+    let start = "/snapshots/".len() + name.len();
+    (Some(decoded), &path[start..])
 }
 
 /// The body of a response: whole, or events as they come.

@@ -14,11 +14,13 @@ mod guard;
 mod http;
 mod loader;
 mod report;
+mod snapshot;
 mod state;
 mod trace;
 
 pub use assets::missing_page;
 pub use error::ApiError;
 pub use http::Server;
-pub use report::{ReportError, write_report};
+pub use report::{ReportError, write_report, write_snapshot_report};
+pub use snapshot::{FindRecording, SiteSource, SnapshotFolder, load_snapshots};
 pub use trace::{Opener, Progress, Recording, Subjects, Trace, load};

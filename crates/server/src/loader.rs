@@ -1,14 +1,15 @@
-//! Loads the traces, and follows the recording of one that grows.
+//! Loads the files, and follows the recording of one that grows.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use heapline_engine::Session;
+use heapline_engine::{Answer, Cancel, EngineError, Request, Session, SnapshotSession};
 use heapline_profile::LiveProfile;
 use tokio::sync::watch;
 
+use crate::snapshot::load_snapshots;
 use crate::trace::{self, Progress, Subjects};
 
 /// The minimum time between two looks at a recording.
@@ -29,10 +30,61 @@ pub(crate) enum Loading {
     Failed(String),
 }
 
-/// The newest state of the traces.
+/// A session about traces or about heap snapshots.
+#[derive(Clone, Debug)]
+pub(crate) enum Loaded {
+    Traces(Arc<Session>),
+    Snapshots(Arc<SnapshotSession>),
+}
+
+impl Loaded {
+    pub(crate) fn identity(&self) -> &Arc<str> {
+        match self {
+            Self::Traces(session) => session.identity(),
+            Self::Snapshots(session) => session.identity(),
+        }
+    }
+
+    /// Counts the states of a trace that grows.
+    pub(crate) fn epoch(&self) -> u64 {
+        match self {
+            Self::Traces(session) => session.epoch(),
+            Self::Snapshots(_) => 0,
+        }
+    }
+
+    /// Seconds from the start to the last event. A snapshot takes no time.
+    pub(crate) fn duration(&self) -> f64 {
+        match self {
+            Self::Traces(session) => session.trace().profile.duration(),
+            Self::Snapshots(_) => 0.0,
+        }
+    }
+
+    /// True if the allocation sites of blocks are known.
+    pub(crate) fn has_sites(&self) -> bool {
+        match self {
+            Self::Traces(_) => true,
+            Self::Snapshots(session) => session.recording().is_ok(),
+        }
+    }
+
+    pub(crate) fn answer(
+        &self,
+        request: &Request,
+        cancel: &Cancel,
+    ) -> Result<Arc<Answer>, EngineError> {
+        match self {
+            Self::Traces(session) => session.answer(request, cancel),
+            Self::Snapshots(session) => session.answer(request, cancel),
+        }
+    }
+}
+
+/// The newest state of the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Newest {
-    pub(crate) session: Arc<Session>,
+    pub(crate) session: Loaded,
     /// True if the trace is being recorded.
     pub(crate) is_recording: bool,
     /// The reason why it is not followed any more, if that is not its end.
@@ -68,6 +120,14 @@ impl Loader {
     pub(crate) fn run(self) {
         let loaded = match self.subjects.open_recording() {
             Some(live) => self.follow(live),
+            None if self.subjects.sites.is_some() => load_snapshots(&self.subjects, &self.progress)
+                .map(|session| {
+                    self.sender.send_replace(Loading::Done(Newest {
+                        session: Loaded::Snapshots(Arc::new(session)),
+                        is_recording: false,
+                        problem: None,
+                    }));
+                }),
             None => trace::load(&self.subjects, &self.progress).map(|session| {
                 let session = self.publish(session, false, None);
                 // Every page asks for it, but nothing else waits for it. Whoever asks is told
@@ -93,7 +153,7 @@ impl Loader {
                 (Err(error), Some(session)) => {
                     // What was read before is still right.
                     self.sender.send_replace(Loading::Done(Newest {
-                        session: Arc::clone(session),
+                        session: Loaded::Traces(Arc::clone(session)),
                         is_recording: false,
                         problem: Some(problem(error)),
                     }));
@@ -133,7 +193,7 @@ impl Loader {
             self.earlier.add(last);
         }
         self.sender.send_replace(Loading::Done(Newest {
-            session: Arc::clone(&session),
+            session: Loaded::Traces(Arc::clone(&session)),
             is_recording,
             problem: None,
         }));

@@ -12,8 +12,10 @@ use heapline_engine::{LoadedTrace, Session, shell_path};
 use heapline_formats::{Executable, Follower, Options, Reader};
 use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 
+use crate::snapshot::{SiteSource, SnapshotFolder};
+
 /// Bytes of answers that are kept.
-const CACHE: usize = 128 << 20;
+pub(crate) const CACHE: usize = 128 << 20;
 
 const STORE: StoreOptions = StoreOptions {
     recursion: Recursion::OnDemand,
@@ -54,7 +56,7 @@ impl Trace {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         Options {
             strict: self.strict,
             executable: self.executable.clone(),
@@ -62,14 +64,18 @@ impl Trace {
         }
     }
 
-    fn load(&self, progress: &Progress) -> Result<Profile, String> {
+    /// Opens it and counts what is read.
+    pub(crate) fn bytes(&self, progress: &Progress) -> Result<Counted, String> {
         let source =
             (self.open)().map_err(|error| format!("cannot open {}: {error}", self.path))?;
-        let source = Counted {
+        Ok(Counted {
             source,
             read: Arc::clone(&progress.0),
-        };
-        Reader::new(source, self.options())
+        })
+    }
+
+    pub(crate) fn load(&self, progress: &Progress) -> Result<Profile, String> {
+        Reader::new(self.bytes(progress)?, self.options())
             .and_then(|mut reader| Profile::load(&mut reader, STORE))
             .map_err(|error| self.problem(&error))
     }
@@ -99,7 +105,8 @@ impl Progress {
     }
 }
 
-struct Counted {
+/// The bytes of a file, which are counted.
+pub(crate) struct Counted {
     source: Box<dyn Read + Send>,
     read: Arc<AtomicU64>,
 }
@@ -112,15 +119,19 @@ impl Read for Counted {
     }
 }
 
-/// A trace, and perhaps an earlier one that it is compared with.
+/// A trace or a heap snapshot, and perhaps an earlier one that it is compared with.
 #[derive(Debug)]
 pub struct Subjects {
-    /// The trace.
+    /// The trace, or the snapshot.
     pub trace: Arc<Trace>,
-    /// The earlier trace.
+    /// The earlier one.
     pub against: Option<Arc<Trace>>,
+    /// The allocation sites of the snapshot; `None` for traces.
+    pub(crate) sites: Option<SiteSource>,
     /// The recording that the trace is of, if it is to be followed.
     recording: Option<Recording>,
+    /// Heap snapshots of the same run.
+    pub(crate) snapshots: Option<Box<dyn SnapshotFolder>>,
 }
 
 /// A file that something may be recording to.
@@ -139,8 +150,26 @@ impl Subjects {
         Self {
             trace: Arc::new(trace),
             against: against.map(Arc::new),
+            sites: None,
             recording: None,
+            snapshots: None,
         }
+    }
+
+    /// The two heap snapshots.
+    #[must_use]
+    pub fn of_snapshots(snapshot: Trace, against: Option<Trace>, sites: SiteSource) -> Self {
+        Self {
+            sites: Some(sites),
+            ..Self::new(snapshot, against)
+        }
+    }
+
+    /// Also serves heap snapshots of the same run.
+    #[must_use]
+    pub fn with_snapshots(mut self, snapshots: impl SnapshotFolder + 'static) -> Self {
+        self.snapshots = Some(Box::new(snapshots));
+        self
     }
 
     /// Follows the recording of the trace, if it still runs: what is shown grows with it.
@@ -172,18 +201,17 @@ impl Subjects {
         Some(path.metadata().ok()?.len())
     }
 
-    /// The command that opens the traces in the viewer.
+    /// The command that opens the files in the viewer.
     pub(crate) fn command_line(&self) -> String {
-        let trace = shell_path(&self.trace.path);
-        match &self.against {
-            None => format!("heapline view {trace}"),
-            Some(against) => {
-                format!(
-                    "heapline view {trace} --against {}",
-                    shell_path(&against.path)
-                )
+        let mut line = format!("heapline view {}", shell_path(&self.trace.path));
+        let sites = self.sites.as_ref().and_then(|sites| sites.given.as_ref());
+        for (option, file) in [("--against", self.against.as_deref()), ("--trace", sites)] {
+            if let Some(file) = file {
+                // Writing to a string does not fail.
+                let _ = write!(line, " {option} {}", shell_path(&file.path));
             }
         }
+        line
     }
 
     /// Bytes to be read in all, if that is known.

@@ -70,6 +70,11 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
         Report::Leaks(report) => leaks(report, context),
         Report::Temporary(report) => temporary(report, context),
         Report::Diff(report) => diff(report, context),
+        Report::Retained(report) => heap::retained(report, context),
+        Report::Dominators(report) => heap::dominators(report, context),
+        Report::Why(report) => heap::why(report, context),
+        Report::Findings(report) => heap::findings(report, context),
+        Report::HeapDiff(report) => heap::diff(report, context),
         Report::Flame(_) | Report::Completion(_) => Text::default(),
     }
 }

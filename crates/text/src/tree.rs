@@ -92,7 +92,8 @@ fn nodes(page: &mut Page, context: &Context<'_>, nodes: &[TreeNode], total: f64,
         .map(|node| figures(node, total, with_own))
         .collect();
     let room = tree_room(&rows, context.screen, 2);
-    for ((node, cells), branch) in nodes.iter().zip(rows).zip(tree_branches(nodes)) {
+    let branches = tree_branches(nodes.iter().map(|node| node.parent));
+    for ((node, cells), branch) in nodes.iter().zip(rows).zip(branches) {
         let style = match node.kind {
             NodeKind::Other => Style::Faint,
             NodeKind::Call | NodeKind::Site => Style::Plain,
@@ -155,24 +156,25 @@ pub fn branch_and_name(branch: &str, name: &str, room: usize) -> String {
     format!("{branch}{name}")
 }
 
-/// The lines that join nodes to their parents. Chains, where a node is its parent's only child, are
+/// The lines that join nodes to their parents, which come before them. Chains, where a node is its parent's only child, are
 /// not indented: stacks are deeper than terminals are wide.
 #[must_use]
-pub fn tree_branches(nodes: &[TreeNode]) -> Vec<String> {
-    let mut siblings = vec![0_usize; nodes.len()];
+pub fn tree_branches(parents: impl Iterator<Item = Option<usize>>) -> Vec<String> {
+    let parents: Vec<Option<usize>> = parents.collect();
+    let mut siblings = vec![0_usize; parents.len()];
     let mut roots = 0;
-    for node in nodes {
-        match node.parent {
+    for parent in &parents {
+        match *parent {
             Some(parent) => siblings[parent] += 1,
             None => roots += 1,
         }
     }
-    let mut seen = vec![0_usize; nodes.len()];
+    let mut seen = vec![0_usize; parents.len()];
     let mut seen_roots = 0;
-    let mut below: Vec<String> = Vec::with_capacity(nodes.len());
-    let mut lines = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let (prefix, count, number) = match node.parent {
+    let mut below: Vec<String> = Vec::with_capacity(parents.len());
+    let mut lines = Vec::with_capacity(parents.len());
+    for parent in parents {
+        let (prefix, count, number) = match parent {
             Some(parent) => {
                 seen[parent] += 1;
                 (below[parent].clone(), siblings[parent], seen[parent])
@@ -182,7 +184,7 @@ pub fn tree_branches(nodes: &[TreeNode]) -> Vec<String> {
                 (String::new(), roots, seen_roots)
             }
         };
-        let is_root = node.parent.is_none();
+        let is_root = parent.is_none();
         let (line, next) = if count == 1 {
             (prefix.clone(), prefix)
         } else if is_root {

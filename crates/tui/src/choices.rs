@@ -99,7 +99,7 @@ pub struct Want {
     /// The place of the answer.
     pub slot: Slot,
     /// The request.
-    pub request: Request,
+    pub request: Box<Request>,
     /// Seconds that a rate is about; 0 for other figures.
     pub seconds: f64,
 }
@@ -208,7 +208,7 @@ impl Choices {
         };
         Some(Want {
             slot,
-            request,
+            request: Box::new(request),
             seconds,
         })
     }

@@ -142,7 +142,7 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
     .indent(1);
     let seconds = app.held(Slot::Tree).map_or(0.0, |held| held.want.seconds);
     let per = if seconds > 0.0 { "/s" } else { "" };
-    let branches = tree_branches(&tree.nodes);
+    let branches = tree_branches(tree.nodes.iter().map(|node| node.parent));
     let nodes = visible(app);
     let figures = |node: &TreeNode| {
         let value = |figures: &heapline_profile::reports::Figures| match unit {

@@ -39,6 +39,14 @@ module Held = Pair (struct let n = 200 end)
 
 let functor_value = def __LINE__ "functor" Held.held
 
+(* A definition within a module, whose last call is some lines below its first one. *)
+module Nested = struct
+  let numbers =
+    let size = 10 in
+    Array.init size
+      string_of_int
+end
+
 (* What only weak references hold is not alive; data of an ephemeron is while its key is. *)
 let weak : string Weak.t = def __LINE__ "weak" (Weak.create 10)
 let () = Weak.set weak 0 (Some (String.make 100 'w'))

@@ -124,6 +124,27 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
   },
+  retained: {
+    by: { kind: "value", values: ["root", "module", "definition", "closure", "kind"], default: "definition" },
+    at: { kind: "value" },
+    rows: { kind: "value", default: "20" },
+  },
+  dominators: {
+    min: { kind: "value", default: "1%" },
+    depth: { kind: "value" },
+  },
+  why: {
+    kind: { kind: "value" },
+    address: { kind: "value" },
+    "held-by": { kind: "value" },
+    site: { kind: "value" },
+    where: { kind: "value" },
+    depth: { kind: "value", default: "4" },
+    rows: { kind: "value", default: "10" },
+  },
+  findings: {
+    rows: { kind: "value", default: "5" },
+  },
   complete: {
     text: { kind: "value", default: "" },
     cursor: { kind: "value" },

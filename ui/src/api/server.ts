@@ -3,12 +3,17 @@
 export interface Status {
   state: "loading" | "ready" | "failed";
   version: string;
+  kind: "trace" | "snapshot";
   trace: string;
   against: string | null;
-  /** The command that opens the traces in the viewer. */
+  /** The names of heap snapshots of the same run, whose pages are below `snapshots/`. */
+  snapshots: string[];
+  /** The command that opens the files in the viewer. */
   command: string;
   /** Identifies the traces, once they are loaded. */
   identity: string | null;
+  /** True if the allocation sites of blocks are known: of a snapshot, if there is a recording of its run. */
+  sites: boolean;
   /** Counts the updates of a growing trace. */
   epoch: number;
   /** True while the trace is being recorded. */

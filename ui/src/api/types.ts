@@ -145,6 +145,32 @@ is_real: boolean, };
 /** The direction of a tree. */
 export type Direction = "top_down" | "bottom_up";
 
+/** A node of the dominator tree. */
+export type DominatorNode = {
+/** The position of its parent among the nodes. */
+parent: number | null,
+/** The number of nodes above it. */
+depth: number,
+/** The name, such as `Cache.table` or `array of 262,144`. */
+name: string,
+/** The kind of value; null for merged nodes. */
+kind: HeapKind | null,
+/** The place in the source, of definitions and frames. */
+place?: string,
+/** The number of values; of merged nodes, their number. */
+values: number,
+/** The values themselves. */
+own: HeapAmount,
+/** The amount that would be freed with all of them. */
+retained: HeapAmount, };
+
+/** The dominator tree, aggregated by name: a node retains what is below it. */
+export type DominatorTree = {
+/** The snapshot. */
+subject: HeapSubject,
+/** The nodes in preorder, siblings largest first: kinds of roots, modules, definitions, values. The root of everything is left out. */
+nodes: Array<DominatorNode>, };
+
 /** An estimated amount and its error. */
 export type Estimate = {
 /** The amount. */
@@ -184,6 +210,45 @@ bytes: Estimate,
 blocks: Estimate,
 /** Samples. */
 samples: number, };
+
+/** A kind of waste. */
+export type Finding = {
+/** The number of values. */
+values: number,
+/** The bytes that could be saved, or that are retained. */
+bytes: number,
+/** The largest ones. */
+rows: Array<FindingRow>,
+/** The number of those that a limit hides. */
+hidden_rows: number, };
+
+/** Values of a kind that the same thing holds. */
+export type FindingRow = {
+/** A description, such as `12 copies of a string of 24 B`. */
+name: string,
+/** The definition, frame or kind of root that retains it; absent if several do. */
+held_by: string | null,
+/** The number of values. */
+values: number,
+/** The bytes that could be saved, or that are retained. */
+bytes: number, };
+
+/** Likely waste in a snapshot. */
+export type Findings = {
+/** The snapshot. */
+subject: HeapSubject,
+/** Strings with the same content: what a single copy of each would save. */
+duplicate_strings: Finding,
+/** Hash tables with fewer bindings than half of their buckets: the buckets that have none. */
+sparse_tables: Finding,
+/** Buffers that use less than half of their memory: the rest. */
+sparse_buffers: Finding,
+/** Continuations that wait to be resumed: what they retain. Those that can only be reached from a finaliser or an ephemeron are unlikely to be resumed; of the others, a snapshot cannot tell. */
+continuations: Finding,
+/** Memory that only finalisers keep alive. */
+finalisers: Finding,
+/** Data of ephemerons whose keys are alive: what it retains, by what holds the keys. */
+ephemerons: Finding, };
 
 /** A [`Tree`] with its details, in columns. */
 export type Flame = {
@@ -281,6 +346,53 @@ high: Array<number>, };
 
 /** The shape of memory growth. */
 export type GrowthShape = "linear" | "bounded" | "burst" | "periodic" | "irregular" | "unclear";
+
+/** Blocks and their bytes: headers and memory outside of the heap included. */
+export type HeapAmount = {
+/** Bytes. */
+bytes: number,
+/** Blocks. */
+blocks: number, };
+
+/** Changes of the amounts that paths of names lead to. They are exact. */
+export type HeapDiff = {
+/** The first snapshot. */
+before: HeapSubject,
+/** The second snapshot. */
+after: HeapSubject,
+/** The largest changes. A path is left out if one below it explains its change. */
+rows: Array<HeapDiffRow>,
+/** The number of changes that a limit hides. */
+hidden_rows: number, };
+
+/** A path that leads to more or less memory than before. */
+export type HeapDiffRow = {
+/** The names from the root. */
+path: Array<Step>,
+/** True if the row is about the values at the end of the path alone: other rows have what is below. */
+is_own: boolean,
+/** The amount that it led to before. */
+before: HeapAmount,
+/** The amount that it leads to after. */
+after: HeapAmount,
+/** Change of bytes. */
+bytes: number,
+/** Change of blocks. */
+blocks: number, };
+
+/** The kind of a class. */
+export type HeapKind = "root" | "group" | "module" | "definition" | "record" | "variant" | "array" | "list" | "hashtable" | "binding" | "buffer" | "string" | "float" | "float_array" | "closure" | "lazy" | "object" | "continuation" | "abstract" | "custom" | "outside";
+
+/** The snapshot that a report is about. */
+export type HeapSubject = {
+/** The program, if the snapshot has its name. */
+program: string | null,
+/** Its process. */
+pid: number | null,
+/** All that can be reached. */
+total: HeapAmount,
+/** References to blocks that the snapshot does not have. */
+damage: LoadDamage, };
 
 /** Allocations over time, by lifetime. The blocks of a cell are those of the query `allocated in T0..T1 and lifetime in A0..A1 and collected`, with the bounds of its times and ages; those alive at the end are `allocated in T0..T1 and live at end`. */
 export type Heatmap = {
@@ -479,6 +591,15 @@ low: Array<number>,
 /** The largest value since the point before. */
 high: Array<number>, };
 
+/** References and roots that lead to no block, and are left out. */
+export type LoadDamage = {
+/** References of blocks. */
+references: number,
+/** Roots. */
+roots: number,
+/** Ephemerons, facts and sites. */
+others: number, };
+
 /** An event that the program noted. */
 export type Mark = {
 /** Microseconds since the start. */
@@ -588,6 +709,45 @@ hidden_rows: number, };
 /** The measure that a list is ranked by. */
 export type RankingKind = "live_at_peak" | "live_at_end" | "allocated" | "blocks" | "short_lived";
 
+/** Retained sizes. A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap. Much of a heap may be reachable from several groups, and retained by none of them. So rows by root, module and definition also have what a shortest path from a root reaches through them. That adds up to everything as well, and says where memory belongs that is shared. */
+export type Retained = {
+/** The snapshot. */
+subject: HeapSubject,
+/** The grouping. */
+by: RetainedBy,
+/** The path that the rows are below, if one was asked for. */
+at: Array<Step>,
+/** The amount that the end of the path retains; everything without a path. */
+retained: HeapAmount,
+/** The largest groups, by what they retain or reach. */
+rows: Array<RetainedRow>,
+/** The number of groups that a limit hides. */
+hidden_rows: number,
+/** The amount that those retain. */
+hidden: HeapAmount,
+/** The amount that shortest paths reach through those, of groupings that have it. */
+hidden_reached?: HeapAmount, };
+
+/** The grouping of retained memory. */
+export type RetainedBy = "root" | "module" | "definition" | "closure" | "kind";
+
+/** A group. */
+export type RetainedRow = {
+/** Its name. */
+name: string,
+/** The place in the source, of definitions and frames. */
+place?: string,
+/** True if several groups reach the memory, so that none of them retains it. */
+is_shared: boolean,
+/** The number of values. */
+values: number,
+/** The values themselves. */
+own: HeapAmount,
+/** The amount that would be freed with all of them. */
+retained: HeapAmount,
+/** The amount whose shortest path from a root goes through the group: of rows by root, module and definition. Adds up to everything; globals come before stacks if both are as near. */
+reached?: HeapAmount, };
+
 /** Sums of samples, which is what memtrace's tools count in. */
 export type Samples = {
 /** All of them. */
@@ -644,6 +804,17 @@ error: Array<number>,
 groups: Array<GroupLine>,
 /** The functions whose callers the groups are, as they were asked for. */
 callers_of?: Array<string>, };
+
+/** A place in the program that allocated blocks. */
+export type SiteRow = {
+/** The function and its place. */
+site: Label,
+/** Bytes, headers included. */
+bytes: Estimate,
+/** Blocks. */
+blocks: Estimate,
+/** Samples. */
+samples: number, };
 
 /** Blocks of one range of sizes. */
 export type SizeClass = {
@@ -713,6 +884,17 @@ lifetimes: LifetimeStats,
 segments: Array<Segment>,
 /** The run in parts that differ: where the rate of allocation changes. */
 phases: Array<Segment>, };
+
+/** A name on the way from a root. */
+export type Step = {
+/** The name, such as `Cache.table` or `array of 262,144`. */
+name: string,
+/** The kind of value. */
+kind: HeapKind,
+/** The place in the source, of definitions and frames. */
+place?: string,
+/** The number of values. */
+values: number, };
 
 /** The trace and estimator of a report. */
 export type Subject = {
@@ -864,3 +1046,37 @@ total: Figures,
 own: Figures,
 /** More about its total, if that was asked for. */
 details?: Details, };
+
+/** The shortest paths from roots to the selected blocks, aggregated by name. */
+export type Why = {
+/** The snapshot. */
+subject: HeapSubject,
+/** The selected blocks; where they were selected by a recording, those that were sampled. */
+selected: HeapAmount,
+/** The estimate of all that was selected by a recording. */
+estimated: Estimate | null,
+/** The largest paths. */
+rows: Array<WhyRow>,
+/** The number of paths that a limit hides. */
+hidden_rows: number,
+/** The blocks of those. */
+hidden: HeapAmount,
+/** The places that allocated the selected blocks, as far as they were sampled; the largest first. */
+sites: Array<SiteRow>,
+/** The number of places that a limit hides. */
+hidden_sites: number, };
+
+/** A path. */
+export type WhyRow = {
+/** The names from the root to the blocks. */
+path: Array<Step>,
+/** True if the blocks are further below. */
+is_cut: boolean,
+/** The selected blocks at its end, and below. */
+selected: HeapAmount,
+/** The estimate of these, if they were selected by a recording. */
+estimated: Estimate | null,
+/** Where they were allocated, as far as they were sampled; the largest first. */
+sites: Array<SiteRow>,
+/** The address of the largest one, if it is a block. */
+example: string | null, };

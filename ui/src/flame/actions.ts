@@ -1,5 +1,6 @@
 // Actions on a function. Each action is a change of the state, so each can be undone.
 
+import type { JSX } from "preact";
 import type { TreeNode } from "./tree";
 import { patternOf, quoted, withClause } from "../state/patterns";
 import { type State, state, update } from "../state/state";
@@ -49,6 +50,27 @@ export const ACTIONS: readonly Action[] = [
     change: (_, name) => ({ search: name }),
   },
 ];
+
+/** What can be done with the nodes of a tree: call trees and heap snapshots differ. */
+export interface NodeTools {
+  /** Actions with keys, for all nodes that are not merged ones. */
+  actions: readonly { key: string; text: string; run: (node: TreeNode, index: number) => void }[];
+  menu: (node: TreeNode, index: number) => (MenuItem | "line")[];
+  tip: (node: TreeNode, index: number, isBottomUp: boolean) => JSX.Element | null;
+}
+
+/** The tools of functions in a call tree. */
+export function functionTools(hasServer: boolean, tip: NodeTools["tip"]): NodeTools {
+  return {
+    actions: ACTIONS.filter((action) => !action.needsEngine || hasServer).map((action) => ({
+      key: action.key,
+      text: action.text,
+      run: (node) => act(action, node.label.name),
+    })),
+    menu: (node) => functionMenu(node, hasServer),
+    tip,
+  };
+}
 
 /** Runs the action of a key on a function. */
 export function act(action: Action, name: string): void {

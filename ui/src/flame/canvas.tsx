@@ -5,17 +5,15 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TreeNode } from "./tree";
 import { bytes, percent } from "../format";
 import { type Binding, useKeys } from "../keys";
-import { currentSource } from "../state/answers";
 import { canUndo, state, undo, update } from "../state/state";
 import { inks, isDark } from "../theme";
 import { copy } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
 import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
-import { ACTIONS, act, functionMenu } from "./actions";
+import type { NodeTools } from "./actions";
 import { palette } from "./colours";
 import { type Band, depthAt, drawBand, fitted, fullName, type Look, ROW } from "./draw";
-import { FrameTip } from "./frame-tip";
 import { neighbour, nodeAt } from "./layout";
 import { bandOf, locate, nameOf, type Picture } from "./picture";
 import type { Found } from "./search";
@@ -32,8 +30,8 @@ export function FlameCanvas(props: {
   /** The question that the picture is the answer to: with another one it is scrolled to its start. */
   of: string | null;
   found: (Found | null)[];
-  isExact: boolean;
   isBottomUp: boolean;
+  tools: NodeTools;
   describe: string;
 }): JSX.Element {
   const { picture } = props;
@@ -122,17 +120,8 @@ export function FlameCanvas(props: {
       return;
     }
     setHovered(place);
-    showTip(
-      event.clientX,
-      event.clientY,
-      <FrameTip
-        node={nodeOf(place)}
-        total={picture.total}
-        unit={now.unit}
-        isExact={props.isExact}
-        isBottomUp={props.isBottomUp || place.part === 1}
-      />,
-    );
+    const isBottomUp = props.isBottomUp || place.part === 1;
+    showTip(event.clientX, event.clientY, props.tools.tip(nodeOf(place), place.node, isBottomUp));
   };
 
   const onClick = (event: MouseEvent) => {
@@ -156,7 +145,7 @@ export function FlameCanvas(props: {
       event.clientY,
       [
         { text: "Zoom in", hint: "z", run: () => zoomTo(place) },
-        ...functionMenu(node, currentSource().hasServer),
+        ...props.tools.menu(node, place.node),
         "line",
         { text: "Undo", hint: "u", isDisabled: !canUndo(), run: undo },
       ],
@@ -200,11 +189,11 @@ export function FlameCanvas(props: {
     { key: "ArrowRight", does: "to the right", run: () => move("right") },
     { key: "Enter", does: "zoom in on the selected box", run: () => selected && zoomTo(selected) },
     { key: "z", does: "zoom in on the box pointed at", run: () => chosen && zoomTo(chosen) },
-    ...ACTIONS.filter((action) => !action.needsEngine || currentSource().hasServer).map((action) => ({
+    ...props.tools.actions.map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
       run: () => {
-        if (chosen && nodeOf(chosen).kind !== "other") act(action, nodeOf(chosen).label.name);
+        if (chosen && nodeOf(chosen).kind !== "other") action.run(nodeOf(chosen), chosen.node);
       },
     })),
     { key: "c", does: "copy the name", run: () => chosen && void copy(nodeOf(chosen).label.name, "the name") },
@@ -219,7 +208,7 @@ export function FlameCanvas(props: {
           ref={canvas}
           tabIndex={0}
           role="application"
-          aria-label={`${props.describe}. Arrow keys move, Enter zooms in, f focuses, ? lists all keys. The tab Tree has the same as text.`}
+          aria-label={`${props.describe}. Arrow keys move, Enter zooms in, ? lists all keys. The tab Tree has the same as text.`}
           onMouseMove={onMouseMove}
           onMouseLeave={() => {
             setHovered(null);

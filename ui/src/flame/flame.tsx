@@ -17,9 +17,11 @@ import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
 import { Problem } from "../widgets/problem";
 import { SearchBox } from "../widgets/search-box";
+import { functionTools } from "./actions";
 import { FlameCanvas } from "./canvas";
 import { legend, palette } from "./colours";
 import { treeOf } from "./columns";
+import { FrameTip } from "./frame-tip";
 import { picture, search } from "./picture";
 import { transformed } from "./transform";
 
@@ -237,8 +239,16 @@ export function FlameView(): JSX.Element {
               picture={drawn}
               of={answer.of}
               found={found}
-              isExact={tree.subject.is_exact}
               isBottomUp={tree.direction === "bottom_up"}
+              tools={functionTools(hasServer, (node, _, isBottomUp) => (
+                <FrameTip
+                  node={node}
+                  total={drawn.total}
+                  unit={now.unit}
+                  isExact={tree.subject.is_exact}
+                  isBottomUp={isBottomUp}
+                />
+              ))}
               describe={`Flame graph of ${scopeText(now)}`}
             />
           </div>

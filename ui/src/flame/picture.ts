@@ -36,8 +36,13 @@ export interface Choices {
   shape: State["shape"];
 }
 
+/** The parts of a tree that are drawn. */
+export type DrawnTree = Pick<Tree, "nodes" | "callers" | "focus" | "focus_total" | "total"> & {
+  subject: Pick<Tree["subject"], "duration">;
+};
+
 /** Adds a tree to a flame graph. */
-export function picture(tree: Tree, choices: Choices, barText: string): Picture {
+export function picture(tree: DrawnTree, choices: Choices, barText: string): Picture {
   const total = tree.focus_total ?? tree.total;
   const part = (nodes: readonly TreeNode[]): Omit<Part, "isUp" | "baseRow"> => ({
     layout: layOut(nodes, total[choices.unit].value, choices.unit, choices.order),

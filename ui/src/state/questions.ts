@@ -176,6 +176,8 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
       return leaksQuestion(state);
     case "compare":
       return diffQuestion(state, trace);
+    case "snapshots":
+      return null;
   }
 }
 

@@ -1,13 +1,14 @@
-// The trace that the page shows, once it is known.
+// The trace or the heap snapshot that the page shows, once it is known.
 
 import { signal } from "@preact/signals";
 import type { Status } from "../api/server";
-import type { Capabilities, Info } from "../api/types";
+import type { Capabilities, HeapSubject, Info } from "../api/types";
 import { currentSource } from "./answers";
 import type { TraceFacts } from "./questions";
 
 export const status = signal<Status | null>(null);
 export const info = signal<Info | null>(null);
+export const heap = signal<HeapSubject | null>(null);
 
 /** Taken for granted until the trace is known. */
 const ALL: Capabilities = { lifetimes: true, promotions: false, gc_parameters: false, lanes: true, sizes: true };

@@ -5,7 +5,8 @@ import type { Choice } from "../api/question";
 import { REQUESTS } from "../api/requests";
 import { type Codec, choice, flag, list, moment, option, span, text } from "./codec";
 
-export const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks", "compare"] as const;
+export const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks", "compare", "snapshots"] as const;
+export const HEAP_VIEWS = ["icicle", "tree", "retained", "why", "compare", "findings"] as const;
 export const MEASURES = [
   "live-bytes",
   "live-blocks",
@@ -72,6 +73,15 @@ const CODECS = {
   of: option(REQUESTS.diff.of),
   diffBy: choice(FRAMES, REQUESTS.diff.by.default),
   realOnly: flag,
+  // Heap snapshots.
+  heap: choice(HEAP_VIEWS, "icicle"),
+  retainedBy: option(REQUESTS.retained.by),
+  at: text(),
+  kind: text(),
+  heldBy: text(),
+  site: text(),
+  address: text(),
+  depth: text(REQUESTS.why.depth.default),
 } satisfies Record<string, Codec<never> | Codec<unknown>>;
 
 type Codecs = typeof CODECS;

@@ -12,7 +12,7 @@ export function Problem({ error }: { error: ApiError }): JSX.Element {
         <p class="empty-title">
           A report file has the usual questions with their answers, and this is not one of them.
         </p>
-        <p>With the trace at hand, this opens it in the viewer, which answers all questions:</p>
+        <p>With the file at hand, this opens it in the viewer, which answers all questions:</p>
         <button type="button" class="command" onClick={() => void copy(command, "the command")}>
           {command}
         </button>

@@ -9,6 +9,7 @@
 //! - `walk`, `marks`, `block`, `ephemerons`: all blocks that can be reached.
 //! - `contents`, `definitions`, `images`: what there is to say about them.
 //! - `write`: the file.
+//! - `signal`: asks for a snapshot.
 
 mod block;
 mod contents;
@@ -21,6 +22,7 @@ mod images;
 mod marks;
 mod raw;
 mod roots;
+pub(crate) mod signal;
 mod walk;
 mod write;
 
@@ -318,6 +320,7 @@ fn walk(raw: Raw, functions: &Functions) -> Walk {
 fn meta(kind: Kind, pid: u32, in_place: bool) -> Vec<(&'static str, String)> {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    let directory = std::env::current_dir().unwrap_or_default();
     let runtime = match kind {
         Kind::Single => "OCaml 4",
         Kind::Domains { .. } => "OCaml 5",
@@ -326,6 +329,7 @@ fn meta(kind: Kind, pid: u32, in_place: bool) -> Vec<(&'static str, String)> {
         ("runtime", runtime.to_owned()),
         ("word_bytes", "8".to_owned()),
         ("program", program.display().to_string()),
+        ("directory", directory.display().to_string()),
         ("pid", pid.to_string()),
         (
             "time_ns",

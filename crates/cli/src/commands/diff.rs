@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heapline_engine::Filter;
+use heapline_engine::{Cancel, Filter, Params, Request};
 use heapline_profile::Profile;
 use heapline_profile::reports::{self, DiffOptions};
 use heapline_text::{self as text, Context, Screen};
@@ -98,23 +98,21 @@ impl Args {
 
     /// Compares two heap snapshots.
     fn diff_snapshots(&self, after: &Path, screen: Screen) -> anyhow::Result<()> {
-        let defaults = DiffOptions {
-            rows: self.options.rows,
-            ..DiffOptions::default()
-        };
         anyhow::ensure!(
-            self.options == defaults && self.filter.query().is_all() && self.compat.is_none(),
-            "heap snapshots are compared as a whole; only --rows and --json apply"
+            self.compat.is_none(),
+            "--compat is about traces, and {} is a heap snapshot",
+            self.before.display()
         );
-        let load = |path: &Path| {
-            let path = path.to_owned();
-            SnapshotFile { path }.load()
-        };
-        let report =
-            heapline_heap::reports::diff(&load(&self.before)?, &load(after)?, self.options.rows);
-        self.json.print(&report, |report| {
-            text::heap::diff(report, &Context::new(screen))
-        })
+        let request = Request::Diff(Params {
+            filter: self.filter.clone(),
+            options: self.options.clone(),
+        });
+        let [before, after] = [&self.before, after].map(|path| SnapshotFile {
+            path: path.to_owned(),
+        });
+        let session = after.session(Some(&before))?;
+        let answer = session.answer(&request, &Cancel::default())?;
+        after.print(self.json, screen, &answer.report)
     }
 
     fn load(&self, input: &Input) -> anyhow::Result<Profile> {

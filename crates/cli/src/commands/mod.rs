@@ -2,9 +2,6 @@
 
 #[cfg(recording)]
 mod attach;
-#[cfg(not(recording))]
-#[path = "attach/unavailable.rs"]
-mod attach;
 mod check;
 mod completions;
 mod cut;
@@ -12,25 +9,19 @@ mod demo;
 mod diff;
 mod dump;
 mod export;
-mod findings;
 mod flame;
 mod follow;
 mod info;
 mod man;
 mod plain_report;
 mod prof_spacetime;
+mod rate;
 #[cfg(recording)]
 mod record;
-#[cfg(not(recording))]
-#[path = "record/unavailable.rs"]
-mod record;
+mod recording;
 mod report;
-mod retained;
 mod series;
 #[cfg(recording)]
-mod snapshot;
-#[cfg(not(recording))]
-#[path = "snapshot/unavailable.rs"]
 mod snapshot;
 mod stats;
 #[cfg(unix)]
@@ -38,12 +29,17 @@ mod sturgeon;
 mod summary;
 mod top;
 mod tree;
+#[cfg(not(recording))]
+mod unavailable;
 mod view;
 mod why;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::input::Input;
+use crate::snapshot_file::SnapshotFile;
 
 /// Show where the memory of OCaml and Rust programs goes
 ///
@@ -68,23 +64,42 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(recording)]
     Record(record::Args),
+    #[cfg(recording)]
     Attach(attach::Args),
+    #[cfg(recording)]
     Snapshot(snapshot::Args),
+    /// Record an OCaml program, or a Rust program that uses Heapline's allocator
+    ///
+    /// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature
+    /// `record`. Record on another machine, and open the trace here.
+    #[cfg(not(recording))]
+    Record(unavailable::Args),
+    /// Record an OCaml program that is already running
+    ///
+    /// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature `record`.
+    #[cfg(not(recording))]
+    Attach(unavailable::Args),
+    /// Take a snapshot of the heap of a running OCaml program
+    ///
+    /// Not available in this build: it needs x86-64 Linux with glibc, and the cargo feature `record`.
+    #[cfg(not(recording))]
+    Snapshot(unavailable::Args),
     View(view::Args),
     Top(top::Args),
     Report(report::Args),
     Summary(summary::Args),
     #[command(flatten)]
-    PlainReport(plain_report::PlainReport),
+    PlainReport(plain_report::PlainReport<Input>),
     Tree(tree::Args),
     Flame(flame::Args),
     Series(series::Args),
     Stats(stats::Args),
     Diff(diff::Args),
-    Retained(retained::Args),
+    #[command(flatten)]
+    SnapshotReport(plain_report::PlainReport<SnapshotFile>),
     Why(why::Args),
-    Findings(findings::Args),
     Check(check::Args),
     Export(export::Args),
     Info(info::Args),
@@ -102,22 +117,28 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let screen = crate::screen::detect(self.ascii);
         match self.command {
+            #[cfg(recording)]
             Command::Record(args) => return args.run(screen),
+            #[cfg(recording)]
             Command::Attach(args) => return args.run(screen),
+            #[cfg(recording)]
             Command::Snapshot(args) => args.run(),
+            #[cfg(not(recording))]
+            Command::Record(_) | Command::Attach(_) | Command::Snapshot(_) => {
+                Err(unavailable::error())
+            }
             Command::View(args) => args.run(),
             Command::Top(args) => return args.run(screen),
             Command::Report(args) => args.run(),
             Command::Summary(args) => args.run(screen),
             Command::PlainReport(report) => report.run(screen),
+            Command::SnapshotReport(report) => report.run(screen),
             Command::Tree(args) => args.run(screen),
             Command::Flame(args) => args.run(),
             Command::Series(args) => args.run(screen),
             Command::Stats(args) => args.run(screen),
             Command::Diff(args) => args.run(screen),
-            Command::Retained(args) => args.run(screen),
             Command::Why(args) => args.run(screen),
-            Command::Findings(args) => args.run(screen),
             Command::Check(args) => return args.run(screen),
             Command::Export(args) => args.run(),
             Command::Info(args) => args.run(screen),

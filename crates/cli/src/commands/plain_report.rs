@@ -3,37 +3,64 @@
 
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use heapline_engine::Request;
+use heapline_engine::{Cancel, Request};
 use heapline_text::{self as text, Screen};
 
 use crate::input::Input;
 use crate::question::{Json, Question};
+use crate::snapshot_file::SnapshotFile;
 
 /// Reports whose commands take more than the options of the report, or that have none.
-const NOT_PLAIN: [&str; 8] = [
-    "complete", "diff", "flame", "info", "series", "stats", "summary", "tree",
+const NOT_PLAIN: [&str; 9] = [
+    "complete", "diff", "flame", "info", "series", "stats", "summary", "tree", "why",
 ];
 
-/// A request and the trace that it is about.
+/// A request and the file that it is about: a trace or a heap snapshot.
 #[derive(Debug)]
-pub(crate) struct PlainReport {
+pub(crate) struct PlainReport<F> {
     request: Request,
-    input: Input,
+    file: F,
     json: Json,
 }
 
-impl PlainReport {
-    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
+/// A file that reports are about.
+pub(crate) trait ReportFile: Args {
+    /// True for the file of reports on heap snapshots.
+    const IS_SNAPSHOT: bool;
+
+    /// Prints the answer to a request.
+    fn print_answer(self, request: &Request, json: Json, screen: Screen) -> anyhow::Result<()>;
+}
+
+impl ReportFile for Input {
+    const IS_SNAPSHOT: bool = false;
+
+    fn print_answer(self, request: &Request, json: Json, screen: Screen) -> anyhow::Result<()> {
         let question = Question {
-            input: self.input,
-            filter: self.request.filter().cloned().unwrap_or_default(),
+            input: self,
+            filter: request.filter().cloned().unwrap_or_default(),
         };
-        let answer = question.answer(&self.request)?;
-        question.print(self.json, screen, &answer.report, text::render)
+        let answer = question.answer(request)?;
+        question.print(json, screen, &answer.report, text::render)
     }
 }
 
-impl Subcommand for PlainReport {
+impl ReportFile for SnapshotFile {
+    const IS_SNAPSHOT: bool = true;
+
+    fn print_answer(self, request: &Request, json: Json, screen: Screen) -> anyhow::Result<()> {
+        let answer = self.session(None)?.answer(request, &Cancel::default())?;
+        self.print(json, screen, &answer.report)
+    }
+}
+
+impl<F: ReportFile> PlainReport<F> {
+    pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
+        self.file.print_answer(&self.request, self.json, screen)
+    }
+}
+
+impl<F: ReportFile> Subcommand for PlainReport<F> {
     fn augment_subcommands(command: Command) -> Command {
         let reports = Request::definition();
         let plain = reports
@@ -42,7 +69,7 @@ impl Subcommand for PlainReport {
         plain.fold(command, |command, report| {
             // Arguments that are added also set the description, and those of a report are in the
             // order of requests.
-            let augmented = Json::augment_args(Input::augment_args(report.clone()));
+            let augmented = Json::augment_args(F::augment_args(report.clone()));
             let described = augmented
                 .about(Resettable::from(report.get_about().cloned()))
                 .long_about(Resettable::from(report.get_long_about().cloned()));
@@ -55,11 +82,13 @@ impl Subcommand for PlainReport {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        !NOT_PLAIN.contains(&name) && Request::has_subcommand(name)
+        !NOT_PLAIN.contains(&name)
+            && Request::has_subcommand(name)
+            && Request::is_of_snapshots(name) == F::IS_SNAPSHOT
     }
 }
 
-impl FromArgMatches for PlainReport {
+impl<F: ReportFile> FromArgMatches for PlainReport<F> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let request = Request::from_arg_matches(matches)?;
         let (_, arguments) = matches
@@ -67,7 +96,7 @@ impl FromArgMatches for PlainReport {
             .ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))?;
         Ok(Self {
             request,
-            input: Input::from_arg_matches(arguments)?,
+            file: F::from_arg_matches(arguments)?,
             json: Json::from_arg_matches(arguments)?,
         })
     }

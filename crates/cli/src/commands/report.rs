@@ -2,11 +2,17 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context;
-use heapline_server::{Progress, ReportError, Subjects, Trace, load, write_report};
+use heapline_engine::{Session, SnapshotSession};
+use heapline_server::{
+    Progress, ReportError, Subjects, Trace, load, load_snapshots, write_report,
+    write_snapshot_report,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::view::OtherFiles;
 use crate::input::Input;
 use crate::output::{Force, write_file};
 use crate::reopen;
@@ -14,12 +20,13 @@ use crate::reopen;
 /// Write the viewer as a single HTML file
 ///
 /// The file has the page of `heapline view` with precomputed answers, and opens in any browser without
-/// a server, a network or Heapline. Custom queries still need the trace.
+/// a server, a network or Heapline. Custom queries still need the trace or the heap snapshot.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline report trace.ctf -o report.html
-  heapline report after.ctf --against before.ctf -o report.html --force")]
+  heapline report after.ctf --against before.ctf -o report.html --force
+  heapline report server.heap -o report.html")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
@@ -28,9 +35,8 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 
-    /// Compare with an earlier trace
-    #[arg(long, value_name = "TRACE")]
-    against: Option<PathBuf>,
+    #[command(flatten)]
+    others: OtherFiles,
 
     /// Set the number of selectable time slices
     ///
@@ -42,6 +48,12 @@ pub(crate) struct Args {
     force: Force,
 }
 
+/// The file that the report is about, loaded.
+enum Answers {
+    Trace(Subjects, Arc<Session>),
+    Snapshot(Subjects, Arc<SnapshotSession>),
+}
+
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         // The report is shared with others: do not reveal the directory of the trace.
@@ -49,9 +61,20 @@ impl Args {
             path: trace.name().to_owned(),
             ..trace
         };
-        let (trace, against) = reopen::traces(&self.input, self.against)?;
-        let subjects = Subjects::new(without_folder(trace), against.map(without_folder));
-        let session = load(&subjects, &Progress::default()).map_err(anyhow::Error::msg)?;
+        let answers = match self.others.with_snapshot(&self.input, without_folder)? {
+            Some(subjects) => {
+                let session = load_snapshots(&subjects, &Progress::default());
+                let session = Arc::new(session.map_err(anyhow::Error::msg)?);
+                Answers::Snapshot(subjects, session)
+            }
+            None => {
+                let (trace, against) = reopen::traces(&self.input, self.others.against)?;
+                let subjects = Subjects::new(without_folder(trace), against.map(without_folder));
+                let session = load(&subjects, &Progress::default());
+                let session = Arc::new(session.map_err(anyhow::Error::msg)?);
+                Answers::Trace(subjects, session)
+            }
+        };
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(
             ProgressStyle::with_template("answering {bar:30} {pos} of {len}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar()),
@@ -61,8 +84,16 @@ impl Args {
             bar.set_position(done as u64);
         };
         let written = write_file(&self.output, &self.force, |out| {
-            let slices = usize::from(self.slices);
-            write_report(&subjects, &session, slices, &progress, out).map_err(|error| match error {
+            let written = match &answers {
+                Answers::Trace(subjects, session) => {
+                    let slices = usize::from(self.slices);
+                    write_report(subjects, session, slices, &progress, out)
+                }
+                Answers::Snapshot(subjects, session) => {
+                    write_snapshot_report(subjects, session, &progress, out)
+                }
+            };
+            written.map_err(|error| match error {
                 ReportError::Io(error) => error,
                 other => io::Error::other(other),
             })

@@ -5,36 +5,69 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use heapline_server::{Recording, Server, Subjects, missing_page};
+use heapline_server::{Recording, Server, Subjects, Trace, missing_page};
 use heapline_text::sanitize;
 
 use crate::error::warn;
 use crate::input::Input;
 use crate::output::to_stdout;
-use crate::reopen;
+use crate::reopen::{self, SnapshotsBeside};
+use crate::snapshot_file::is_snapshot_file;
 
-/// Show a trace in the browser
+/// Show a trace or a heap snapshot in the browser
 ///
 /// Serves the viewer on 127.0.0.1, on the first free port from 8080, and opens it in the browser. The
-/// page opens immediately, while the trace is being loaded. If the trace is still being recorded, the page
+/// page opens immediately, while the file is being loaded. If a trace is still being recorded, the page
 /// grows with it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline view trace.ctf
   heapline view after.ctf --against before.ctf
+  heapline view after.heap --against before.heap
   heapline view trace.ctf --port 3000 --no-browser
   heapline view trace.ctf --listen 0.0.0.0      allow other machines, with the printed URL")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Compare with an earlier trace
-    #[arg(long, value_name = "TRACE")]
-    against: Option<PathBuf>,
+    #[command(flatten)]
+    others: OtherFiles,
 
     #[command(flatten)]
     serving: Serving,
+}
+
+/// Files beside the one that is shown.
+#[derive(Debug, clap::Args)]
+pub(super) struct OtherFiles {
+    /// Compare with an earlier trace or snapshot
+    #[arg(long, value_name = "FILE")]
+    pub(super) against: Option<PathBuf>,
+
+    /// Read allocation sites of a snapshot from this recording [default: the one that the snapshot names]
+    #[arg(long = "trace", value_name = "TRACE")]
+    pub(super) recording: Option<PathBuf>,
+}
+
+impl OtherFiles {
+    /// Opens a heap snapshot with these files; `None` if the file is not one.
+    pub(super) fn with_snapshot(
+        &self,
+        input: &Input,
+        name: fn(Trace) -> Trace,
+    ) -> anyhow::Result<Option<Subjects>> {
+        if is_snapshot_file(&input.trace) {
+            let (against, recording) = (self.against.as_deref(), self.recording.as_deref());
+            return reopen::snapshots(input, against, recording, name).map(Some);
+        }
+        anyhow::ensure!(
+            self.recording.is_none(),
+            "--trace is for heap snapshots, and {} is not one",
+            input.name()
+        );
+        Ok(None)
+    }
 }
 
 /// The address of the server.
@@ -55,15 +88,19 @@ pub(super) struct Serving {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if let Some(subjects) = self.others.with_snapshot(&self.input, |file| file)? {
+            return self.serving.serve(subjects);
+        }
         let is_file = self.input.file_size().is_some();
-        let path = self.input.trace.clone();
-        let (trace, against) = reopen::traces(&self.input, self.against)?;
+        let (trace, against) = reopen::traces(&self.input, self.others.against)?;
         let mut subjects = Subjects::new(trace, against);
         if is_file {
-            subjects = subjects.following(Recording {
-                path,
+            let recording = Recording {
+                path: self.input.trace.clone(),
                 is_expected: Arc::default(),
-            });
+            };
+            let snapshots = SnapshotsBeside(self.input);
+            subjects = subjects.following(recording).with_snapshots(snapshots);
         }
         self.serving.serve(subjects)
     }

@@ -1,9 +1,11 @@
 //! Programs that link the OCaml library instead of being recorded from outside.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use heapline_heap::Graph;
 use heapline_trace::Source;
 
 use crate::attach::Running;
@@ -217,5 +219,21 @@ fn programs_that_listen_are_recorded_again_and_again() {
             assert!(output.status.success(), "{output:?}");
             assert_eq!(String::from_utf8_lossy(&output.stdout), "worked: true\n");
         }
+    }
+}
+
+#[test]
+fn programs_take_snapshots_of_themselves() {
+    for compiler in compilers("programs_take_snapshots_of_themselves") {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("own.heap");
+        let (ended, _) = Program::new(compiler.linked_programs().join("linked.exe"))
+            .args(&["snapshot", env!("CARGO_BIN_EXE_heapline"), text(&file)])
+            .plain();
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+        assert_eq!(ended.stdout, "kept: 1000\n");
+        let graph = Graph::read(BufReader::new(File::open(&file).unwrap())).unwrap();
+        // The list has as many cells, and strings.
+        assert!(graph.blocks() >= 2000, "{}", graph.blocks());
     }
 }

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use heapline_heap::{Field, Graph, NodeId, Virtual};
 
 use crate::attach::{Running, assert_undisturbed, said};
+use crate::killed::{recorded, send};
 use crate::run::heapline;
 use crate::toolchain::{compilers, with_domains};
 
@@ -124,6 +125,85 @@ fn snapshots_have_what_the_program_reaches() {
     }
 }
 
+/// The definitions of the module `Heap` that have a place: the place and the name.
+fn names(graph: &Graph) -> HashMap<String, String> {
+    let definitions = graph.virtual_nodes().filter_map(|(_, kind)| {
+        let Virtual::Definition { module, field } = kind else {
+            return None;
+        };
+        let (name, place) = graph.definition(*module, *field);
+        let place = place?.strip_prefix("heap.ml:")?.to_owned();
+        Some((place, name))
+    });
+    definitions.collect()
+}
+
+#[test]
+fn definitions_have_names_where_cmt_files_or_sources_are() {
+    for compiler in compilers("definitions_have_names_where_cmt_files_or_sources_are") {
+        let version = &compiler.version;
+        let program = compiler.program_with("heap", "heap_annotated", &["-bin-annot"]);
+        let built = program.parent().unwrap();
+        let source = fs::read_to_string(built.join("heap.ml")).unwrap();
+        // Definitions that compute something: their lines and names.
+        let lines = (1..).zip(source.lines());
+        let expected: Vec<(String, String)> = lines
+            .filter(|(_, text)| text.contains("def __LINE__") || text.trim() == "let numbers =")
+            .map(|(line, text): (usize, &str)| {
+                let name = text.trim().strip_prefix("let ").unwrap();
+                let name = name.split([' ', ':']).next().unwrap();
+                let module = if name == "numbers" {
+                    "Heap.Nested"
+                } else {
+                    "Heap"
+                };
+                (line.to_string(), format!("{module}.{name}"))
+            })
+            .collect();
+        assert_eq!(expected.len(), 17);
+        let all: &[&[&str]] = &[
+            &["heap.cmt"],
+            &["heap.ml"],
+            &[".heap.eobjs/byte/heap.cmt"],
+            &[],
+        ];
+        for files in all {
+            let folder = tempfile::tempdir().unwrap();
+            for file in *files {
+                let copy = folder.path().join(file);
+                fs::create_dir_all(copy.parent().unwrap()).unwrap();
+                fs::copy(built.join(copy.file_name().unwrap()), copy).unwrap();
+            }
+            // Last, since newer files are not taken.
+            let copy = folder.path().join("bin/heap.exe");
+            fs::create_dir(folder.path().join("bin")).unwrap();
+            fs::copy(&program, &copy).unwrap();
+            let running = start(&copy, 100);
+            let found = names(&take(&running, &[]));
+            for (line, name) in &expected {
+                match (found.get(line), files.is_empty()) {
+                    (found, false) => assert_eq!(found, Some(name), "{version} {files:?}"),
+                    (Some(found), true) => assert!(found.starts_with("Heap field "), "{found}"),
+                    // Its last call is some lines below.
+                    (None, true) => assert_eq!(name, "Heap.Nested.numbers"),
+                }
+            }
+
+            // A file that was changed since.
+            if let Some(file) = files.first() {
+                let built = fs::metadata(&copy).unwrap().modified().unwrap();
+                let file = File::options().append(true).open(folder.path().join(file));
+                let later = built + Duration::from_secs(1);
+                file.unwrap().set_modified(later).unwrap();
+                let found = names(&take(&running, &[]));
+                let found = &found[&expected[0].0];
+                assert!(found.starts_with("Heap field "), "{found}");
+            }
+            assert!(running.finish().status.success());
+        }
+    }
+}
+
 /// Memory that only parked continuations, and stacks of domains, hold.
 #[test]
 fn continuations_and_domains_hold_memory() {
@@ -201,6 +281,44 @@ fn recorded_programs_have_snapshots_with_sampled_blocks() {
                 .unwrap();
             assert!(why.status.success(), "{}", said(&why));
         }
+    }
+}
+
+#[test]
+fn signals_ask_for_snapshots() {
+    for compiler in compilers("signals_ask_for_snapshots") {
+        let version = &compiler.version;
+        let folder = tempfile::tempdir().unwrap();
+        let stop = folder.path().join("stop");
+        let program = compiler.program("heap");
+        let recorder = heapline()
+            .current_dir(&folder)
+            .args(["record", "-o", "run.ctf", "--snapshot", "signal USR2", "--"])
+            .arg(&program)
+            .args([stop.as_os_str(), "100".as_ref()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = recorded(&recorder, &program);
+        // Once the program runs its own code, the signal is counted.
+        while !folder.path().join("stop.ready").exists() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        for name in ["run.1.heap", "run.2.heap"] {
+            let file = folder.path().join(name);
+            assert!(!file.exists(), "{version}: nobody has asked for {name}");
+            send("-USR2", pid);
+            while !file.exists() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        fs::write(&stop, "").unwrap();
+        let output = recorder.wait_with_output().unwrap();
+        let text = said(&output);
+        assert!(output.status.success(), "{version}: {text}");
+        assert!(text.contains(" heap snapshot"), "{text}");
+        assert!(read(&folder.path().join("run.1.heap")).blocks() > 0);
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Lines {
 
 impl super::Lines for Lines {
     fn begin(&mut self, _: &TraceInfo, _: u16, out: &mut Out<'_>) {
-        out.put(b"time_us,event,id,domain,source,length_words,samples,stack\n");
+        out.put(b"time_us,event,id,domain,source,length_words,samples,sampled_blocks,stack\n");
     }
 
     #[inline]
@@ -29,7 +29,7 @@ impl super::Lines for Lines {
         out.put(b",");
         out.number(u64::from(event.domain()));
         let Event::Alloc(alloc) = event else {
-            return out.put(b",,,,\n");
+            return out.put(b",,,,,\n");
         };
         out.put(b",");
         out.put(alloc.source.name().as_bytes());
@@ -37,6 +37,8 @@ impl super::Lines for Lines {
         out.number(alloc.length);
         out.put(b",");
         out.number(alloc.samples);
+        out.put(b",");
+        out.number(alloc.merged.saturating_add(1));
         out.put(b",\"");
         let frame = &mut self.frame;
         // Every frame's text begins with the separator.

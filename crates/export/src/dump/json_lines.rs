@@ -55,6 +55,8 @@ impl super::Lines for Lines {
             out.number(alloc.length);
             out.put(b",\"samples\":");
             out.number(alloc.samples);
+            out.put(b",\"sampled_blocks\":");
+            out.number(alloc.merged.saturating_add(1));
             out.put(b",\"stack\":[");
             // Every location's text begins with the separator.
             self.stacks

@@ -15,7 +15,7 @@ use crate::names::saturated;
 use crate::provenance;
 
 /// The names of the columns.
-pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
+pub(crate) const BLOCK_COLUMNS: [&str; 11] = [
     "allocated_us",
     "promoted_us",
     "collected_us",
@@ -26,6 +26,7 @@ pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
     "stack_id",
     "estimated_bytes",
     "estimated_blocks",
+    "sampled_blocks",
 ];
 
 /// Writes one row for each sampled block, in the order of the trace.
@@ -40,6 +41,7 @@ pub(crate) const BLOCK_COLUMNS: [&str; 10] = [
 /// | `domain` | `INT32` | the domain or thread that allocated it |
 /// | `stack_id` | `INT64` | see [`stacks`](super::stacks()) |
 /// | `estimated_bytes`, `estimated_blocks` | `DOUBLE` | what it stands for |
+/// | `sampled_blocks` | `INT64` | 1, or the number of blocks that were merged into this row |
 pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let mut properties = properties();
     // Times grow slowly, and each comes once or twice: differences are small, dictionaries not.
@@ -123,6 +125,7 @@ impl<W: Write + Send> Rows<W> {
             whole(|block| block.stack.index() as u64),
             amounts(|block| block.amount.bytes.value),
             amounts(|block| block.amount.blocks.value),
+            whole(|block| block.amount.sampled),
         ];
         self.waiting.clear();
         self.table.write(columns)

@@ -61,6 +61,7 @@ pub enum Virtual {
 
 /// References and roots that lead to no block, and are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LoadDamage {
     /// References of blocks.
     pub references: u64,

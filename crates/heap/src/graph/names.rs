@@ -4,11 +4,13 @@ use heapline_heapfile::{Definition, Frame, Site, SymbolKind};
 
 use super::{Graph, NodeId};
 use crate::heap::Amount;
+use crate::load::properties;
 use crate::names::{function_name, module_name};
 use crate::roots::place;
 
 impl Graph {
-    /// The blocks that the snapshot says it has, and those that it has. They differ if blocks were lost.
+    /// The blocks that the snapshot says it has, and those that it has, both with static data. They differ if blocks were
+    /// lost.
     #[must_use]
     pub fn totals(&self) -> (Amount, Amount) {
         let mut stated = Amount::default();
@@ -20,10 +22,12 @@ impl Graph {
         }
         let mut found = Amount::default();
         for node in 0..self.blocks() {
-            let outside = self.outside_bytes(node);
+            let folded = self.folded(node);
+            let blocks = folded.cells.saturating_add(folded.leaves).saturating_add(1);
+            let words = self.words(node).saturating_add(folded.words);
             found += Amount {
-                bytes: self.bytes(node).saturating_sub(outside),
-                blocks: self.block_count(node),
+                bytes: words.saturating_add(blocks).saturating_mul(8),
+                blocks,
             };
         }
         (stated, found)
@@ -39,10 +43,7 @@ impl Graph {
 
     /// The properties of the snapshot.
     pub fn properties(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.blocks
-            .meta
-            .iter()
-            .filter_map(|line| line.split_once('='))
+        properties(&self.blocks.meta)
     }
 
     /// The name of a module.

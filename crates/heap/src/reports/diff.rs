@@ -1,4 +1,4 @@
-//! Which retainers grew between two snapshots.
+//! The paths to memory that grew between two snapshots.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -11,8 +11,9 @@ use crate::heap::{Amount, Heap};
 /// A single child that explains this share of a change is shown instead of its parent.
 const EXPLAINED: f64 = 0.8;
 
-/// Changes of retained sizes by path of names. They are exact.
+/// Changes of the amounts that paths of names lead to. They are exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HeapDiff {
     /// The first snapshot.
     pub before: Subject,
@@ -24,16 +25,17 @@ pub struct HeapDiff {
     pub hidden_rows: usize,
 }
 
-/// A path whose retained size changed.
+/// A path that leads to more or less memory than before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HeapDiffRow {
     /// The names from the root.
     pub path: Vec<Step>,
     /// True if the row is about the values at the end of the path alone: other rows have what is below.
     pub is_own: bool,
-    /// The amount that it retained before.
+    /// The amount that it led to before.
     pub before: Amount,
-    /// The amount that it retains after.
+    /// The amount that it leads to after.
     pub after: Amount,
     /// Change of bytes.
     pub bytes: i64,
@@ -41,14 +43,17 @@ pub struct HeapDiffRow {
     pub blocks: i64,
 }
 
-/// Compares two snapshots by the names on the way from the root, in the dominator tree: addresses may change between
-/// them. The number of rows is limited.
+/// Compares two snapshots by the names on the shortest path from a root: addresses may change between them. The number of
+/// rows is limited.
+///
+/// Shortest paths, because a block has one however many others refer to it. In the dominator tree it would move to
+/// another place as soon as something else refers to it, with all that it retains.
 #[must_use]
 pub fn diff(before: &Heap, after: &Heap, most_rows: usize) -> HeapDiff {
-    let trees = [before.dominator_tree(), after.dominator_tree()];
+    let trees = [before.path_tree(), after.path_tree()];
     let mut union = Union::default();
-    union.add(before, &trees[0], 0);
-    union.add(after, &trees[1], 1);
+    union.add(before, trees[0], 0);
+    union.add(after, trees[1], 1);
     let mut rows: Vec<HeapDiffRow> = union
         .explanations()
         .into_iter()
@@ -57,8 +62,7 @@ pub fn diff(before: &Heap, after: &Heap, most_rows: usize) -> HeapDiff {
             // The newer one has the current names and sizes.
             let side = usize::from(node.ids[1].is_some());
             let heap = [before, after][side];
-            let path =
-                node.ids[side].map_or_else(Vec::new, |id| Step::path(heap, &trees[side], id));
+            let path = node.ids[side].map_or_else(Vec::new, |id| Step::path(heap, trees[side], id));
             HeapDiffRow {
                 path,
                 is_own: [before_amount, after_amount] != node.total,

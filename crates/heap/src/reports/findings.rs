@@ -31,6 +31,7 @@ impl Default for FindingsOptions {
 
 /// Likely waste in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Findings {
     /// The snapshot.
     pub subject: Subject,
@@ -51,6 +52,7 @@ pub struct Findings {
 
 /// A kind of waste.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Finding {
     /// The number of values.
     pub values: u64,
@@ -64,6 +66,7 @@ pub struct Finding {
 
 /// Values of a kind that the same thing holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingRow {
     /// A description, such as `12 copies of a string of 24 B`.
     pub name: String,

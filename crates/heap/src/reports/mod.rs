@@ -1,8 +1,10 @@
 //! Reports on heap snapshots: plain data, rendered elsewhere.
 
 mod diff;
+mod dominators;
 mod duplicates;
 mod findings;
+mod holders;
 mod retained;
 mod samples;
 mod why;
@@ -10,10 +12,11 @@ mod why;
 use serde::Serialize;
 
 pub use diff::{HeapDiff, HeapDiffRow, diff};
+pub use dominators::{DominatorNode, DominatorTree, DominatorsOptions, dominators};
 pub use duplicates::DuplicateStrings;
 pub use findings::{Finding, FindingRow, Findings, FindingsOptions, findings};
 pub use retained::{Retained, RetainedBy, RetainedOptions, RetainedRow, retained};
-pub use samples::{Samples, join};
+pub use samples::{AllocationNumbers, Samples, join};
 pub use why::{Address, SiteRow, Why, WhyOptions, WhyRow, why};
 
 use crate::aggregate::{AggregateId, AggregateTree};
@@ -26,6 +29,7 @@ const MAX_ROWS: u64 = 100_000;
 
 /// The snapshot that a report is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "HeapSubject"))]
 pub struct Subject {
     /// The program, if the snapshot has its name.
     pub program: Option<String>,
@@ -51,6 +55,7 @@ impl Subject {
 
 /// A name on the way from a root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Step {
     /// The name, such as `Cache.table` or `array of 262,144`.
     pub name: String,
@@ -58,6 +63,7 @@ pub struct Step {
     pub kind: Kind,
     /// The place in the source, of definitions and frames.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
     /// The number of values.
     pub values: u64,
@@ -92,6 +98,9 @@ pub enum HeapError {
         /// Where it was looked for.
         place: String,
     },
+    /// Blocks were to be selected by a recording that is not there.
+    #[error("--site and --where need the recording of the same run; give it with --trace")]
+    NoRecording,
     /// There is no block at this address.
     #[error("the snapshot has no block at {0:#x}")]
     NoBlock(u64),

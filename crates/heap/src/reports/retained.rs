@@ -4,10 +4,10 @@ use clap::{Args, ValueEnum};
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::{HeapError, MAX_ROWS, Step, Subject, largest};
+use super::holders::by_holder;
+use super::{HeapError, MAX_ROWS, Step, Subject};
 use crate::aggregate::{AggregateId, AggregateTree};
 use crate::classes::Kind;
-use crate::graph::Virtual;
 use crate::heap::{Amount, Heap};
 
 /// Options of [`retained`].
@@ -41,6 +41,7 @@ impl Default for RetainedOptions {
 /// The grouping of retained memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum RetainedBy {
     /// Kind of root: globals, stacks, C roots, ...
     Root,
@@ -72,7 +73,12 @@ impl RetainedBy {
 ///
 /// A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and
 /// definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap.
+///
+/// Much of a heap may be reachable from several groups, and retained by none of them. So rows by root, module and definition also
+/// have what a shortest path from a root reaches through them. That adds up to everything as well, and says where
+/// memory belongs that is shared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Retained {
     /// The snapshot.
     pub subject: Subject,
@@ -82,21 +88,27 @@ pub struct Retained {
     pub at: Vec<Step>,
     /// The amount that the end of the path retains; everything without a path.
     pub retained: Amount,
-    /// The largest groups.
+    /// The largest groups, by what they retain or reach.
     pub rows: Vec<RetainedRow>,
     /// The number of groups that a limit hides.
     pub hidden_rows: usize,
     /// The amount that those retain.
     pub hidden: Amount,
+    /// The amount that shortest paths reach through those, of groupings that have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub hidden_reached: Option<Amount>,
 }
 
 /// A group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RetainedRow {
     /// Its name.
     pub name: String,
     /// The place in the source, of definitions and frames.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
     /// True if several groups reach the memory, so that none of them retains it.
     pub is_shared: bool,
@@ -106,6 +118,11 @@ pub struct RetainedRow {
     pub own: Amount,
     /// The amount that would be freed with all of them.
     pub retained: Amount,
+    /// The amount whose shortest path from a root goes through the group: of rows by root, module and definition. Adds
+    /// up to everything; globals come before stacks if both are as near.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub reached: Option<Amount>,
 }
 
 /// Computes retained sizes.
@@ -116,39 +133,62 @@ pub fn retained(heap: &Heap, options: &RetainedOptions) -> Result<Retained, Heap
     let mut whole = tree.total(0);
     let mut rows = match (&options.at, options.by) {
         (Some(path), _) => {
-            let id = find(heap, &tree, &children, path)?;
+            let id = find(heap, tree, &children, path)?;
             whole = tree.total(id);
-            at = Step::path(heap, &tree, id);
+            at = Step::path(heap, tree, id);
             let mut rows: Vec<_> = children[id as usize]
                 .iter()
-                .map(|&child| row(heap, &tree, child))
+                .map(|&child| row(heap, tree, child))
                 .collect();
             if tree.own(id).blocks > 0 {
                 rows.push(RetainedRow {
                     name: "(itself)".to_owned(),
                     retained: tree.own(id),
-                    ..row(heap, &tree, id)
+                    ..row(heap, tree, id)
                 });
             }
             rows
         }
-        (None, RetainedBy::Closure) => by_class(heap, &tree, |kind| kind == Kind::Closure),
-        (None, RetainedBy::Kind) => by_class(heap, &tree, |kind| kind >= Kind::Record),
-        (None, by) => by_holder(heap, &tree, &children, by),
+        (None, RetainedBy::Closure) => by_class(heap, tree, |kind| kind == Kind::Closure),
+        (None, RetainedBy::Kind) => by_class(heap, tree, |kind| kind >= Kind::Record),
+        (None, by) => by_holder(heap, tree, &children, by),
     };
-    let (hidden_rows, hidden) = largest(&mut rows, options.rows, |row| row.retained);
+    let hidden_rows = cut(&mut rows, options.rows);
+    let mut hidden = Amount::default();
+    let mut hidden_reached = rows
+        .iter()
+        .any(|row| row.reached.is_some())
+        .then(Amount::default);
+    for row in &hidden_rows {
+        hidden += row.retained;
+        if let Some(reached) = row.reached {
+            *hidden_reached.get_or_insert_default() += reached;
+        }
+    }
     Ok(Retained {
         subject: Subject::new(heap),
         by: options.by,
         at,
         retained: whole,
         rows,
-        hidden_rows,
+        hidden_rows: hidden_rows.len(),
         hidden,
+        hidden_reached,
     })
 }
 
-fn row(heap: &Heap, tree: &AggregateTree, id: AggregateId) -> RetainedRow {
+/// Sorts rows by what they retain or reach, and keeps the largest ones; returns the others.
+fn cut(rows: &mut Vec<RetainedRow>, most: usize) -> Vec<RetainedRow> {
+    let size = |row: &RetainedRow| {
+        let reached = row.reached.unwrap_or_default();
+        row.retained.bytes.max(reached.bytes)
+    };
+    // Stable: rows of the same size stay in their order.
+    rows.sort_by_key(|row| std::cmp::Reverse(size(row)));
+    rows.split_off(rows.len().min(most))
+}
+
+pub(super) fn row(heap: &Heap, tree: &AggregateTree, id: AggregateId) -> RetainedRow {
     let step = Step::new(heap, tree, id);
     RetainedRow {
         name: step.name,
@@ -157,6 +197,7 @@ fn row(heap: &Heap, tree: &AggregateTree, id: AggregateId) -> RetainedRow {
         values: step.values,
         own: tree.own(id),
         retained: tree.total(id),
+        reached: None,
     }
 }
 
@@ -217,6 +258,7 @@ fn by_class(
             values: 0,
             own: Amount::default(),
             retained: Amount::default(),
+            reached: None,
         });
         row.values += tree.values(id);
         row.own += tree.own(id);
@@ -231,111 +273,4 @@ fn by_class(
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_unstable_by_key(|(class, _)| *class);
     rows.into_iter().map(|(_, row)| row).collect()
-}
-
-/// Rows that add up to everything.
-fn by_holder(
-    heap: &Heap,
-    tree: &AggregateTree,
-    children: &[Vec<AggregateId>],
-    by: RetainedBy,
-) -> Vec<RetainedRow> {
-    let mut rows = Holders::default();
-    for &group in &children[0] {
-        let kind = match heap.graph().virtual_node(tree.example(group)) {
-            Some(Virtual::Group(group)) => group.kind,
-            _ => {
-                rows.add_shared("(several roots)", tree.total(group));
-                continue;
-            }
-        };
-        if by == RetainedBy::Root {
-            let group = RetainedRow {
-                place: None,
-                ..row(heap, tree, group)
-            };
-            rows.add(kind.name(), group);
-        } else if heap.is_of_modules(tree.example(group)) {
-            for &module in &children[group as usize] {
-                if heap.class_by_id(tree.class(module)).kind != Kind::Module {
-                    rows.add_shared("(several modules)", tree.total(module));
-                } else if by == RetainedBy::Module {
-                    let module = row(heap, tree, module);
-                    rows.add(&module.name.clone(), module);
-                } else {
-                    rows.definitions(heap, tree, children, module);
-                }
-            }
-        } else {
-            let group = row(heap, tree, group);
-            rows.add(&group.name.clone(), group);
-        }
-    }
-    rows.rows
-}
-
-/// Rows by name.
-#[derive(Default)]
-struct Holders {
-    rows: Vec<RetainedRow>,
-    shared: HashMap<String, usize>,
-}
-
-impl Holders {
-    fn definitions(
-        &mut self,
-        heap: &Heap,
-        tree: &AggregateTree,
-        children: &[Vec<AggregateId>],
-        module: AggregateId,
-    ) {
-        let name = &heap.class_by_id(tree.class(module)).name;
-        let own = RetainedRow {
-            retained: tree.own(module),
-            ..row(heap, tree, module)
-        };
-        self.rows.push(own);
-        for &definition in &children[module as usize] {
-            if heap.class_by_id(tree.class(definition)).kind == Kind::Definition {
-                self.rows.push(row(heap, tree, definition));
-            } else {
-                let name = format!("(several definitions of {name})");
-                self.add_shared(&name, tree.total(definition));
-            }
-        }
-    }
-
-    /// Adds to the row of a name.
-    fn add(&mut self, name: &str, row: RetainedRow) {
-        let next = self.rows.len();
-        let at = *self.shared.entry(name.to_owned()).or_insert(next);
-        match self.rows.get_mut(at) {
-            Some(known) => {
-                known.values += row.values;
-                known.own += row.own;
-                known.retained += row.retained;
-                // Several places have none.
-                known.place = known
-                    .place
-                    .take()
-                    .filter(|place| Some(place) == row.place.as_ref());
-            }
-            None => self.rows.push(RetainedRow {
-                name: name.to_owned(),
-                ..row
-            }),
-        }
-    }
-
-    fn add_shared(&mut self, name: &str, amount: Amount) {
-        let row = RetainedRow {
-            name: name.to_owned(),
-            place: None,
-            is_shared: true,
-            values: 1,
-            own: Amount::default(),
-            retained: amount,
-        };
-        self.add(name, row);
-    }
 }

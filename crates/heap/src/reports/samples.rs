@@ -1,6 +1,7 @@
 //! Joins the sampled blocks of a recording with the blocks of a snapshot.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use heapline_model::{Batch, EventKind, Source};
 use heapline_profile::{Amount, Estimate, Label, Sampling, Scope};
 
 use super::why::SiteRow;
@@ -14,17 +15,44 @@ pub struct Samples {
     sites: Vec<Label>,
     /// The node, the number of its site, and what it stands for.
     blocks: Vec<(NodeId, usize, Amount)>,
-    /// The number of sampled blocks of the snapshot, whether selected or not.
-    known: usize,
 }
 
-/// Finds the selected blocks of a recording in a snapshot of the same run. `number` gives the number of the allocation
-/// of a block, from 0, for the number that the snapshot has of it.
+/// The sampled blocks of a snapshot in a recording: the numbers of their allocations, from 0, by the number that the snapshot
+/// has of them.
+#[derive(Debug)]
+pub struct AllocationNumbers(HashMap<u64, usize>);
+
+impl AllocationNumbers {
+    /// Reads a recording, for which it needs no stacks.
+    pub fn read(heap: &Heap, recording: &mut dyn Source) -> Result<Self, heapline_model::Error> {
+        let wanted: HashSet<u64> = heap.graph().sites().map(|(_, site)| site.number).collect();
+        let (mut numbers, mut batch, mut next) = (HashMap::new(), Batch::default(), 0);
+        while recording.next_batch(&mut batch)? {
+            let events = batch.events().iter();
+            for birth in events.filter(|event| event.kind == EventKind::Birth) {
+                if wanted.contains(&birth.block) {
+                    numbers.insert(birth.block, next);
+                }
+                next += 1;
+            }
+            batch.clear();
+        }
+        Ok(Self(numbers))
+    }
+
+    /// Returns true if the recording has none of the blocks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Finds the selected blocks of a recording in a snapshot of the same run.
 #[must_use]
-pub fn join(heap: &Heap, scope: &Scope<'_>, number: impl Fn(u64) -> Option<usize>) -> Samples {
+pub fn join(heap: &Heap, scope: &Scope<'_>, numbers: &AllocationNumbers) -> Samples {
     let mut nodes: HashMap<usize, NodeId> = HashMap::new();
     for (node, site) in heap.graph().sites() {
-        if let Some(number) = number(site.number) {
+        if let Some(&number) = numbers.0.get(&site.number) {
             nodes.insert(number, node);
         }
     }
@@ -34,7 +62,6 @@ pub fn join(heap: &Heap, scope: &Scope<'_>, number: impl Fn(u64) -> Option<usize
         sampling: *profile.sampling(),
         sites: Vec::new(),
         blocks: Vec::new(),
-        known: nodes.len(),
     };
     scope.for_each_block(|block| {
         let Some(&node) = nodes.get(&block.number) else {
@@ -63,12 +90,6 @@ pub fn join(heap: &Heap, scope: &Scope<'_>, number: impl Fn(u64) -> Option<usize
 }
 
 impl Samples {
-    /// The sampled blocks of the snapshot, whether selected or not.
-    #[must_use]
-    pub fn known(&self) -> usize {
-        self.known
-    }
-
     /// The selected blocks.
     pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
         self.blocks.iter().map(|(node, ..)| *node)

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 use hashbrown::HashMap;
 use heapline_profile::query::Pattern;
-use heapline_profile::{Estimate, Label};
+use heapline_profile::{Estimate, Label, Query};
 use serde::{Serialize, Serializer};
 
 use super::samples::Samples;
@@ -31,6 +31,15 @@ pub struct WhyOptions {
     #[arg(long, value_name = "NAME")]
     pub held_by: Option<Pattern>,
 
+    /// Select blocks that matching functions allocated
+    #[arg(long, value_name = "PATTERN")]
+    pub site: Option<Pattern>,
+
+    /// Select sampled blocks by a query (see docs/query.md)
+    #[arg(long = "where", short = 'w', value_name = "QUERY")]
+    #[serde(rename = "where")]
+    pub query: Option<Query>,
+
     /// Merge paths that are the same up to this length
     #[arg(long, default_value_t = 4, value_name = "N",
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=32))]
@@ -48,9 +57,27 @@ impl Default for WhyOptions {
             kind: None,
             address: None,
             held_by: None,
+            site: None,
+            query: None,
             depth: 4,
             rows: 10,
         }
+    }
+}
+
+impl WhyOptions {
+    /// Returns true if blocks are selected by a recording, so that rows are estimates.
+    #[must_use]
+    pub fn is_by_recording(&self) -> bool {
+        self.site.is_some() || self.query.is_some()
+    }
+
+    /// The selected blocks of the recording.
+    #[must_use]
+    pub fn recorded(&self) -> Query {
+        let site = self.site.clone().map(Query::site);
+        let queries = [site, self.query.clone()].into_iter().flatten();
+        queries.fold(Query::default(), Query::and)
     }
 }
 
@@ -80,6 +107,7 @@ impl Serialize for Address {
 
 /// The shortest paths from roots to the selected blocks, aggregated by name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Why {
     /// The snapshot.
     pub subject: Subject,
@@ -93,10 +121,15 @@ pub struct Why {
     pub hidden_rows: usize,
     /// The blocks of those.
     pub hidden: Amount,
+    /// The places that allocated the selected blocks, as far as they were sampled; the largest first.
+    pub sites: Vec<SiteRow>,
+    /// The number of places that a limit hides.
+    pub hidden_sites: usize,
 }
 
 /// A path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct WhyRow {
     /// The names from the root to the blocks.
     pub path: Vec<Step>,
@@ -114,6 +147,7 @@ pub struct WhyRow {
 
 /// A place in the program that allocated blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SiteRow {
     /// The function and its place.
     pub site: Label,
@@ -127,14 +161,13 @@ pub struct SiteRow {
 
 /// Computes the paths.
 ///
-/// With samples of a recording, paths have the sites that allocated their blocks. With `by_samples`, only
-/// sampled blocks are selected, so that rows are estimates.
-pub fn why(
-    heap: &Heap,
-    options: &WhyOptions,
-    samples: Option<&Samples>,
-    by_samples: bool,
-) -> Result<Why, HeapError> {
+/// With samples of a recording, which are those that the options select, paths have the sites that allocated
+/// their blocks.
+pub fn why(heap: &Heap, options: &WhyOptions, samples: Option<&Samples>) -> Result<Why, HeapError> {
+    let by_samples = options.is_by_recording();
+    if by_samples && samples.is_none() {
+        return Err(HeapError::NoRecording);
+    }
     let is_selected = selection(heap, options, samples.filter(|_| by_samples))?;
     let tree = heap.path_tree();
     // The ancestor at which paths are cut.
@@ -142,7 +175,7 @@ pub fn why(
     let mut cut: Vec<AggregateId> = Vec::new();
     for id in tree.ids() {
         let parent = tree.parent(id);
-        let is_deep = tree.depth(id) > most.saturating_add(obvious(heap, &tree, id));
+        let is_deep = tree.depth(id) > most.saturating_add(obvious(heap, tree, id));
         cut.push(if is_deep { cut[parent as usize] } else { id });
     }
     let end = |node: NodeId| tree.of(node).map(|id| cut[id as usize]);
@@ -165,11 +198,14 @@ pub fn why(
     let mut sites = samples.map_or_else(HashMap::new, |samples| {
         samples.by_key(|node| end(node).filter(|_| is_selected(node)))
     });
-    let all = samples.filter(|_| by_samples).map(|samples| {
-        let mut all = samples.by_key(|node| is_selected(node).then_some(()));
-        all.remove(&())
-            .map_or_else(Estimate::default, |(bytes, _)| bytes)
-    });
+    let (estimated, mut all_sites) = samples
+        .and_then(|samples| {
+            let mut all = samples.by_key(|node| is_selected(node).then_some(()));
+            all.remove(&())
+        })
+        .unwrap_or_default();
+    let hidden_sites = all_sites.len().saturating_sub(options.rows);
+    all_sites.truncate(options.rows);
     let mut ends: Vec<_> = sums.into_iter().collect();
     ends.sort_unstable_by_key(|(id, _)| *id);
     let (hidden_rows, hidden) = largest(&mut ends, options.rows, |(_, (amount, ..))| *amount);
@@ -178,7 +214,7 @@ pub fn why(
         .map(|(id, (selected, example, is_cut))| {
             let (bytes, sites) = sites.remove(&id).unzip();
             WhyRow {
-                path: Step::path(heap, &tree, id),
+                path: Step::path(heap, tree, id),
                 is_cut,
                 selected,
                 estimated: bytes.filter(|_| by_samples),
@@ -195,10 +231,12 @@ pub fn why(
     Ok(Why {
         subject: Subject::new(heap),
         selected,
-        estimated: all,
+        estimated: by_samples.then_some(estimated),
         rows,
         hidden_rows,
         hidden,
+        sites: all_sites,
+        hidden_sites,
     })
 }
 

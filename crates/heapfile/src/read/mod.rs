@@ -10,7 +10,7 @@ mod section;
 use std::io::Read;
 
 pub use blocks::{Block, Blocks};
-pub use compress::compress;
+pub use compress::{compress, compress_with};
 pub use error::ReadError;
 pub use items::{Definition, Ephemeron, Fact, Frame, Root, Site, Symbol, Total};
 pub use section::MAX_SECTION;

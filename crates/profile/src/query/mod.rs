@@ -117,6 +117,15 @@ impl Query {
         }
     }
 
+    /// The query for blocks that matching functions allocated.
+    #[must_use]
+    pub fn site(function: Pattern) -> Self {
+        Self {
+            text: format!("site = {}", function.text()),
+            expr: Some(Expr::Clause(Clause::Site(ast::Part::Function, function))),
+        }
+    }
+
     /// The blocks of a profile that it is true of. The estimator decides when the peak is.
     #[must_use]
     pub fn select(&self, profile: &Profile, estimator: Estimator) -> Selection {

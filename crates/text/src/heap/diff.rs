@@ -1,4 +1,4 @@
-//! `diff`: retainers that grew.
+//! `diff`: paths to memory that grew.
 
 use heapline_heap::reports::HeapDiff;
 
@@ -20,7 +20,7 @@ pub fn diff(report: &HeapDiff, context: &Context<'_>) -> Text {
     page.row("after", &Line::plain(&amount(report.after.total)));
     let change = report.after.total.bytes as f64 - report.before.total.bytes as f64;
     page.row("change", &Line::plain(&signed(change)));
-    page.title("Changes of retained memory, after minus before");
+    page.title("Changes by path, after minus before");
     if report.rows.is_empty() {
         page.note("None.");
         return page.finish();
@@ -45,7 +45,9 @@ pub fn diff(report: &HeapDiff, context: &Context<'_>) -> Text {
         page.wrapped(&line, CHANGE + 6);
     }
     page.hidden_rows(report.hidden_rows);
-    page.note("The figures are exact. Values are compared by the names on their way from a root.");
+    page.note(
+        "The figures are exact. Values are compared by the names on their shortest path from a root.",
+    );
     damage(&mut page, &report.before);
     damage(&mut page, &report.after);
     page.finish()

@@ -1,11 +1,13 @@
 //! Reports on heap snapshots.
 
 mod diff;
+mod dominators;
 mod findings;
 mod retained;
 mod why;
 
 pub use diff::diff;
+pub use dominators::dominators;
 pub use findings::findings;
 pub use retained::retained;
 pub use why::why;

@@ -39,22 +39,27 @@ pub fn retained(report: &Retained, context: &Context<'_>) -> Text {
             "(several ...): several of them reach it, so that it is freed with none of them alone.",
         );
     }
+    if report.rows.iter().any(|row| row.reached.is_some()) {
+        page.note(
+            "reached: memory whose shortest path from a root goes through the row, shared or not.",
+        );
+    }
     if report.at.is_empty() && matches!(report.by, RetainedBy::Closure | RetainedBy::Kind) {
         page.note("Values may retain values of other rows: rows overlap.");
     }
     damage(&mut page, &report.subject);
-    let first = report
-        .rows
-        .iter()
-        .find(|row| !row.is_shared && row.name != "(itself)");
-    if let Some(row) = first {
+    let rows = report.rows.iter().rev();
+    let largest = rows
+        .filter(|row| !row.is_shared && row.name != "(itself)")
+        .max_by_key(|row| row.retained.bytes);
+    if let Some(row) = largest {
         let mut at: Vec<&str> = report.at.iter().map(|step| step.name.as_str()).collect();
         at.push(&row.name);
         let at = at.join(" > ");
         page.next(
             context,
             &[
-                ("retained", &["--at", &at], "what the first row retains"),
+                ("retained", &["--at", &at], "what the largest one retains"),
                 ("why", &["--held-by", &row.name], "paths to what it retains"),
             ],
         );
@@ -73,14 +78,15 @@ fn table(report: &Retained, context: &Context<'_>) -> Table {
         &[
             ("retained", Align::Right),
             ("%", Align::Right),
+            ("reached", Align::Right),
             ("blocks", Align::Right),
             ("own", Align::Right),
             ("values", Align::Right),
             (title, Align::Left),
         ],
-        5,
+        6,
     )
-    .droppable(&[4, 2, 3]);
+    .droppable(&[5, 3, 4]);
     let whole = report.subject.total.bytes as f64;
     for row in &report.rows {
         let style = if row.is_shared {
@@ -93,6 +99,8 @@ fn table(report: &Retained, context: &Context<'_>) -> Table {
         } else {
             String::new()
         };
+        let reached = row.reached.filter(|_| !row.is_shared);
+        let reached = reached.map_or_else(String::new, |reached| bytes(reached.bytes as f64));
         let own = if row.own.blocks > 0 {
             bytes(row.own.bytes as f64)
         } else {
@@ -101,6 +109,7 @@ fn table(report: &Retained, context: &Context<'_>) -> Table {
         table.row(vec![
             (bytes(row.retained.bytes as f64), style),
             (percent_number(row.retained.bytes as f64, whole), style),
+            (reached, style),
             (count_short(row.retained.blocks as f64), style),
             (own, style),
             (values, style),

@@ -56,7 +56,12 @@ pub enum Word {
     /// When it took new blocks again after that, in microseconds after the start. The pause is not over if
     /// this is before its beginning.
     ResumedAt,
+    /// Signals that asked for a heap snapshot.
+    SnapshotSignals,
 }
+
+/// Words of a page that have a meaning.
+pub(super) const WORDS: usize = Word::SnapshotSignals as usize + 1;
 
 /// Words of a lane's page. Each has 64 bits, little-endian.
 #[derive(Clone, Copy, Debug)]

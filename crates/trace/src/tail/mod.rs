@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 use crate::format::{CacheCheck, PacketHeader};
 use lane::Lane;
-use layout::{LaneWord, MAGIC, MAX_LANES, PAGE, SLOT, VERSION, Word};
+use layout::{LaneWord, MAGIC, MAX_LANES, PAGE, SLOT, VERSION, WORDS, Word};
 
 pub use overlay::{Completion, Overlay};
 
@@ -199,11 +199,17 @@ impl Tail {
     }
 }
 
+/// Reads a word about the recording; 0 if the tail does not have it.
+pub fn read_word(source: &mut (impl Read + Seek), word: Word) -> io::Result<u64> {
+    let words = read_words(source, 0)?;
+    Ok(words.get(word as usize).copied().unwrap_or(0))
+}
+
 /// The first words of a page: all that have a meaning.
 fn read_words(source: &mut (impl Read + Seek), offset: u64) -> io::Result<Vec<u64>> {
     let mut bytes = Vec::new();
     source.seek(SeekFrom::Start(offset))?;
-    source.take(16 * 8).read_to_end(&mut bytes)?;
+    source.take(WORDS as u64 * 8).read_to_end(&mut bytes)?;
     let (words, _) = bytes.as_chunks();
     Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }

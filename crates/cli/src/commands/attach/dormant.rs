@@ -122,6 +122,12 @@ impl Dormant {
         self.ask_state(&Request::SnapshotState)
     }
 
+    /// Returns false for a program that waits with the OCaml library, which takes no snapshots.
+    pub(in crate::commands) fn takes_snapshots(&self) -> bool {
+        let reply = self.ask(&Request::SnapshotState);
+        !reply.is_ok_and(|reply| reply.is_some_and(|reply| reply.outcome == Outcome::Failed))
+    }
+
     fn ask_state(&self, request: &Request) -> State {
         match self.ask(request) {
             Ok(Some(reply)) => {

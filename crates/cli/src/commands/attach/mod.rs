@@ -6,7 +6,7 @@ pub(super) mod place;
 pub(super) mod program;
 mod session;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use anyhow::bail;
 use heapline_profile::query::Size;
 use heapline_text::Screen;
 
-use super::record::{LiveViewer, Rate};
+use super::record::LiveViewer;
+use super::recording::RecordingOptions;
 use super::top::{self, IsRunning};
 use super::view::Serving;
 use crate::error::note;
-use crate::output::Force;
 use agent::Agent;
 use program::{Purpose, Running};
 use session::Session;
@@ -51,13 +51,8 @@ pub(crate) struct Args {
     #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: i32,
 
-    /// Write the trace to this file [default: PROGRAM.PID.ctf]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Set the samples per word (1e-4, 1/10000) or the memory per sample (512KiB)
-    #[arg(long, default_value = "1e-4", value_name = "RATE")]
-    rate: Rate,
+    #[command(flatten)]
+    recording: RecordingOptions,
 
     /// Detach after this time: 500ms, 30s, 5m, 2h [default: when interrupted]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
@@ -109,9 +104,6 @@ pub(crate) struct Args {
     /// `heapline top PID` does the same, and has more options for what is shown.
     #[arg(long, conflicts_with_all = ["view", "duration", "detach"])]
     top: bool,
-
-    #[command(flatten)]
-    force: Force,
 }
 
 /// Parses a time that is not zero.
@@ -163,18 +155,10 @@ impl Args {
     }
 
     /// The recording of a process with defaults for all other options.
-    pub(crate) fn of_process(
-        pid: u32,
-        output: Option<PathBuf>,
-        rate: Option<&str>,
-        force: Force,
-    ) -> anyhow::Result<Self> {
-        let mut arguments = vec![pid.to_string().into()];
-        arguments.extend(rate.map(|rate| format!("--rate={rate}").into()));
+    pub(crate) fn of_process(pid: u32, recording: RecordingOptions) -> anyhow::Result<Self> {
         Ok(Self {
-            output,
-            force,
-            ..super::parse(arguments)?
+            recording,
+            ..super::parse(vec![pid.to_string().into()])?
         })
     }
 

@@ -48,7 +48,9 @@ impl Running {
         allow_seccomp: bool,
     ) -> anyhow::Result<Self> {
         let started = start_time(pid);
-        let access = match waiting(pid, allow_seccomp)? {
+        let waiting = waiting(pid, allow_seccomp)?
+            .filter(|dormant| purpose != Purpose::Snapshot || dormant.takes_snapshots());
+        let access = match waiting {
             Some(dormant) => Access::Socket(dormant),
             None => {
                 let process = check(pid, allow_seccomp)?;

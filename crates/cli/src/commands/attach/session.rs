@@ -55,7 +55,9 @@ impl<'a> Session<'a> {
                  heapline attach --detach {pid}"
             );
         }
-        let place = Place::new(running, args.output.as_deref(), "ctf", args.force.force)?;
+        let recording = &args.recording;
+        let output = recording.output.as_deref();
+        let place = Place::new(running, output, "ctf", recording.force.force)?;
         let began = "blocks allocated before are unknown";
         let context = match &args.context {
             Some(context) => format!("{context} (attached to process {pid}: {began})"),
@@ -63,7 +65,7 @@ impl<'a> Session<'a> {
         };
         let settings = AttachSettings {
             trace: place.inside.clone(),
-            rate: args.rate.0,
+            rate: recording.rate.0,
             context,
             max_size,
             stack_depth: args.stack_depth,
@@ -180,12 +182,7 @@ impl<'a> Session<'a> {
 
     /// Puts the trace of a program that is not recorded any more in its place, and says where it is.
     pub(super) fn finish(self, screen: Screen) -> anyhow::Result<ExitCode> {
-        let Args {
-            quiet,
-            summary,
-            rate,
-            ..
-        } = *self.args;
+        let Args { quiet, summary, .. } = *self.args;
         let trace = self.place.collect()?;
         let Some(took) = self.took else {
             if !quiet {
@@ -198,7 +195,7 @@ impl<'a> Session<'a> {
             others: Vec::new(),
             prefix: PathBuf::new(),
             kind: Kind::Ocaml,
-            rate,
+            rate: self.args.recording.rate,
             took,
         };
         recorded.say(quiet, summary.then_some(screen))?;

@@ -4,7 +4,6 @@ mod keep;
 mod library;
 mod others;
 mod program;
-mod rate;
 mod run;
 mod said;
 mod snapshots;
@@ -25,13 +24,12 @@ use heapline_profile::query::Size;
 use heapline_recorder::tail;
 use heapline_text::Screen;
 
+use super::recording::RecordingOptions;
 use super::view::Serving;
 use crate::error::warn;
-use crate::output::Force;
 use keep::Keeping;
 pub(super) use library::{AGENT, hash as agent_hash};
 pub(super) use program::Kind;
-pub(super) use rate::Rate;
 pub(super) use said::Recorded;
 use snapshots::{Snapshots, When};
 pub(crate) use started::Started;
@@ -65,17 +63,8 @@ was not started.")]
     reason = "independent command-line flags"
 )]
 pub(crate) struct Args {
-    /// Write the trace to this file [default: PROGRAM.PID.ctf]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Set the samples per word (1e-4, 1/10000) or the memory per sample (512KiB)
-    ///
-    /// 1e-4 is one sample per 78 KiB, and costs about one percent in programs that do little but
-    /// allocate. 1e-3 costs ten times as much, and makes error bars three times smaller. 1 records
-    /// every block.
-    #[arg(long, default_value = "1e-4", value_name = "RATE")]
-    rate: Rate,
+    #[command(flatten)]
+    recording: RecordingOptions,
 
     /// Store a description in the trace
     #[arg(long, value_name = "TEXT")]
@@ -114,10 +103,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE")]
     memprof: Memprof,
 
-    /// Take heap snapshots: `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%`
+    /// Take heap snapshots: `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%`, `signal USR2`
     ///
     /// At the end of the program; after a time; again and again; when the heap exceeds a size; when the control
-    /// group of the program has used so much of its memory. Can be given more than once. The snapshots are
+    /// group of the program has used so much of its memory; when the program gets a signal, USR1 or USR2, that it
+    /// does not handle itself. Can be given more than once. The snapshots are
     /// NAME.1.heap and so on, beside the trace, and know which sampled blocks they have.
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["wait", "keep", "follow_fork", "follow_exec"])]
     snapshot: Vec<When>,
@@ -148,9 +138,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     serving: Serving,
-
-    #[command(flatten)]
-    force: Force,
 
     /// Print the path of the library to preload, and exit
     ///
@@ -200,7 +187,7 @@ impl Args {
         let mut viewer = viewer.transpose()?;
         let start = Instant::now();
         let mut snapshots = Snapshots::new(&self.snapshot, &traces.shown_prefix);
-        snapshots.prepare(&mut command, kind, self.force.force)?;
+        snapshots.prepare(&mut command, kind, self.recording.force.force)?;
         let started = |pid| {
             snapshots.start(pid, traces.first(pid));
             if let Some(keeping) = &mut keeping {
@@ -218,7 +205,7 @@ impl Args {
             others: traces.others(ended.pid),
             prefix: traces.shown_prefix.clone(),
             kind,
-            rate: self.rate,
+            rate: self.recording.rate,
             took,
         };
         let summary = self.summary.then_some(screen);
@@ -241,17 +228,12 @@ impl Args {
     /// The recording of a program with defaults for all other options.
     pub(crate) fn of_program(
         command: Vec<OsString>,
-        output: Option<PathBuf>,
-        rate: Option<&str>,
-        force: Force,
+        recording: RecordingOptions,
     ) -> anyhow::Result<Self> {
-        let rate = rate.map(|rate| format!("--rate={rate}"));
-        let mut arguments: Vec<OsString> = rate.into_iter().map(OsString::from).collect();
-        arguments.push("--".into());
+        let mut arguments: Vec<OsString> = vec!["--".into()];
         arguments.extend(command);
         Ok(Self {
-            output,
-            force,
+            recording,
             ..super::parse(arguments)?
         })
     }
@@ -266,7 +248,11 @@ impl Args {
     fn prepare(&self) -> anyhow::Result<Prepared> {
         let (mut command, program_path, kind) = self.command()?;
         let max_size = max_size(self.max_size)?;
-        let traces = Traces::new(self.output.as_deref(), &program_path, self.force.force)?;
+        let traces = Traces::new(
+            self.recording.output.as_deref(),
+            &program_path,
+            self.recording.force.force,
+        )?;
         self.set_environment(&mut command, &traces, max_size, kind)?;
         let prefix = Path::new(&traces.prefix);
         let keeping = self.keep.map(|size| Keeping::prepare(size, prefix));
@@ -318,7 +304,7 @@ impl Args {
             library::preload(command)?;
         }
         command.env("HEAPLINE_PREFIX", &traces.prefix);
-        command.env("HEAPLINE_RATE", self.rate.0.to_string());
+        command.env("HEAPLINE_RATE", self.recording.rate.0.to_string());
         let memprof = match self.memprof {
             Memprof::Ours => "ours",
             Memprof::Theirs => "theirs",

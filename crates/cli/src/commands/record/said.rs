@@ -15,7 +15,7 @@ use heapline_text::{self as text, Screen};
 use super::keep::Keeping;
 use super::others;
 use super::program::Kind;
-use super::rate::Rate;
+use crate::commands::rate::Rate;
 use crate::error::{note, warn};
 use crate::question::command_line;
 

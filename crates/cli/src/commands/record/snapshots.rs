@@ -1,6 +1,6 @@
 //! `heapline record --snapshot`: heap snapshots of the program that is recorded.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
@@ -15,6 +15,7 @@ use heapline_formats::{Follower, Options};
 use heapline_profile::query::Size;
 use heapline_profile::reports::{self, SummaryOptions};
 use heapline_profile::{LiveProfile, Recursion, StoreOptions};
+use heapline_trace::tail::{self, layout::Word};
 
 use super::{Kind, make_way};
 use crate::commands::attach::duration;
@@ -26,6 +27,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// The time between two looks at the trace.
 const TRACE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Signals that programs have for purposes of their own, and their numbers on Linux for x86-64.
+const SIGNALS: [(&str, i32); 2] = [("USR1", 10), ("USR2", 12)];
 
 /// When to take a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +44,8 @@ pub(in crate::commands) enum When {
     Live(f64),
     /// Once, when a part of the memory of the control group is used.
     Limit(f64),
+    /// When the program gets a signal.
+    Signal(i32),
 }
 
 impl When {
@@ -49,14 +55,23 @@ impl When {
             _ => Duration::ZERO,
         }
     }
+
+    fn signal(self) -> Option<i32> {
+        match self {
+            Self::Signal(signal) => Some(signal),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let problem =
-            || "expected `end`, `10s`, `every 60s`, `live > 1GiB` or `limit 90%`".to_owned();
+        let problem = || {
+            "expected `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%` or `signal USR2`"
+                .to_owned()
+        };
         let duration = |text: &str| duration(text.trim()).map_err(|_| problem());
         let text = text.trim();
         if text == "end" {
@@ -76,6 +91,12 @@ impl FromStr for When {
             let is_part = part > 0.0 && part < 100.0;
             return is_part
                 .then_some(Self::Limit(part / 100.0))
+                .ok_or_else(problem);
+        }
+        if let Some(name) = text.strip_prefix("signal ") {
+            let signal = SIGNALS.iter().find(|(known, _)| *known == name.trim());
+            return signal
+                .map(|&(_, signal)| Self::Signal(signal))
                 .ok_or_else(problem);
         }
         duration(text).map(Self::After)
@@ -127,6 +148,14 @@ impl Snapshots {
         if self.whens.iter().any(|when| *when != When::End) {
             command.env("HEAPLINE_LISTEN", "1");
         }
+        let signals = self.whens.iter().filter_map(|when| when.signal());
+        let signals: Vec<i32> = signals.collect();
+        if let [signal, others @ ..] = &signals[..] {
+            if !others.is_empty() {
+                bail!("--snapshot can be given one signal only");
+            }
+            command.env("HEAPLINE_SNAPSHOT_SIGNAL", signal.to_string());
+        }
         Ok(())
     }
 
@@ -145,6 +174,7 @@ impl Snapshots {
             trace,
             live: None,
             looked: None,
+            signals: 0,
             has_ended: Arc::clone(&self.has_ended),
         };
         self.watcher = Some(thread::spawn(move || watch.run()));
@@ -158,8 +188,8 @@ impl Snapshots {
             .map_or_else(Vec::new, |watcher| watcher.join().unwrap_or_default());
         if self.whens.contains(&When::End) {
             let file = named(&self.prefix, "end");
-            let finished =
-                wait_for_writer(&file, &AtomicBool::new(false)).and_then(|()| finish(&file));
+            let finished = wait_for_writer(&file, &AtomicBool::new(false))
+                .and_then(|()| finish(&file, Path::new("/")));
             match finished {
                 Ok(finished) => taken.push((file, finished)),
                 Err(error) => {
@@ -216,6 +246,8 @@ struct Watch {
     live: Option<LiveProfile>,
     /// When it was last looked at the trace.
     looked: Option<Instant>,
+    /// Signals so far.
+    signals: u64,
     has_ended: Arc<AtomicBool>,
 }
 
@@ -251,6 +283,7 @@ impl Watch {
         let now = self.start.elapsed();
         let pid = self.pid;
         let live = self.live_bytes();
+        let is_signalled = self.is_signalled();
         let mut is_due = false;
         self.whens.retain_mut(|(when, next)| {
             let is_reached = match *when {
@@ -258,6 +291,7 @@ impl Watch {
                 When::After(_) | When::Every(_) => now >= *next,
                 When::Live(bytes) => live.is_some_and(|live| live > bytes),
                 When::Limit(part) => used_share(pid).is_some_and(|used| used >= part),
+                When::Signal(_) => is_signalled,
             };
             is_due |= is_reached;
             match *when {
@@ -266,10 +300,23 @@ impl Watch {
                     *next = (*next + time).max(now);
                     true
                 }
+                When::Signal(_) => true,
                 _ => !is_reached,
             }
         });
         is_due
+    }
+
+    /// Returns true if the program got the signal since it was last asked. Several at once are one.
+    fn is_signalled(&mut self) -> bool {
+        if !self.whens.iter().any(|(when, _)| when.signal().is_some()) {
+            return false;
+        }
+        // The recording may not have begun yet.
+        let signals = File::open(tail::path(&self.trace))
+            .and_then(|mut file| tail::read_word(&mut file, Word::SnapshotSignals))
+            .unwrap_or(self.signals);
+        std::mem::replace(&mut self.signals, signals) != signals
     }
 
     /// The bytes that are live now, if that matters and is known.
@@ -308,6 +355,7 @@ mod tests {
             ("live > 1GiB", When::Live(f64::from(1 << 30))),
             ("live>2KiB", When::Live(2048.0)),
             ("limit 90%", When::Limit(0.9)),
+            ("signal USR2", When::Signal(12)),
         ] {
             assert_eq!(text.parse(), Ok(expected), "{text}");
         }
@@ -320,6 +368,8 @@ mod tests {
             "limit 100%",
             "limit 5",
             "-3s",
+            "signal KILL",
+            "signal",
         ] {
             assert!(text.parse::<When>().is_err(), "{text}");
         }

@@ -92,7 +92,7 @@ impl Started {
             others: self.prepared.traces.others(pid),
             prefix: self.prepared.traces.shown_prefix.clone(),
             kind: self.prepared.kind,
-            rate: self.args.rate,
+            rate: self.args.recording.rate,
             took: self.start.elapsed(),
         };
         if let Err(error) = recorded.say(false, None) {

@@ -1,6 +1,7 @@
 //! `heapline snapshot`.
 
 mod finish;
+mod names;
 mod room;
 
 pub(super) use finish::{Finished, finish};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use heapline_engine::shell_path;
+use heapline_recorder::control::FileView;
 use heapline_recorder::settings::SnapshotSettings;
 use heapline_text::units::bytes;
 use rustix::fs::{FlockOperation, flock};
@@ -120,7 +122,12 @@ impl Args {
             return Err(error).with_context(|| format!("cannot take a snapshot of process {pid}"));
         }
         let file = place.collect()?;
-        let finished = finish(&file)
+        // The way to the files that the program sees.
+        let root = match running.files() {
+            Ok(files) if files.is_same(&FileView::of("self")?) => PathBuf::from("/"),
+            _ => running.root(),
+        };
+        let finished = finish(&file, &root)
             .with_context(|| format!("cannot take a snapshot of process {pid}"))
             .inspect_err(|_| drop(fs::remove_file(&file)))?;
         Ok((file, finished))

@@ -10,12 +10,7 @@ use crate::commands::{self, attach};
 
 /// Records a process that is not being recorded, as long as it is shown.
 pub(super) fn watch(args: &Args, pid: u32, screen: Screen) -> anyhow::Result<ExitCode> {
-    let attach = attach::Args::of_process(
-        pid,
-        args.output.clone(),
-        args.rate.as_deref(),
-        args.force.clone(),
-    )?;
+    let attach = attach::Args::of_process(pid, args.recording.clone())?;
     show(args, &attach, screen)
 }
 

@@ -19,8 +19,9 @@ use heapline_profile::{GroupBy, Look};
 use heapline_text::Screen;
 use heapline_tui::{App, Choices, Left, Settings, TerminalOptions, Theme, Worker, WorkerOptions};
 
+use super::rate::Rate;
+use super::recording::RecordingOptions;
 use crate::input::Reading;
-use crate::output::Force;
 use crate::process;
 #[cfg(recording)]
 pub(super) use attached::attached;
@@ -68,16 +69,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     look: Look,
 
-    /// Write the trace of the program to this file [default: PROGRAM.PID.ctf]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Set the samples per word (1e-4) or the memory per sample (512KiB) of the program [default: 1e-4]
-    #[arg(long, value_name = "RATE")]
-    rate: Option<String>,
-
     #[command(flatten)]
-    force: Force,
+    recording: RecordingOptions,
 
     /// Program to start and record, and its arguments
     ///
@@ -118,7 +111,8 @@ impl Args {
 
     /// Refuses options of a recording if there is none to start.
     fn check_not_recording(&self, trace: &Path) -> anyhow::Result<()> {
-        if self.output.is_some() || self.rate.is_some() {
+        let RecordingOptions { output, rate, .. } = &self.recording;
+        if output.is_some() || *rate != Rate::DEFAULT {
             bail!(
                 "--output and --rate are for programs that top records; it only reads {}",
                 trace.display()
@@ -186,7 +180,7 @@ impl Args {
 
     #[cfg(not(recording))]
     fn start(&self, _screen: Screen) -> anyhow::Result<ExitCode> {
-        let _ = (&self.output, &self.rate, &self.force);
+        let _ = &self.recording.force;
         bail!(
             "this heapline cannot record programs (`heapline record` says why); \
              give a trace in place of {}",

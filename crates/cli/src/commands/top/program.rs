@@ -13,12 +13,7 @@ use crate::error::note;
 
 /// Records a program and shows it until the user leaves; the program may run on.
 pub(super) fn watch(args: &Args, screen: Screen) -> anyhow::Result<ExitCode> {
-    let recording = record::Args::of_program(
-        args.command.clone(),
-        args.output.clone(),
-        args.rate.as_deref(),
-        args.force.clone(),
-    )?;
+    let recording = record::Args::of_program(args.command.clone(), args.recording.clone())?;
     let started = Arc::new(Mutex::new(recording.start()?));
     let trace = lock(&started).trace();
     let watched = Arc::clone(&started);

@@ -8,8 +8,8 @@ use heapline_trace::{
     write_info,
 };
 
-use super::record::{NEVER, Record, micros};
-use super::{Keeper, MAX_RECORD};
+use crate::record::{NEVER, Record, micros};
+use crate::{Keeper, MAX_RECORD};
 
 impl Keeper {
     /// Writes the trace of everything so far. Returns its size in bytes. If that is more than the

@@ -5,7 +5,7 @@ use heapline_trace::{DEEPER_CALLS, LocationId, Locations, TaggedCode};
 
 /// A stack: its innermost frame's node in the tree. The default is the empty stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Node(u32);
+pub(crate) struct Node(u32);
 
 /// The most nodes: some 2 GB. A program would need as many different frames of different stacks.
 const MAX_NODES: usize = 1 << 26;
@@ -18,7 +18,7 @@ const DEEPER: u32 = u32::MAX;
 
 /// The tree. Parents are before their children.
 #[derive(Debug)]
-pub(super) struct StackTable {
+pub(crate) struct StackTable {
     /// The parent and the location of each node.
     nodes: Vec<(u32, u32)>,
     children: HashMap<(u32, u32), u32>,
@@ -38,7 +38,7 @@ impl Default for StackTable {
 
 impl StackTable {
     /// The stack with another frame. `None` if there are too many.
-    pub(super) fn child(&mut self, parent: Node, location: LocationId) -> Option<Node> {
+    pub(crate) fn child(&mut self, parent: Node, location: LocationId) -> Option<Node> {
         // A trace numbers its locations with 32 bits.
         let location = u32::try_from(location.index()).ok()?;
         self.intern(parent.0, location)
@@ -59,12 +59,12 @@ impl StackTable {
     }
 
     /// Returns true if many nodes may be unused.
-    pub(super) fn is_crowded(&self, records: usize) -> bool {
+    pub(crate) fn is_crowded(&self, records: usize) -> bool {
         self.nodes.len() > 2 * self.used + records + SLACK
     }
 
     /// The stack's codes, innermost first.
-    pub(super) fn codes(&self, stack: Node, locations: &Locations, codes: &mut Vec<TaggedCode>) {
+    pub(crate) fn codes(&self, stack: Node, locations: &Locations, codes: &mut Vec<TaggedCode>) {
         codes.clear();
         let mut node = stack.0;
         while node != 0 {
@@ -77,7 +77,7 @@ impl StackTable {
     }
 
     /// The stack's innermost frames, with [`DEEPER_CALLS`] in place of the others.
-    pub(super) fn cut(&mut self, stack: Node, depth: usize) -> Node {
+    pub(crate) fn cut(&mut self, stack: Node, depth: usize) -> Node {
         let mut frames = Vec::with_capacity(depth);
         let mut node = stack.0;
         while node != 0 && frames.len() < depth {
@@ -100,7 +100,7 @@ impl StackTable {
     }
 
     /// Drops all stacks but these, which get new numbers.
-    pub(super) fn retain(&mut self, stacks: &mut [&mut Node]) {
+    pub(crate) fn retain(&mut self, stacks: &mut [&mut Node]) {
         let mut is_used = vec![false; self.nodes.len()];
         is_used[0] = true;
         for stack in &*stacks {

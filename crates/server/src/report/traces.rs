@@ -1,21 +1,11 @@
-//! The report file: the page with precomputed answers, without a server.
-//!
-//! A report carries answers, not the trace: those to the questions that the page asks about the
-//! whole run, the peak, the end, and what was allocated from one of a few times to another.
+//! The report of a trace: the answers about the whole run, the peak, the end, and what was allocated from one of a few times
+//! to another.
 
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::Write;
+use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use clap::ValueEnum as _;
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use serde::Serialize;
-use serde_json::Value;
-
-use heapline_engine::{Cancel, EngineError, Filter, Params, Request, Session};
+use heapline_engine::{Filter, Params, Request, Session};
 use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
     Compared, DiffOptions, FlameOptions, HeatmapOptions, HotspotOptions, LeakOptions, Measure,
@@ -23,17 +13,9 @@ use heapline_profile::reports::{
 };
 use heapline_profile::{GroupBy, Query, Share};
 
-use crate::assets;
-use crate::state::Status;
+use super::{Question, ReportError, write_answers};
+use crate::loader::Loaded;
 use crate::trace::Subjects;
-
-/// The places of the page that the report fills.
-const STYLE: &str = "<link rel=\"stylesheet\" href=\"./assets/app.css\" />";
-const SCRIPT: &str = "<script type=\"module\" src=\"./assets/app.js\"></script>";
-
-/// A report needs no network, and cannot use it.
-const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-    script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\" />";
 
 /// Nodes of a flame graph, and rows of a table, of all blocks, those at the peak and those at the
 /// end. The page asks for as many rows.
@@ -44,74 +26,21 @@ const ROWS: usize = 1000;
 const NODES_OF_SLICE: usize = 1000;
 const ROWS_OF_SLICE: usize = 250;
 
-/// Digits of a number. Pages show four, and no estimate is as precise as nine.
-const DIGITS: i32 = 9;
-
-/// The error of writing a report.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// The page is not there.
-    #[error("this heapline was built without its page: {0}")]
-    NoPage(&'static str),
-    /// The page is not as it should be.
-    #[error("cannot embed the page: {0} is missing")]
-    BadPage(&'static str),
-    /// A question was not answered.
-    #[error("cannot compute `{0}`: {1}")]
-    Unanswered(String, EngineError),
-    /// It could not be written.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-/// The data of a report file.
-#[derive(Serialize)]
-struct Report<'a> {
-    version: u32,
-    status: Status<'a>,
-    /// Seconds.
-    slices: Vec<f64>,
-    answers: serde_json::Map<String, Value>,
-}
-
-/// An answer as the page finds it. All are about the trace and the epoch of the status.
-#[derive(Serialize)]
-struct EmbeddedAnswer<'a> {
-    command: Option<&'a str>,
-    report: Value,
-}
-
 /// Writes a report. The run is cut into so many slices; what was allocated from the beginning of
 /// any of them to the end of any later one can be looked at. `progress` is told how many of how
 /// many questions are answered.
 pub fn write_report(
     subjects: &Subjects,
-    session: &Session,
+    session: &Arc<Session>,
     slices: usize,
     progress: &(dyn Fn(usize, usize) + Sync),
     out: &mut dyn Write,
 ) -> Result<(), ReportError> {
-    let page = Page::new()?;
     let bounds = bounds(session.trace().profile.duration(), slices.max(1));
     let questions = questions(session, &bounds);
-    let done = AtomicUsize::new(0);
-    let answers: Result<Vec<(String, Value)>, ReportError> = questions
-        .par_iter()
-        .map(|question| {
-            let packed = question.packed(session)?;
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, questions.len());
-            Ok((question.key.key(), packed.into()))
-        })
-        .collect();
-    let report = Report {
-        version: 2,
-        status: Status::ready(subjects, session),
-        slices: bounds.iter().map(|&micros| micros as f64 / 1e6).collect(),
-        answers: answers?.into_iter().collect(),
-    };
-    let data = serde_json::to_string(&report).map_err(io::Error::other)?;
-    page.write(&data, out)?;
-    Ok(())
+    let slices = bounds.iter().map(|&micros| micros as f64 / 1e6).collect();
+    let session = Loaded::Traces(Arc::clone(session));
+    write_answers(subjects, &session, slices, &questions, progress, out)
 }
 
 /// The bounds of the slices, in microseconds. The last is after the last event: a range of times
@@ -130,39 +59,6 @@ fn bounds(duration: f64, slices: usize) -> Vec<u64> {
     // A very short run has fewer.
     bounds.dedup();
     bounds
-}
-
-/// A question of the page.
-struct Question {
-    /// The request of the page.
-    key: Request,
-    /// The request that is answered: it may have smaller limits.
-    asked: Request,
-}
-
-impl Question {
-    fn new(request: Request) -> Self {
-        Self {
-            key: request.clone(),
-            asked: request,
-        }
-    }
-
-    /// The answer: JSON, compressed, as text.
-    fn packed(&self, session: &Session) -> Result<String, ReportError> {
-        let answer = session
-            .answer(&self.asked, &Cancel::default())
-            .map_err(|error| ReportError::Unanswered(self.key.key(), error))?;
-        let mut report = serde_json::to_value(&answer.report).map_err(io::Error::other)?;
-        round(&mut report);
-        let answer = EmbeddedAnswer {
-            command: answer.command.as_deref(),
-            report,
-        };
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-        serde_json::to_writer(&mut encoder, &answer).map_err(io::Error::other)?;
-        Ok(BASE64_STANDARD.encode(encoder.finish()?))
-    }
 }
 
 /// The requests of the page: `ui/src/state/questions.ts` is the other side of this.
@@ -321,92 +217,6 @@ fn window(from: u64, to: u64) -> Window {
     Window::new(TimePoint::Micros(from), TimePoint::Micros(to))
 }
 
-/// Rounds all numbers: insignificant digits would take most of the file.
-fn round(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            if let Some(exact) = number.as_f64().filter(|exact| exact.fract() != 0.0) {
-                let scale = DIGITS - 1 - decimal_exponent(exact);
-                let rounded = if scale <= 0 {
-                    exact.round()
-                } else {
-                    let factor = 10_f64.powi(scale.min(300));
-                    (exact * factor).round() / factor
-                };
-                // Very small numbers may have become nothing that is a number.
-                if let Some(rounded) = serde_json::Number::from_f64(rounded) {
-                    *number = rounded;
-                }
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(round),
-        Value::Object(fields) => fields.values_mut().for_each(round),
-        _ => {}
-    }
-}
-
-fn decimal_exponent(number: f64) -> i32 {
-    #[expect(clippy::cast_possible_truncation, reason = "it is from -324 to 308")]
-    let exponent = number.abs().log10().floor() as i32;
-    exponent
-}
-
-/// The page, taken apart where something is to be put in.
-struct Page {
-    before_style: &'static str,
-    before_script: &'static str,
-    after_script: &'static str,
-    style: &'static str,
-    script: String,
-}
-
-impl Page {
-    fn new() -> Result<Self, ReportError> {
-        if let Some(reason) = assets::missing_page() {
-            return Err(ReportError::NoPage(reason));
-        }
-        let text = |path: &'static str| {
-            assets::find(path)
-                .and_then(|file| std::str::from_utf8(file.bytes).ok())
-                .ok_or(ReportError::BadPage(path))
-        };
-        let index = text("index.html")?;
-        let (before_style, rest) = index.split_once(STYLE).ok_or(ReportError::BadPage(STYLE))?;
-        let (before_script, after_script) = rest
-            .split_once(SCRIPT)
-            .ok_or(ReportError::BadPage(SCRIPT))?;
-        let style = text("assets/app.css")?;
-        if style.contains("</style") {
-            return Err(ReportError::BadPage("a style sheet without </style"));
-        }
-        Ok(Self {
-            before_style,
-            before_script,
-            after_script,
-            style,
-            // Scripts have it in texts only, where the backslash does not change it.
-            script: text("assets/app.js")?.replace("</script", "<\\/script"),
-        })
-    }
-
-    fn write(&self, data: &str, out: &mut dyn Write) -> io::Result<()> {
-        write!(
-            out,
-            "{}{POLICY}\n    <style>{}</style>{}\
-             <script id=\"heapline-report\" type=\"application/json\">{}</script>\n    \
-             <script type=\"module\">{}</script>{}",
-            self.before_style,
-            self.style,
-            self.before_script,
-            // So that no text in it ends the script. `<` is in texts only.
-            data.replace('<', "\\u003c"),
-            self.script,
-            self.after_script
-        )?;
-        out.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -427,21 +237,5 @@ mod tests {
                 "allocated in 5s..10.000001s"
             ]
         );
-    }
-
-    #[test]
-    fn rounding_leaves_nine_digits() {
-        let mut value = serde_json::json!({
-            "a": [818_203.820_949_388_6, 0.1, 3, 1e-12, 0.0, -1.5],
-            "b": 123_456_789_012.345_6,
-            "c": {"d": 0.000_123_456_789_123},
-        });
-        round(&mut value);
-        let rounded = serde_json::json!({
-            "a": [818_203.821, 0.1, 3, 1e-12, 0.0, -1.5],
-            "b": 123_456_789_012.0,
-            "c": {"d": 0.000_123_456_789},
-        });
-        assert_eq!(value, rounded);
     }
 }

@@ -8,28 +8,28 @@ const PARTS: u64 = 8;
 
 /// Intervals from the start on, without gaps.
 #[derive(Debug, Default)]
-pub(super) struct Intervals {
+pub(crate) struct Intervals {
     /// The end of each, in microseconds since the start.
     boundaries: Vec<u64>,
 }
 
 impl Intervals {
-    pub(super) fn boundaries(&self) -> &[u64] {
+    pub(crate) fn boundaries(&self) -> &[u64] {
         &self.boundaries
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.boundaries.len()
     }
 
     /// The number of the interval that a time is in. A boundary belongs to the next one.
-    pub(super) fn find(&self, time: u64) -> u16 {
+    pub(crate) fn find(&self, time: u64) -> u16 {
         let number = self.boundaries.partition_point(|&end| end <= time);
         u16::try_from(number).unwrap_or(u16::MAX)
     }
 
     /// Adds intervals up to a time, if that is later than the last one.
-    pub(super) fn extend_to(&mut self, end: u64) {
+    pub(crate) fn extend_to(&mut self, end: u64) {
         let start = self.boundaries.last().copied().unwrap_or(0);
         let Some(length) = end.checked_sub(start).filter(|length| *length > 0) else {
             return;
@@ -48,7 +48,7 @@ impl Intervals {
 
     /// Merges a quarter of the intervals with their neighbours: each time those that stay shortest,
     /// compared with how long ago they were. Returns false if there is only one.
-    pub(super) fn thin(&mut self, now: u64) -> bool {
+    pub(crate) fn thin(&mut self, now: u64) -> bool {
         let len = self.boundaries.len();
         if len <= 1 {
             return false;

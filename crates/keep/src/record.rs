@@ -3,11 +3,11 @@
 use hashbrown::HashMap;
 use heapline_trace::Source;
 
-use super::intervals::Intervals;
-use super::stacks::Node;
+use crate::intervals::Intervals;
+use crate::stacks::Node;
 
 /// The time of what has not happened.
-pub(super) const NEVER: f64 = f64::INFINITY;
+pub(crate) const NEVER: f64 = f64::INFINITY;
 
 /// The most samples of a record: a reader takes more for damage.
 const MAX_SAMPLES: u64 = 1 << 48;
@@ -20,22 +20,22 @@ const LENGTH_BITS: u32 = 5;
 /// Times are in microseconds since the start, the means of several blocks. A microsecond is exact for 285
 /// years, and means need fractions: otherwise each of a million blocks would be rounded away.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    pub(super) birth: f64,
-    pub(super) promotion: f64,
-    pub(super) death: f64,
+pub(crate) struct Record {
+    pub(crate) birth: f64,
+    pub(crate) promotion: f64,
+    pub(crate) death: f64,
     /// The lengths of all blocks together, in words.
-    pub(super) words: u64,
-    pub(super) samples: u64,
-    pub(super) blocks: u64,
-    pub(super) stack: Node,
-    pub(super) lane: u16,
-    pub(super) source: Source,
+    pub(crate) words: u64,
+    pub(crate) samples: u64,
+    pub(crate) blocks: u64,
+    pub(crate) stack: Node,
+    pub(crate) lane: u16,
+    pub(crate) source: Source,
 }
 
 /// Which lengths are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lengths {
+pub(crate) enum Lengths {
     Same,
     Similar,
 }
@@ -54,13 +54,13 @@ struct Key {
 
 impl Record {
     /// The length of a block, or the mean of several.
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         let blocks = self.blocks.max(1);
         self.words.saturating_add(blocks / 2) / blocks
     }
 
     /// The clocks of threads may disagree a little, but nothing dies before it was born.
-    pub(super) fn in_order(mut self) -> Self {
+    pub(crate) fn in_order(mut self) -> Self {
         self.death = self.death.max(self.birth);
         if self.promotion < NEVER {
             self.promotion = self.promotion.clamp(self.birth, self.death);
@@ -109,7 +109,7 @@ impl Record {
 }
 
 /// The microsecond that a time is in; `u64::MAX` for [`NEVER`].
-pub(super) fn micros(time: f64) -> u64 {
+pub(crate) fn micros(time: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -120,7 +120,7 @@ pub(super) fn micros(time: f64) -> u64 {
 }
 
 /// Merges records that do not differ any more.
-pub(super) fn merge(records: &mut Vec<Record>, intervals: &Intervals, lengths: Lengths) {
+pub(crate) fn merge(records: &mut Vec<Record>, intervals: &Intervals, lengths: Lengths) {
     let mut places: HashMap<Key, usize> = HashMap::with_capacity(records.len());
     let mut kept = 0;
     for at in 0..records.len() {

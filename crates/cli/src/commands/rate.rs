@@ -1,5 +1,6 @@
 //! The sampling rate.
 
+use std::fmt;
 use std::str::FromStr;
 
 use heapline_profile::query::Size;
@@ -12,9 +13,24 @@ const WORD: f64 = 8.0;
 pub(in crate::commands) struct Rate(pub(in crate::commands) f64);
 
 impl Rate {
+    /// One sample for 78 KiB.
+    pub(in crate::commands) const DEFAULT: Self = Self(1e-4);
+
     /// Bytes that a sample stands for, on average.
+    #[cfg(recording)]
     pub(in crate::commands) fn bytes_per_sample(self) -> f64 {
         WORD / self.0
+    }
+}
+
+/// Programs that are recorded without the option have the same.
+#[cfg(recording)]
+const _: () =
+    assert!(Rate::DEFAULT.0.to_bits() == heapline_recorder::settings::RECORD_RATE.to_bits());
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:e}", self.0)
     }
 }
 
@@ -65,7 +81,15 @@ mod tests {
         }
         assert!((rate("512KiB") - 8.0 / 524_288.0).abs() < 1e-18);
         assert!((rate("1") - 1.0).abs() < 1e-18);
+        #[cfg(recording)]
         assert!((Rate(1e-4).bytes_per_sample() - 80_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_rate_is_shown_as_it_is_read() {
+        for text in ["1e-4", "1e0", "2.5e-3"] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ const MAX: usize = 256;
 
 /// Gaps from the start on, in order.
 #[derive(Debug, Default)]
-pub(super) struct Gaps {
+pub(crate) struct Gaps {
     closed: Vec<(u64, u64)>,
     /// The start of a gap that is not over.
     open: Option<u64>,
@@ -16,7 +16,7 @@ pub(super) struct Gaps {
 impl Gaps {
     /// Adds the latest pause of a recording, which may be known already. One whose end was not seen lasts to
     /// that of the next one.
-    pub(super) fn add(&mut self, pause: Pause) {
+    pub(crate) fn add(&mut self, pause: Pause) {
         let is_known = |&(_, end): &(u64, u64)| pause.start < end;
         if self.closed.last().is_some_and(is_known) {
             return;
@@ -42,7 +42,7 @@ impl Gaps {
     }
 
     /// All of them, if it is `now`.
-    pub(super) fn until(&self, now: u64) -> Vec<(u64, u64)> {
+    pub(crate) fn until(&self, now: u64) -> Vec<(u64, u64)> {
         let open = self.open.map(|start| (start, now.max(start)));
         self.closed.iter().copied().chain(open).collect()
     }

@@ -45,7 +45,7 @@ const SHALLOW: usize = 4;
 /// The history of a run, within a size.
 ///
 /// ```
-/// use heapline_export::keep::Keeper;
+/// use heapline_keep::Keeper;
 /// use heapline_trace::{Decoder, Options, Step};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/mix-ocaml53/trace.ctf");
@@ -327,10 +327,11 @@ impl Visitor for Keeper {
         }
         if let Some(replaced) = self.live.insert(alloc.id, record) {
             // Only a damaged trace has an id twice: the first block is never heard of again.
-            self.recent.push(Record {
+            let replaced = Record {
                 death: record.birth,
                 ..replaced
-            });
+            };
+            self.recent.push(replaced.in_order());
         }
         if record.death < NEVER {
             self.bury(alloc.id);

@@ -1,5 +1,7 @@
 //! The API, the viewer and the report file: the same numbers as the commands print.
 
+mod snapshots;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -240,27 +242,13 @@ fn a_report_has_the_answers_in_it() {
         !page.contains(&folder),
         "nobody needs to know where the trace was"
     );
-    let (_, data) = page
-        .split_once("<script id=\"heapline-report\" type=\"application/json\">")
-        .unwrap();
-    let (data, _) = data.split_once("</script>").unwrap();
-    let data: Value = serde_json::from_str(data).unwrap();
+    let data = embedded(&page);
     assert_eq!(data["version"], 2);
     assert_eq!(data["status"]["command"], "heapline view trace.ctf");
     assert_eq!(data["status"]["state"], "ready");
     assert_eq!(data["slices"].as_array().unwrap().len(), 4);
 
-    let unpacked = |key: &str| -> Value {
-        let packed = data["answers"][key]
-            .as_str()
-            .unwrap_or_else(|| panic!("{key}"));
-        let packed = BASE64_STANDARD.decode(packed).unwrap();
-        let mut text = String::new();
-        flate2::read::DeflateDecoder::new(&packed[..])
-            .read_to_string(&mut text)
-            .unwrap();
-        serde_json::from_str(&text).unwrap()
-    };
+    let unpacked = |key: &str| unpacked(&data, key);
     assert_eq!(unpacked("info")["report"]["file"], "trace.ctf");
     assert_eq!(
         unpacked("flame?min=0.1%25&where=live+at+peak")["command"],
@@ -283,6 +271,28 @@ fn a_report_has_the_answers_in_it() {
         let expected = answer(&session, &request(key));
         assert_near(&unpacked(key)["report"], &expected, key);
     }
+}
+
+/// The data of a report file.
+fn embedded(page: &str) -> Value {
+    let (_, data) = page
+        .split_once("<script id=\"heapline-report\" type=\"application/json\">")
+        .unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+/// An answer of a report file.
+fn unpacked(data: &Value, key: &str) -> Value {
+    let packed = data["answers"][key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key}"));
+    let packed = BASE64_STANDARD.decode(packed).unwrap();
+    let mut text = String::new();
+    flate2::read::DeflateDecoder::new(&packed[..])
+        .read_to_string(&mut text)
+        .unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 /// Compares reports, except for digits that nobody sees.

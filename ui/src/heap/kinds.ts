@@ -1,0 +1,25 @@
+import type { HeapKind } from "../api/types";
+
+export const KIND_NAMES: Record<HeapKind, string> = {
+  root: "everything",
+  group: "roots",
+  module: "module",
+  definition: "toplevel definition",
+  record: "record or tuple",
+  variant: "variant",
+  array: "array",
+  list: "list",
+  hashtable: "hash table",
+  binding: "binding of a hash table",
+  buffer: "buffer",
+  string: "string",
+  float: "floating-point number",
+  float_array: "array of floating-point numbers",
+  closure: "closure",
+  lazy: "lazy value",
+  object: "object",
+  continuation: "continuation",
+  abstract: "abstract block",
+  custom: "custom block",
+  outside: "memory outside of the heap",
+};
