@@ -62,9 +62,20 @@ impl Server {
         assert_eq!(line, self.total.to_string());
     }
 
+    /// Waits until the program reads its input: until then it may allocate, and so write, although it has answered.
+    fn wait_for_read(&self) {
+        let path = format!("/proc/{}/syscall", self.program);
+        // The number of the call and its first argument, the descriptor; a word if it is in none.
+        let waits = |call: &str| call.split(' ').nth(1) == Some("0x0");
+        while !waits(&fs::read_to_string(&path).unwrap()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Stops `heapline record` for a while, and only that.
     fn stop_reader(&self) {
         send("-STOP", self.recorder.id());
+        wait_for_state(self.recorder.id(), 'T');
     }
 
     fn continue_reader(&self) {
@@ -90,10 +101,7 @@ impl Server {
     /// Ends the input, and waits until the program has recorded everything.
     fn end_program(&mut self) {
         self.input = None;
-        let status = format!("/proc/{}/status", self.program);
-        while !fs::read_to_string(&status).unwrap().contains("State:\tZ") {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_for_state(self.program, 'Z');
     }
 
     /// Waits for the end; returns what was said.
@@ -103,6 +111,15 @@ impl Server {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{said}");
         (self.folder, said)
+    }
+}
+
+/// Waits until a process is in a state, as `/proc` names it.
+fn wait_for_state(pid: u32, state: char) {
+    let status = format!("/proc/{pid}/status");
+    let line = format!("State:\t{state}");
+    while !fs::read_to_string(&status).unwrap().contains(&line) {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -176,6 +193,7 @@ fn a_kept_recording_is_the_full_one_of_the_same_run() {
         while fs::metadata(&copy_path).unwrap().len() < 20 * SIZE {
             server.stop_reader();
             server.answer(REQUESTS);
+            server.wait_for_read();
             copy_on(&raw, &mut copy);
             server.continue_reader();
             wait_for_room(&raw);
