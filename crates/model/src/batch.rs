@@ -197,8 +197,8 @@ pub struct Batch {
 
 impl Batch {
     /// Events and frames in a batch when a decoder should hand it over: so few that it stays in the
-    /// processor's cache.
-    pub const FULL: usize = 1 << 13;
+    /// processor's cache, and so many that handing it to another thread costs little.
+    pub const FULL: usize = 1 << 15;
 
     /// Returns true if it is time to hand it over.
     #[must_use]

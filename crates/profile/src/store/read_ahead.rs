@@ -9,8 +9,8 @@ use heapline_model::{Batch, Error, Source};
 use super::ids::ContextId;
 use super::stacks::StackReader;
 
-/// Batches that wait for the next thread at most: no thread is always the slowest one.
-const WAITING: usize = 8;
+/// Batches that wait for the next thread at most: no thread is always the slowest one. Each takes a megabyte.
+const WAITING: usize = 2;
 
 /// A batch and the contexts of its births.
 #[derive(Debug, Default)]
