@@ -105,3 +105,9 @@ pub(super) fn has_ended(copy: libc::pid_t) -> bool {
     let result = unsafe { libc::waitpid(copy, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
     result != 0
 }
+
+/// Ends a copy that has not ended yet. Its number is that of no other process until [`has_ended`].
+pub(super) fn end(copy: libc::pid_t) {
+    // SAFETY: only our own copy gets a signal.
+    unsafe { libc::kill(copy, libc::SIGKILL) };
+}

@@ -78,18 +78,24 @@ pub unsafe extern "C" fn heapline_snapshot(settings: *const u8, len: usize) -> u
     contained(Outcome::Failed, || take(settings)) as usize
 }
 
-/// Ends what is left of the last snapshot: a copy of the process that has exited, or a snapshot that nobody
-/// waits for any more.
+/// Ends what is left of the last snapshot, which is written, or which nobody waits for any more. To be called
+/// again until the copy of the process is gone.
 #[unsafe(no_mangle)]
 pub extern "C" fn heapline_snapshot_end(_: *const u8, _: usize) -> usize {
-    contained((), || {
+    contained(Outcome::Failed, || {
         if let Ok(mut wanted) = WANTED.try_lock() {
             *wanted = None;
             IS_WANTED.store(false, Ordering::Release);
         }
-        reap();
-    });
-    Outcome::Done as usize
+        let copy = COPY.load(Ordering::Acquire);
+        if copy != 0 {
+            copy::end(copy);
+        }
+        match reap() {
+            true => Outcome::Done,
+            false => Outcome::Busy,
+        }
+    }) as usize
 }
 
 /// Asks for a snapshot with [settings](SnapshotSettings).
@@ -97,10 +103,9 @@ pub(crate) fn take(settings: &[u8]) -> Outcome {
     let Ok(mut wanted) = WANTED.try_lock() else {
         return Outcome::Busy;
     };
-    reap();
-    if wanted.is_some() || COPY.load(Ordering::Acquire) != 0 {
-        CONTROL.fail("another snapshot is being taken");
-        return Outcome::Failed;
+    // A copy that has written its snapshot needs a moment to exit.
+    if wanted.is_some() || !reap() {
+        return Outcome::Busy;
     }
     let runtime = match attach::find_runtime() {
         Ok(runtime) => runtime,
@@ -150,12 +155,17 @@ pub(crate) unsafe fn at_exit(file: &Path) {
     unsafe { safe_point::alone(runtime, take) };
 }
 
-/// Ends what is left of the copy of the process, if it has exited.
-pub(crate) fn reap() {
+/// Ends what is left of the copy of the process, if it has exited. Returns true if there is none any more.
+pub(crate) fn reap() -> bool {
     let copy = COPY.load(Ordering::Acquire);
-    if copy != 0 && copy::has_ended(copy) {
+    if copy == 0 {
+        return true;
+    }
+    let has_ended = copy::has_ended(copy);
+    if has_ended {
         let _ = COPY.compare_exchange(copy, 0, Ordering::AcqRel, Ordering::Acquire);
     }
+    has_ended
 }
 
 /// Returns true if a snapshot is wanted.

@@ -22,6 +22,10 @@ const BUSY: u64 = 1;
 /// The time for which a busy agent is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Error of a program that is busy with another snapshot.
+pub(super) const ANOTHER_SNAPSHOT: &str =
+    "another snapshot is being taken; try again when it is written";
+
 /// Bytes of the control block before the message, and of the message at most.
 const MESSAGE_AT: u64 = 8;
 const MESSAGE: usize = 256;
@@ -134,7 +138,7 @@ impl<'p> Agent<'p> {
         }
     }
 
-    /// Ends what is left of a snapshot that was written.
+    /// Ends what is left of a snapshot that was written, or is not wanted any more.
     pub(in crate::commands) fn end_snapshot(&self) -> anyhow::Result<()> {
         match self {
             Self::Dormant(dormant) => {
@@ -195,8 +199,14 @@ impl<'p> Injected<'p> {
             let _ = self.base.set(called.base);
             match called.result {
                 DONE => return Ok(called.stopped),
-                BUSY if start.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(2)),
-                BUSY => return Err(Error::NoSafeMoment.into()),
+                BUSY if start.elapsed() < PATIENCE => {
+                    // Each call stops a thread: rarely, if it takes longer.
+                    thread::sleep((start.elapsed() / 4).max(Duration::from_millis(2)));
+                }
+                BUSY => match task {
+                    Task::Recording => return Err(Error::NoSafeMoment.into()),
+                    Task::Snapshot => bail!("{ANOTHER_SNAPSHOT}"),
+                },
                 _ => match self.state(task) {
                     State::Failed(message) => bail!("{message}"),
                     _ => bail!("the library in the program failed"),

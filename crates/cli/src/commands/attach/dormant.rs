@@ -18,7 +18,7 @@ use heapline_recorder::listener::THREAD_NAME;
 use heapline_recorder::settings::{AttachSettings, SnapshotSettings};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::agent::State;
+use super::agent::{ANOTHER_SNAPSHOT, State};
 
 /// The time in which a program must answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -172,7 +172,10 @@ impl Dormant {
                 Outcome::Busy if start.elapsed() < PATIENCE => {
                     thread::sleep(Duration::from_millis(2));
                 }
-                Outcome::Busy => bail!("the program is busy; try again"),
+                Outcome::Busy => match request {
+                    Request::Snapshot(_) => bail!("{ANOTHER_SNAPSHOT}"),
+                    _ => bail!("the program is busy; try again"),
+                },
                 Outcome::Failed => bail!("{}", reply.message),
             }
         }

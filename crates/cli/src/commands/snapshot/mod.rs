@@ -110,13 +110,14 @@ impl Args {
             file: place.inside.clone(),
             in_place: self.in_place,
         };
-        let taken = agent
-            .snapshot(&settings)
-            .and_then(|_| self.wait(&running, &agent, &place.trace(), interrupted));
-        // Also of one that failed.
-        if running.is_alive() {
-            let _ = agent.end_snapshot();
-        }
+        let taken = agent.snapshot(&settings).and_then(|_| {
+            let written = self.wait(&running, &agent, &place.trace(), interrupted);
+            // Also of one that failed.
+            if running.is_alive() {
+                let _ = agent.end_snapshot();
+            }
+            written
+        });
         if let Err(error) = taken {
             place.discard();
             return Err(error).with_context(|| format!("cannot take a snapshot of process {pid}"));
