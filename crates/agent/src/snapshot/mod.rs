@@ -91,9 +91,10 @@ pub extern "C" fn heapline_snapshot_end(_: *const u8, _: usize) -> usize {
         if copy != 0 {
             copy::end(copy);
         }
-        match reap() {
-            true => Outcome::Done,
-            false => Outcome::Busy,
+        if reap() {
+            Outcome::Done
+        } else {
+            Outcome::Busy
         }
     }) as usize
 }
