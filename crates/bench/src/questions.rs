@@ -58,7 +58,7 @@ pub(crate) fn table(profile: &Profile) -> Outcome {
         black_box(reports::stats(&scope, &StatsOptions::default()));
     });
     time("leaks", || {
-        black_box(reports::leaks(&scope, &LeakOptions::default()));
+        black_box(reports::leaks(&scope, &LeakOptions::default(), None));
     });
     Ok(())
 }

@@ -11,9 +11,11 @@ use heapline_formats::Options;
 use heapline_profile::query;
 use heapline_profile::reports::has_cut_stacks;
 use heapline_profile::{Profile, Query, Recursion, Scope, StoreOptions};
+use heapline_server::find_holders;
 use heapline_text::{self as text, Screen, Text};
 
 use crate::input::Input;
+use crate::reopen::SnapshotsBeside;
 
 /// A trace and a filter.
 #[derive(Args, Clone, Debug)]
@@ -33,7 +35,11 @@ impl Question {
 
     /// Loads the trace and answers a request about it.
     pub(crate) fn answer(&self, request: &Request) -> anyhow::Result<Arc<Answer>> {
-        let session = session(&self.filter, &self.input, None)?;
+        let mut session = session(&self.filter, &self.input, None)?;
+        if self.input.file_size().is_some() {
+            let snapshots = Arc::new(SnapshotsBeside(self.input.clone()));
+            session = session.with_holders(find_holders(snapshots, crate::error::warn));
+        }
         Ok(session.answer(request, &Cancel::default())?)
     }
 

@@ -275,12 +275,29 @@ reports_of_scope! {
     HeatmapOptions => Heatmap, Many: reports::heatmap, check |_, profile| {
         check_lifetimes("lifetimes", profile)
     };
-    LeakOptions => Leaks, Many: reports::leaks, check |_, profile| {
-        check_lifetimes("leaks", profile)
-    };
     TemporaryOptions => Temporary, Many: reports::temporary, check |_, profile| {
         check_lifetimes("what died soon", profile)
     };
+}
+
+impl Ask for LeakOptions {
+    type Report = Leaks;
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        let profile = session.profiles().trace;
+        check_lifetimes("leaks", profile)?;
+        filter.check_for(profile, Moments::Many)?;
+        let scope = filter.scope(profile);
+        cancel.check()?;
+        let holders = session.holders();
+        cancel.check()?;
+        Ok(reports::leaks(&scope, self, holders.as_deref()))
+    }
 }
 
 impl Ask for DiffOptions {

@@ -1,10 +1,11 @@
 //! Loaded profiles that answer requests.
 
+use std::fmt;
 use std::hash::Hasher;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use heapline_profile::reports::{self, Name, Overview};
-use heapline_profile::{GroupBy, Profile};
+use heapline_profile::{GroupBy, Holders, Profile};
 use siphasher::sip::SipHasher13;
 
 use crate::answer::{Answer, Info};
@@ -34,6 +35,24 @@ pub struct LoadedTrace {
     pub profile: Profile,
 }
 
+/// Finds what holds the sampled blocks of a trace, by heap snapshots of the same run. It is asked again when the trace
+/// has grown.
+#[derive(Clone)]
+pub struct FindHolders(Arc<dyn Fn() -> Option<Arc<Holders>> + Send + Sync>);
+
+impl FindHolders {
+    /// Asks a function, which is called when somebody wants to know.
+    pub fn new(find: impl Fn() -> Option<Arc<Holders>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+}
+
+impl fmt::Debug for FindHolders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FindHolders").finish_non_exhaustive()
+    }
+}
+
 /// The profiles that a request is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profiles<'a> {
@@ -50,6 +69,7 @@ pub struct Session {
     epoch: u64,
     cache: Arc<Mutex<Cache>>,
     overview: OnceLock<Overview>,
+    find_holders: Option<FindHolders>,
     /// By the place in [`NAMED`].
     names: [OnceLock<Arc<[Name]>>; NAMED.len()],
 }
@@ -65,8 +85,16 @@ impl Session {
             epoch: 0,
             cache: Arc::new(Mutex::new(Cache::new(0))),
             overview: OnceLock::new(),
+            find_holders: None,
             names: Default::default(),
         }
+    }
+
+    /// Also tells what holds memory.
+    #[must_use]
+    pub fn with_holders(mut self, find: FindHolders) -> Self {
+        self.find_holders = Some(find);
+        self
     }
 
     /// Keeps recent answers in a cache of this size in bytes.
@@ -96,6 +124,7 @@ impl Session {
             epoch,
             cache: Arc::clone(&self.cache),
             overview: OnceLock::new(),
+            find_holders: self.find_holders.clone(),
             names: Default::default(),
         }
     }
@@ -154,6 +183,11 @@ impl Session {
     pub fn command_line(&self, request: &Request) -> Option<String> {
         let against = self.against.as_ref().map(|trace| &*trace.path);
         request.command_line(&self.trace.path, against)
+    }
+
+    /// The holders of the sampled blocks, if a heap snapshot of the same run tells.
+    pub(crate) fn holders(&self) -> Option<Arc<Holders>> {
+        self.find_holders.as_ref().and_then(|find| (find.0)())
     }
 
     /// The profiles.

@@ -219,8 +219,20 @@ impl Heap {
     pub fn holders(&self) -> Vec<Option<NodeId>> {
         let order = self.dominators.order();
         let parents = self.dominators.numbers_of_dominators();
+        let edges = order.iter().zip(parents);
+        self.holders_in(edges.map(|(&node, &parent)| (node, order[parent as usize])))
+    }
+
+    /// For each node, the toplevel definition, frame or group of roots from which a shortest path leads to it.
+    #[must_use]
+    pub fn nearest_holders(&self) -> Vec<Option<NodeId>> {
+        self.holders_in(self.shortest_paths().into_iter())
+    }
+
+    /// The holders in a tree of nodes and their parents, which come first.
+    fn holders_in(&self, tree: impl Iterator<Item = (NodeId, NodeId)>) -> Vec<Option<NodeId>> {
         let mut holders = vec![None; self.graph.nodes() as usize];
-        for (&node, &parent) in order.iter().zip(parents) {
+        for (node, parent) in tree {
             let is_holder = match self.class(node).kind {
                 Kind::Definition => true,
                 Kind::Group => !self.is_of_modules(node),
@@ -229,7 +241,7 @@ impl Heap {
             holders[node as usize] = if is_holder {
                 Some(node)
             } else {
-                holders[order[parent as usize] as usize]
+                holders[parent as usize]
             };
         }
         holders

@@ -1,14 +1,16 @@
 //! Sampled blocks of a recording, found in a snapshot.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::Cursor;
 
 use heapline_formats::{Options, Reader};
 use heapline_heap::Heap;
-use heapline_heap::reports::{AllocationNumbers, HeapError, WhyOptions, join, why};
+use heapline_heap::reports::{AllocationNumbers, HeapError, WhyOptions, join, sample_holders, why};
 use heapline_model::{Batch, EventKind, Source};
 use heapline_profile::query::Pattern;
-use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_profile::reports::{LeakOptions, leaks};
+use heapline_profile::{Estimator, Profile, Query, Scope, Share, StoreOptions};
 use heapline_testkit::fixtures;
 use heapline_testkit::heap::Snapshot;
 
@@ -105,4 +107,65 @@ fn estimates_of_paths_are_those_of_the_trace() {
     assert_eq!([held, of_all], [expected; 2]);
     assert_eq!(report.hidden_sites, 0);
     assert!(report.estimated.is_none());
+}
+
+/// Of the blocks of each size that a trace leaves, a third is held by both of two definitions, the others by one.
+#[test]
+fn leaks_tell_what_holds_them() {
+    let trace = fs::read(fixtures::folder().join("mix-ocaml53/trace.ctf")).unwrap();
+    let ids = ids(&trace);
+    let profile = Profile::load(&mut reader(&trace), StoreOptions::default()).unwrap();
+    let all = Scope::new(&profile, &Query::default(), Estimator::default());
+    let mut snapshot = Snapshot::default();
+    let mut holders = [Vec::new(), Vec::new()];
+    let mut sites = Vec::new();
+    let mut seen: HashMap<u64, usize> = HashMap::new();
+    all.at_end().for_each_block(|block| {
+        let node = snapshot.block(252, block.size / 8);
+        let before = seen.entry(block.size).or_default();
+        match *before % 3 {
+            0 => holders.iter_mut().for_each(|held| held.push(node)),
+            which => holders[which - 1].push(node),
+        }
+        *before += 1;
+        sites.push((node, ids[block.number], block.samples));
+    });
+    let holders = holders.map(|nodes| snapshot.filled(0, nodes.len() as u64, &nodes));
+    for (node, id, samples) in sites {
+        snapshot.site(node, id, samples);
+    }
+    snapshot.module("camlM", &holders);
+    let heap = Heap::read(&snapshot.finish()[..]).unwrap();
+    let numbers = AllocationNumbers::read(&heap, &mut reader(&trace)).unwrap();
+    let holders = sample_holders(&heap, &numbers, "run.heap");
+
+    let options = LeakOptions {
+        tail: Share(0.0),
+        ..LeakOptions::default()
+    };
+    let without = leaks(&all, &options, None);
+    let report = leaks(&all, &options, Some(&holders));
+    assert_eq!(report.snapshot.as_deref(), Some("run.heap"));
+    assert_eq!(without.snapshot, None);
+    assert!(!report.rows.is_empty());
+    for (row, without) in report.rows.iter().zip(&without.rows) {
+        assert_eq!(row.retained, without.retained);
+        assert!(without.held_by.is_empty());
+        let sum: f64 = row.held_by.iter().map(|holder| holder.bytes.value).sum();
+        assert!(
+            (sum / row.retained.bytes.value - 1.0).abs() < 1e-9,
+            "{row:?}"
+        );
+        let known = ["M field 0", "M field 1", "M field 0 and others"];
+        for holder in &row.held_by {
+            assert!(known.contains(&&*holder.name), "{holder:?}");
+        }
+        assert!(
+            row.held_by
+                .is_sorted_by(|a, b| a.bytes.value >= b.bytes.value)
+        );
+    }
+    let names = report.rows.iter().flat_map(|row| &row.held_by);
+    let shared = names.filter(|holder| holder.name.ends_with("and others"));
+    assert!(shared.count() > 0);
 }

@@ -22,5 +22,5 @@ pub use assets::missing_page;
 pub use error::ApiError;
 pub use http::Server;
 pub use report::{ReportError, write_report, write_snapshot_report};
-pub use snapshot::{FindRecording, SiteSource, SnapshotFolder, load_snapshots};
+pub use snapshot::{FindRecording, SiteSource, SnapshotFolder, find_holders, load_snapshots};
 pub use trace::{Opener, Progress, Recording, Subjects, Trace, load};

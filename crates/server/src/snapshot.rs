@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io::BufReader;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use heapline_engine::{LoadedRecording, LoadedSnapshot, SnapshotSession};
+use heapline_engine::{FindHolders, LoadedRecording, LoadedSnapshot, SnapshotSession};
 use heapline_formats::{Options, Reader};
 use heapline_heap::Heap;
-use heapline_heap::reports::AllocationNumbers;
+use heapline_heap::reports::{AllocationNumbers, sample_holders};
+use heapline_profile::Holders;
 
 use crate::trace::{CACHE, Progress, Subjects, Trace};
 
@@ -68,18 +70,58 @@ fn load(file: &Trace, progress: &Progress) -> Result<LoadedSnapshot, String> {
 }
 
 fn recording(trace: &Trace, heap: &Heap) -> Result<LoadedRecording, String> {
-    // It is not part of the size that progress is about.
-    let progress = Progress::default();
+    Ok(LoadedRecording {
+        path: trace.path.clone(),
+        // It is not part of the size that progress is about.
+        profile: trace.load(&Progress::default())?,
+        numbers: numbers(trace, heap)?,
+    })
+}
+
+/// The sampled blocks of a snapshot in a recording.
+fn numbers(trace: &Trace, heap: &Heap) -> Result<AllocationNumbers, String> {
     let options = Options {
         stacks: false,
         ..trace.options()
     };
-    let numbers = Reader::new(trace.bytes(&progress)?, options)
+    Reader::new(trace.bytes(&Progress::default())?, options)
         .and_then(|mut reader| AllocationNumbers::read(heap, &mut reader))
-        .map_err(|error| trace.problem(&error))?;
-    Ok(LoadedRecording {
-        path: trace.path.clone(),
-        profile: trace.load(&progress)?,
-        numbers,
+        .map_err(|error| trace.problem(&error))
+}
+
+/// Finds what holds the sampled blocks of a trace by the newest of the heap snapshots that were taken while it was
+/// recorded. Each is loaded once; `warn` is told why if that fails.
+pub fn find_holders(
+    snapshots: Arc<dyn SnapshotFolder>,
+    warn: impl Fn(&str) + Send + Sync + 'static,
+) -> FindHolders {
+    let last: Mutex<Option<(String, Option<Arc<Holders>>)>> = Mutex::default();
+    FindHolders::new(move || {
+        let newest = snapshots.names().pop()?;
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((name, holders)) if *name == newest => holders.clone(),
+            _ => {
+                let holders = load_holders(&*snapshots, &newest)
+                    .inspect_err(|problem| warn(problem))
+                    .ok()
+                    .flatten()
+                    .map(Arc::new);
+                *last = Some((newest, holders.clone()));
+                holders
+            }
+        }
     })
+}
+
+/// The holders of the sampled blocks that a snapshot has; `None` if it has none of this recording.
+fn load_holders(snapshots: &dyn SnapshotFolder, name: &str) -> Result<Option<Holders>, String> {
+    let subjects = snapshots.open(name)?;
+    let heap = load(&subjects.trace, &Progress::default())?.heap;
+    let Some(sites) = &subjects.sites else {
+        return Ok(None);
+    };
+    let recording = (sites.find)(heap.graph().property("trace"))?;
+    let numbers = numbers(&recording, &heap)?;
+    Ok((!numbers.is_empty()).then(|| sample_holders(&heap, &numbers, name)))
 }

@@ -12,7 +12,7 @@ use heapline_engine::{LoadedTrace, Session, shell_path};
 use heapline_formats::{Executable, Follower, Options, Reader};
 use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 
-use crate::snapshot::{SiteSource, SnapshotFolder};
+use crate::snapshot::{SiteSource, SnapshotFolder, find_holders};
 
 /// Bytes of answers that are kept.
 pub(crate) const CACHE: usize = 128 << 20;
@@ -131,7 +131,7 @@ pub struct Subjects {
     /// The recording that the trace is of, if it is to be followed.
     recording: Option<Recording>,
     /// Heap snapshots of the same run.
-    pub(crate) snapshots: Option<Box<dyn SnapshotFolder>>,
+    pub(crate) snapshots: Option<Arc<dyn SnapshotFolder>>,
 }
 
 /// A file that something may be recording to.
@@ -168,7 +168,7 @@ impl Subjects {
     /// Also serves heap snapshots of the same run.
     #[must_use]
     pub fn with_snapshots(mut self, snapshots: impl SnapshotFolder + 'static) -> Self {
-        self.snapshots = Some(Box::new(snapshots));
+        self.snapshots = Some(Arc::new(snapshots));
         self
     }
 
@@ -250,5 +250,10 @@ pub(crate) fn session(
         })
     };
     let against = subjects.against.as_ref().map(load).transpose()?;
-    Ok(Session::new(trace, against).with_cache(CACHE))
+    let session = Session::new(trace, against).with_cache(CACHE);
+    Ok(match &subjects.snapshots {
+        // Pages have no place for what is wrong with a snapshot, but in the one about it.
+        Some(snapshots) => session.with_holders(find_holders(Arc::clone(snapshots), |_| {})),
+        None => session,
+    })
 }

@@ -10,6 +10,10 @@ use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
 use crate::table::{Align, Table};
 use crate::units::{bytes, estimated_bytes, estimated_change, label, percent, plural, seconds};
+use crate::width::fit;
+
+/// Columns for the name of a holder.
+const MAX_HOLDER: usize = 28;
 
 /// Renders the groups that grow.
 #[must_use]
@@ -40,6 +44,12 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
         page.line(&Line::plain("No significant growth."));
     } else {
         page.table(&table(report, context));
+    }
+    if let Some(snapshot) = &report.snapshot {
+        page.note(&format!(
+            "Held by: what keeps most of a row's memory alive, by the heap snapshot {} (?: not in it).",
+            sanitize(snapshot)
+        ));
     }
     page.hidden_rows(report.hidden_rows);
     if report.steady_groups > 0 {
@@ -79,36 +89,53 @@ fn table(report: &Leaks, context: &Context<'_>) -> Table {
     } else {
         "held then"
     };
-    let mut table = Table::new(
-        context.screen,
-        &[
-            ("growth", Align::Right),
-            ("per second", Align::Right),
-            (held, Align::Right),
-            ("shape", Align::Left),
-            ("live over time", Align::Left),
-            (report.by.name(), Align::Left),
-        ],
-        5,
-    )
-    .droppable(&[1, 4, 2]);
+    let mut columns = vec![
+        ("growth", Align::Right),
+        ("per second", Align::Right),
+        (held, Align::Right),
+        ("shape", Align::Left),
+        ("live over time", Align::Left),
+        (report.by.name(), Align::Left),
+    ];
+    if report.snapshot.is_some() {
+        columns.push(("held by", Align::Left));
+    }
+    let mut table = Table::new(context.screen, &columns, 5).droppable(&[1, 4, 2]);
     for row in &report.rows {
         let (shape, style) = shape(row.shape);
-        table.row(vec![
+        let mut cells = vec![
             (estimated_change(row.growth), style),
             (format!("{}/s", bytes(row.growth_per_second)), Style::Plain),
             (bytes(row.retained.bytes.value), Style::Plain),
             (shape.to_owned(), style),
             (sparkline(&live(row)), Style::Plain),
             (label(&row.label), Style::Plain),
-        ]);
+        ];
+        if report.snapshot.is_some() {
+            cells.push((held_by(row), Style::Plain));
+        }
+        table.row(cells);
         if let Some(via) = &row.label.via {
-            let mut cells = vec![(String::new(), Style::Plain); 5];
-            cells.push((format!("  in {}", sanitize(via)), Style::Faint));
+            let mut cells = vec![(String::new(), Style::Plain); columns.len()];
+            cells[5] = (format!("  in {}", sanitize(via)), Style::Faint);
             table.row(cells);
         }
     }
     table
+}
+
+/// The largest holder, with its share if there are others.
+fn held_by(row: &Leak) -> String {
+    let Some(holder) = row.held_by.first() else {
+        return "?".to_owned();
+    };
+    let name = fit(&sanitize(&holder.name), MAX_HOLDER);
+    let (part, whole) = (holder.bytes.value, row.retained.bytes.value);
+    if part > 0.995 * whole {
+        name
+    } else {
+        format!("{name} ({})", percent(part, whole))
+    }
 }
 
 /// Live bytes at about 24 points of time.

@@ -411,6 +411,13 @@ alive_bytes: Array<number>,
 /** By time: blocks that were alive at the end. */
 alive_blocks: Array<number>, };
 
+/** Something that holds memory. */
+export type Holder = {
+/** Its name: a definition, a function on a stack, or another root. */
+name: string,
+/** The memory that it holds of a row. */
+bytes: Estimate, };
+
 /** A row. */
 export type Hotspot = {
 /** Its name. */
@@ -536,7 +543,9 @@ growth_per_second: number,
 /** The shape of its growth. */
 shape: GrowthShape,
 /** Live bytes at equal distances of time, the last one at the time of the report. */
-live: Array<number>, };
+live: Array<number>,
+/** What holds its old memory, as far as a heap snapshot has it; the largest first. */
+held_by: Array<Holder>, };
 
 /** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run, or at the time `at`, than at half of it, by more than the error of the difference. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
 export type Leaks = {
@@ -561,7 +570,9 @@ hidden_rows: number,
 /** Groups that keep old memory but are not known to grow. */
 steady_groups: number,
 /** The memory they hold. */
-steady: Figures, };
+steady: Figures,
+/** The heap snapshot of the same run that tells what holds memory, if there is one. */
+snapshot?: string, };
 
 /** Lifetimes of blocks. */
 export type LifetimeStats = {

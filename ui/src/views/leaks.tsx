@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Leak, Leaks } from "../api/types";
-import { bytes, count, estimatedBytes, estimatedChange, seconds } from "../format";
+import { bytes, count, estimatedBytes, estimatedChange, percent, printable, seconds } from "../format";
 import { functionMenu } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
@@ -77,7 +77,7 @@ export function LeaksView(): JSX.Element {
             : "No old memory is kept."}
         </Empty>
       ) : (
-        <div class="leaks" ref={list} role="table" aria-label="Leaks">
+        <div class={`leaks ${data.snapshot ? "has-holders" : ""}`} ref={list} role="table" aria-label="Leaks">
           <div class="leak leak-head" role="row">
             <span role="columnheader" class="number">
               Growth
@@ -91,6 +91,14 @@ export function LeaksView(): JSX.Element {
             <span role="columnheader">Live over time</span>
             <span role="columnheader">Shape</span>
             <span role="columnheader">{now.leaksBy === "site" ? "Line of source" : now.leaksBy}</span>
+            {data.snapshot && (
+              <span
+                role="columnheader"
+                {...tipOn(`What keeps most of its memory alive, by the heap snapshot ${data.snapshot}.`)}
+              >
+                Held by
+              </span>
+            )}
           </div>
           {rows.map((row, k) => (
             <div
@@ -134,6 +142,7 @@ export function LeaksView(): JSX.Element {
                 </span>
               </span>
               <Name label={row.label} />
+              {data.snapshot && <HeldBy row={row} />}
             </div>
           ))}
           {(data.hidden_rows > 0 || data.steady_groups > 0) && (
@@ -146,5 +155,29 @@ export function LeaksView(): JSX.Element {
         </div>
       )}
     </div>
+  );
+}
+
+/** The largest holder, with its share if there are others. */
+function HeldBy({ row }: { row: Leak }): JSX.Element {
+  const [first] = row.held_by;
+  if (!first) {
+    return (
+      <span role="cell" class="muted" {...tipOn("The snapshot has none of its sampled blocks.")}>
+        ?
+      </span>
+    );
+  }
+  const share = first.bytes.value / row.retained.bytes.value;
+  const all = row.held_by.map((holder) => (
+    <div>
+      {printable(holder.name)}: {estimatedBytes(holder.bytes)}
+    </div>
+  ));
+  return (
+    <span role="cell" class="held-by" {...tipOn(all)}>
+      {printable(first.name)}
+      {share <= 0.995 && <span class="muted"> ({percent(first.bytes.value, row.retained.bytes.value)})</span>}
+    </span>
   );
 }

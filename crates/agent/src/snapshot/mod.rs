@@ -91,11 +91,7 @@ pub extern "C" fn heapline_snapshot_end(_: *const u8, _: usize) -> usize {
         if copy != 0 {
             copy::end(copy);
         }
-        if reap() {
-            Outcome::Done
-        } else {
-            Outcome::Busy
-        }
+        if reap() { Outcome::Done } else { Outcome::Busy }
     }) as usize
 }
 

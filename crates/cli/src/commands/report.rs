@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::view::OtherFiles;
 use crate::input::Input;
 use crate::output::{Force, write_file};
-use crate::reopen;
+use crate::reopen::{self, SnapshotsBeside};
 
 /// Write the viewer as a single HTML file
 ///
@@ -69,7 +69,11 @@ impl Args {
             }
             None => {
                 let (trace, against) = reopen::traces(&self.input, self.others.against)?;
-                let subjects = Subjects::new(without_folder(trace), against.map(without_folder));
+                let mut subjects =
+                    Subjects::new(without_folder(trace), against.map(without_folder));
+                if self.input.file_size().is_some() {
+                    subjects = subjects.with_snapshots(SnapshotsBeside(self.input));
+                }
                 let session = load(&subjects, &Progress::default());
                 let session = Arc::new(session.map_err(anyhow::Error::msg)?);
                 Answers::Trace(subjects, session)

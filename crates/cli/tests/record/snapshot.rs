@@ -281,7 +281,22 @@ fn recorded_programs_have_snapshots_with_sampled_blocks() {
                 .unwrap();
             assert!(why.status.success(), "{}", said(&why));
         }
+        // What lives to the end is held as the last snapshot says.
+        let leaks = heapline()
+            .current_dir(&folder)
+            .args([
+                "leaks", "run.ctf", "--by", "module", "--tail", "0", "--json",
+            ])
+            .output()
+            .unwrap();
+        let leaks: Leaks = serde_json::from_slice(&leaks.stdout).unwrap();
+        assert_eq!(leaks.snapshot, "run.end.heap", "{version}");
     }
+}
+
+#[derive(serde::Deserialize)]
+struct Leaks {
+    snapshot: String,
 }
 
 #[test]

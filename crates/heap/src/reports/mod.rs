@@ -16,7 +16,7 @@ pub use dominators::{DominatorNode, DominatorTree, DominatorsOptions, dominators
 pub use duplicates::DuplicateStrings;
 pub use findings::{Finding, FindingRow, Findings, FindingsOptions, findings};
 pub use retained::{Retained, RetainedBy, RetainedOptions, RetainedRow, retained};
-pub use samples::{AllocationNumbers, Samples, join};
+pub use samples::{AllocationNumbers, Samples, join, sample_holders};
 pub use why::{Address, SiteRow, Why, WhyOptions, WhyRow, why};
 
 use crate::aggregate::{AggregateId, AggregateTree};

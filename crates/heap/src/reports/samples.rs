@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 use heapline_model::{Batch, EventKind, Source};
-use heapline_profile::{Amount, Estimate, Label, Sampling, Scope};
+use heapline_profile::{Amount, Estimate, Holders, Label, Sampling, Scope};
 
 use super::why::SiteRow;
 use crate::graph::NodeId;
@@ -87,6 +87,27 @@ pub fn join(heap: &Heap, scope: &Scope<'_>, numbers: &AllocationNumbers) -> Samp
         samples.blocks.push((node, site, block.amount));
     });
     samples
+}
+
+/// The holders of the sampled blocks of a recording, by a snapshot with this name: what retains a block, or, if several
+/// things do together, the nearest of them.
+#[must_use]
+pub fn sample_holders(heap: &Heap, numbers: &AllocationNumbers, snapshot: &str) -> Holders {
+    let (only, nearest) = (heap.holders(), heap.nearest_holders());
+    let mut holders = Holders::new(snapshot);
+    for (node, site) in heap.graph().sites() {
+        let Some(&number) = numbers.0.get(&site.number) else {
+            continue;
+        };
+        let name = |holder: NodeId| heap.class(holder).name.as_str();
+        match (only[node as usize], nearest[node as usize]) {
+            (Some(holder), _) => holders.add(number, name(holder)),
+            (None, Some(holder)) => holders.add(number, &format!("{} and others", name(holder))),
+            // It cannot be reached.
+            (None, None) => {}
+        }
+    }
+    holders
 }
 
 impl Samples {

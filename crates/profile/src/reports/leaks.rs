@@ -1,17 +1,23 @@
 //! Memory that grows and is never freed.
 
 use clap::Args;
+use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label, NONE, View};
+use crate::groups::{GroupBy, Groups, Label, NONE, Numbering, View};
+use crate::holders::Holders;
 use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::query::TimePoint;
 use crate::scope::Scope;
+use crate::selection::Stay;
 use crate::shape::{GrowthShape, shape};
 use crate::store::Moment;
 use crate::timeline::{Timeline, time};
+
+/// Holders of each row that are told.
+const HOLDERS: usize = 3;
 
 /// Points of the growth of each row.
 const POINTS: usize = 48;
@@ -88,6 +94,10 @@ pub struct Leaks {
     pub steady_groups: usize,
     /// The memory they hold.
     pub steady: Figures,
+    /// The heap snapshot of the same run that tells what holds memory, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub snapshot: Option<String>,
 }
 
 /// A group that grows.
@@ -106,6 +116,18 @@ pub struct Leak {
     pub shape: GrowthShape,
     /// Live bytes at equal distances of time, the last one at the time of the report.
     pub live: Vec<f64>,
+    /// What holds its old memory, as far as a heap snapshot has it; the largest first.
+    pub held_by: Vec<Holder>,
+}
+
+/// Something that holds memory.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Holder {
+    /// Its name: a definition, a function on a stack, or another root.
+    pub name: String,
+    /// The memory that it holds of a row.
+    pub bytes: Estimate,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -126,9 +148,9 @@ impl Sums {
     }
 }
 
-/// The leaks among the blocks in scope.
+/// The leaks among the blocks in scope, with what holds them, if that is known.
 #[must_use]
-pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
+pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>) -> Leaks {
     let profile = scope.profile();
     let view = View {
         // Where it is called from is what there is to fix.
@@ -148,11 +170,12 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let half = profile.after(end / 2);
     let old_at_half = profile.after((end / 2).saturating_sub(min_age));
     let old_at_end = profile.after(end.saturating_sub(min_age));
+    let is_old = |stay: Stay| stay.start < old_at_end.0 && stay.end >= at.0;
 
     let by_group: Vec<Sums> = groups
         .sums_of(scope, |stay| {
             let then = stay.start < old_at_half.0 && stay.end >= half.0;
-            let now = stay.start < old_at_end.0 && stay.end >= at.0;
+            let now = is_old(stay);
             [now, now && !then, then && !now]
         })
         .into_iter()
@@ -180,11 +203,16 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
     let order = largest(&growth, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
     let curves = curves(scope, &groups, shown, at, end);
+    let held_by = match holders {
+        Some(holders) => largest_holders(holders, scope, &groups, shown, is_old),
+        None => vec![Vec::new(); shown.len()],
+    };
     let duration = end as f64 / 1e6;
     let rows = shown
         .iter()
         .zip(curves)
-        .map(|(&group, live)| {
+        .zip(held_by)
+        .map(|((&group, live), held_by)| {
             let sums = &by_group[group];
             let growth = sums.growth();
             Leak {
@@ -198,6 +226,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
                 },
                 shape: shape(&live, sums.retained.samples),
                 live,
+                held_by,
             }
         })
         .collect();
@@ -213,7 +242,53 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions) -> Leaks {
         hidden_rows: order.len() - shown.len(),
         steady_groups,
         steady: Figures::new(&steady),
+        snapshot: holders.map(|holders| holders.snapshot().to_owned()),
     }
+}
+
+/// The largest holders of some blocks of some groups.
+fn largest_holders(
+    holders: &Holders,
+    scope: &Scope<'_>,
+    groups: &Groups,
+    shown: &[usize],
+    is_meant: impl Fn(Stay) -> bool,
+) -> Vec<Vec<Holder>> {
+    let profile = scope.profile();
+    let mut sums: Vec<HashMap<u32, Amount>> = vec![HashMap::new(); shown.len()];
+    let row_of = rows_of(groups, shown);
+    scope.for_each(|stay| {
+        let row = row_of.of(profile, stay) as usize;
+        if let Some(sums) = sums.get_mut(row)
+            && is_meant(stay)
+            && let Some(holder) = holders.of(stay.block)
+        {
+            *sums.entry(holder).or_default() += scope.weight(&stay);
+        }
+    });
+    let largest = |sums: HashMap<u32, Amount>| {
+        let mut rows: Vec<(u32, Amount)> = sums.into_iter().collect();
+        rows.sort_unstable_by(|(holder, amount), (other, than)| {
+            let order = than.bytes.value.total_cmp(&amount.bytes.value);
+            order.then(holder.cmp(other))
+        });
+        rows.truncate(HOLDERS);
+        let rows = rows.into_iter().map(|(holder, amount)| Holder {
+            name: holders.name(holder).to_owned(),
+            bytes: profile.sampling().bytes(&amount),
+        });
+        rows.collect()
+    };
+    sums.into_iter().map(largest).collect()
+}
+
+/// The rows of blocks.
+fn rows_of<'a>(groups: &'a Groups, shown: &[usize]) -> Numbering<'a> {
+    let mut row_of = vec![NONE; groups.len()];
+    for (row, &group) in (0..).zip(shown) {
+        row_of[group] = row;
+    }
+    groups.renumbered(&row_of)
 }
 
 /// Live bytes of some groups up to a moment, at which so many microseconds have passed.
@@ -225,11 +300,7 @@ fn curves(
     end: u64,
 ) -> Vec<Vec<f64>> {
     let profile = scope.profile();
-    let mut row_of = vec![NONE; groups.len()];
-    for (row, &group) in (0..).zip(shown) {
-        row_of[group] = row;
-    }
-    let row_of = groups.renumbered(&row_of);
+    let row_of = rows_of(groups, shown);
     let mut ends: Vec<u64> = (1..POINTS)
         .map(|part| profile.after(time(end, part, POINTS)).0.min(at))
         .collect();

@@ -33,7 +33,7 @@ pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals,
 pub use info::{
     Activity, EventCounts, Overview, Samples, SizeClass, TraceInfo, has_cut_stacks, info,
 };
-pub use leaks::{Leak, LeakOptions, Leaks, leaks};
+pub use leaks::{Holder, Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};

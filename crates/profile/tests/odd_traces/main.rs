@@ -275,7 +275,7 @@ fn statistics_and_leaks_add_up() {
                     rows: 2,
                     ..LeakOptions::default()
                 };
-                let report = leaks(scope, &options);
+                let report = leaks(scope, &options, None);
                 assert_finite(name, &report);
                 assert_no_null(name, &report, &[]);
                 for row in &report.rows {

@@ -7,7 +7,7 @@ use super::{amount, damage, named, program};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
-use crate::units::{bytes, count, estimated_bytes, label, plural};
+use crate::units::{bytes, estimated_bytes, label, plural};
 
 /// Sites shown below a path.
 const SITES: usize = 3;
@@ -75,10 +75,7 @@ fn show(page: &mut Page, row: &WhyRow) {
         .map(|site| format!("{} in {}", estimated_bytes(site.bytes), label(&site.site)))
         .collect();
     if row.sites.len() > SITES {
-        sites.push(format!(
-            "{} more sites",
-            count((row.sites.len() - SITES) as u64)
-        ));
+        sites.push(plural((row.sites.len() - SITES) as u64, "more site"));
     }
     let line = Line::plain(&" ".repeat(AMOUNT + 4))
         .with("allocated: ", Style::Faint)
