@@ -10,7 +10,7 @@ use super::ids::ContextId;
 use super::stacks::StackReader;
 
 /// Batches that wait for the next thread at most: no thread is always the slowest one. Each takes a megabyte.
-const WAITING: usize = 2;
+const WAITING: usize = 4;
 
 /// A batch and the contexts of its births.
 #[derive(Debug, Default)]
