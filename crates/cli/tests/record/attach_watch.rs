@@ -27,7 +27,7 @@ fn the_terminal_shows_a_process_and_detaches_when_it_is_left() {
             let Some(terminal) = Terminal::start(test, (100, 24), &command) else {
                 return;
             };
-            terminal.wait_for(&["recording", "(now)", "MiB/s over"]);
+            terminal.wait_for(&["recording", "(now)", "iB/s over"]);
             terminal.keys(&["q"]);
             terminal.wait_for(&["left 0", "blocks sampled", "heapline summary"]);
             assert!(!heapline_recorder::tail::path(&trace).exists());
