@@ -16,8 +16,9 @@ use heapline_recorder::control::{Outcome, State};
 use heapline_recorder::settings::{Settings, StackMode};
 
 use crate::callbacks::{self, EndedSession, Session};
+use crate::own_sampler::{self, Policy};
 use crate::preload;
-use crate::runtime::{Kind, Runtime, Unfit, Value};
+use crate::runtime::{self, Kind, Runtime, Unfit, Value};
 use crate::safe_point;
 use crate::stacks;
 use crate::tracker;
@@ -86,8 +87,6 @@ struct Attachment {
     rate: Value,
     /// Recordings so far.
     generation: usize,
-    /// OCaml 4: the sampler runs for us.
-    is_sampling: bool,
     /// The runtime's function that finds stacks is replaced, where that is possible.
     is_patched: bool,
     /// Programs that start a sampler of their own get it.
@@ -100,7 +99,6 @@ static ATTACHMENT: Mutex<Attachment> = Mutex::new(Attachment {
     wanted: None,
     rate: 0,
     generation: 0,
-    is_sampling: false,
     is_patched: false,
     is_guarded: false,
     retired: Vec::new(),
@@ -220,18 +218,34 @@ pub(crate) fn detach() -> Outcome {
     Outcome::Done
 }
 
-/// The program starts a sampler of its own: ours has been stopped. Returns false if nobody is attached.
-pub(crate) fn gave_way() -> bool {
-    match attachment() {
-        Some(mut attachment) if attachment.wanted.is_some() => {
-            attachment.is_sampling = false;
-            attachment.is_guarded = false;
+/// Ends the recording, if there is one, when the program starts a sampler of its own: `stop` stops ours, and
+/// restores the functions with which programs use the sampler. Returns false if that failed.
+pub(crate) fn end_with(stop: impl FnOnce() -> bool) -> bool {
+    unguarded(stop).is_some_and(|mut attachment| {
+        if attachment.wanted.is_some() {
             attachment.end();
-            safe_point::expect();
-            true
+            CONTROL.set(State::Idle);
         }
-        _ => false,
+        true
+    })
+}
+
+/// Calls `restore`, which restores functions with which programs use the sampler until the next safe point.
+/// Returns false if that failed.
+pub(crate) fn unguard_with(restore: impl FnOnce() -> bool) -> bool {
+    unguarded(restore).is_some()
+}
+
+fn unguarded(restore: impl FnOnce() -> bool) -> Option<MutexGuard<'static, Attachment>> {
+    let mut attachment = attachment()?;
+    if !restore() {
+        return None;
     }
+    attachment.is_guarded = false;
+    if runtime().is_some() {
+        safe_point::expect();
+    }
+    Some(attachment)
 }
 
 /// In a process that was just forked: its sampler is not needed.
@@ -257,17 +271,20 @@ pub(crate) unsafe fn at_safe_point_of_single(runtime: &'static Runtime) {
         return;
     };
     let is_current = callbacks::session().is_some();
-    if attachment.is_sampling && !is_current {
-        attachment.is_sampling = false;
-        // SAFETY: our sampler is running.
-        unsafe { runtime.stop_sampler() };
+    if runtime::is_single_sampling() && !is_current {
+        attachment.is_guarded = false;
+        // SAFETY: no other thread runs OCaml code, and our sampler is running.
+        unsafe {
+            own_sampler::restore();
+            runtime.stop_sampler();
+        }
     }
     safe_point::is_reached();
     // SAFETY: as the caller's.
     unsafe { attachment.clean_up(runtime) };
-    if !attachment.is_sampling && attachment.wanted.is_some() {
+    if !runtime::is_single_sampling() && attachment.wanted.is_some() {
         // SAFETY: as the caller's.
-        attachment.is_sampling = unsafe { attachment.begin(runtime, true) };
+        unsafe { attachment.begin(runtime, true) };
     }
 }
 
@@ -321,21 +338,20 @@ impl Attachment {
         self.retired.extend(callbacks::stop());
     }
 
-    /// Starts the sampler, and the recording if this is the first domain. Returns true if the sampler
-    /// runs.
+    /// Starts the sampler, and the recording if this is the first domain.
     ///
     /// # Safety
     ///
     /// As for [`at_safe_point_of_domain`]; this domain has no sampler of ours.
-    unsafe fn begin(&mut self, runtime: &'static Runtime, is_single: bool) -> bool {
+    unsafe fn begin(&mut self, runtime: &'static Runtime, is_single: bool) {
         // SAFETY: as the caller's.
         if !unsafe { self.patch(runtime) } {
             // Other domains could not be stopped: next time.
             safe_point::expect();
-            return false;
+            return;
         }
         let Some(settings) = &self.wanted else {
-            return false;
+            return;
         };
         let is_first = callbacks::session().is_none();
         if is_first {
@@ -347,7 +363,7 @@ impl Attachment {
                     let place = settings.place().display();
                     let message = format!("the program cannot write {place}: {error}");
                     self.refuse(&message);
-                    return false;
+                    return;
                 }
             }
         }
@@ -365,7 +381,7 @@ impl Attachment {
         if !has_started {
             self.end_session();
             self.refuse(OWN_SAMPLER);
-            return false;
+            return;
         }
         if is_single {
             // SAFETY: as the caller's.
@@ -374,7 +390,6 @@ impl Attachment {
         if is_first {
             CONTROL.set(State::Recording);
         }
-        true
     }
 
     /// From now on, the program gets the sampler if it starts one.
@@ -384,7 +399,7 @@ impl Attachment {
     /// As for [`at_safe_point_of_domain`].
     unsafe fn guard(&mut self, runtime: &'static Runtime) {
         // SAFETY: no other thread runs OCaml code.
-        let guard = |_: &[usize]| unsafe { preload::give_way_to_own_sampler(runtime) };
+        let guard = |_: &[usize]| unsafe { own_sampler::guard(runtime, Policy::GiveWay) };
         // SAFETY: as the caller's.
         self.is_guarded = unsafe { safe_point::alone(runtime, guard) };
         if !self.is_guarded {
@@ -410,7 +425,7 @@ impl Attachment {
         let patch = |_: &[usize]| {
             // SAFETY: no other thread runs OCaml code.
             unsafe {
-                preload::restore_own_sampler();
+                own_sampler::restore();
                 if !is_patched {
                     let _ = wants_own && stacks::replace(runtime.kind);
                     preload::watch_domains(runtime);
@@ -447,7 +462,7 @@ impl Attachment {
                 }
                 if is_idle {
                     stacks::restore();
-                    preload::restore_own_sampler();
+                    own_sampler::restore();
                     (*is_patched, *is_guarded) = (false, false);
                 }
             }

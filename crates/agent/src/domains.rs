@@ -157,9 +157,34 @@ pub(crate) unsafe fn sampler() -> Option<(usize, usize)> {
     let functions = FUNCTIONS.get_or_init(functions).as_ref()?;
     // SAFETY: as the caller's.
     let state = unsafe { known_state(functions) }?;
+    let state = state.expose_provenance();
+    // SAFETY: it has that layout.
+    unsafe { sampler_of(state) }.map(|memprof| (state, memprof))
+}
+
+/// The sampler of a domain, as an address.
+///
+/// # Safety
+///
+/// It is the state of a domain, with the layout of OCaml 5.3.
+pub(crate) unsafe fn sampler_of(state: usize) -> Option<usize> {
+    let state = std::ptr::with_exposed_provenance::<usize>(state);
     // SAFETY: the state has more words than this.
     let memprof = unsafe { *state.add(MEMPROF) };
-    (memprof != 0 && memprof.is_multiple_of(8)).then(|| (state.expose_provenance(), memprof))
+    (memprof != 0 && memprof.is_multiple_of(8)).then_some(memprof)
+}
+
+/// Computes the next sample of a domain again, after its sampler was stopped.
+///
+/// # Safety
+///
+/// It is the state of a domain, which stands still, with the layout of OCaml 5.3.
+pub(crate) unsafe fn renew_trigger(state: usize) {
+    if let Some(functions) = FUNCTIONS.get_or_init(functions) {
+        let state = std::ptr::with_exposed_provenance_mut(state);
+        (functions.set_trigger)(state);
+        (functions.reset_young_limit)(state);
+    }
 }
 
 /// Makes this domain process external interrupts when it returns from C code.

@@ -17,7 +17,8 @@
 //!    of the sampler's.
 //!
 //! 7. `attach`, `safe_point`, `profile`: entry points for programs that already run, the moments at which
-//!    their samplers can be started and stopped, and whether there is one.
+//!    their samplers can be started and stopped, and whether there is one; `own_sampler`: programs that
+//!    start one themselves.
 //! 8. `snapshot`: writes all blocks of the heap, and what holds them, in a copy of the process.
 //! 9. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
 //!
@@ -33,6 +34,7 @@ mod domains;
 mod dormant;
 mod frame_table;
 mod memory;
+mod own_sampler;
 mod patch;
 mod preload;
 mod profile;

@@ -19,7 +19,7 @@ impl Patch {
         }
     }
 
-    /// Makes `function` jump to `target`.
+    /// Makes `function` jump to `target`, unless it is replaced already.
     ///
     /// # Safety
     ///
@@ -27,6 +27,9 @@ impl Patch {
     /// or going to execute in the meantime.
     pub(crate) unsafe fn set(&self, function: usize, target: usize) -> io::Result<()> {
         let mut patched = self.patched.lock().unwrap_or_else(PoisonError::into_inner);
+        if patched.is_some() {
+            return Ok(());
+        }
         let code = std::ptr::with_exposed_provenance::<Jump>(function);
         // SAFETY: the caller promises that there are as many bytes.
         let original = unsafe { code.read_unaligned() };

@@ -19,8 +19,9 @@ use crate::callbacks::{self, Session};
 use crate::check;
 use crate::domains;
 use crate::dormant;
+use crate::own_sampler::{self, Policy};
 use crate::patch::Patch;
-use crate::runtime::{Kind, Runtime, UNIT, Unfit, Value, symbol};
+use crate::runtime::{Kind, Runtime, Unfit, symbol};
 use crate::safe_point;
 use crate::snapshot;
 use crate::stacks;
@@ -32,9 +33,6 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static START_PROGRAM: Patch = Patch::new();
 static SPAWN: Patch = Patch::new();
 static EXIT: Patch = Patch::new();
-static MEMPROF_START: Patch = Patch::new();
-static MEMPROF_STOP: Patch = Patch::new();
-static MEMPROF_DISCARD: Patch = Patch::new();
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -214,7 +212,13 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
             "no heap snapshots by signal {signal}: the program was started with it ignored"
         ));
     }
-    guard_sampler(settings, runtime);
+    let policy = if settings.give_way {
+        Policy::GiveWay
+    } else {
+        Policy::Pretend
+    };
+    // SAFETY: no OCaml code runs.
+    unsafe { own_sampler::guard(runtime, policy) };
     if let Kind::Domains {
         spawn: Some(spawn), ..
     } = runtime.kind
@@ -268,27 +272,6 @@ pub(crate) fn start_recorder(
     })
 }
 
-/// Makes the recording end when the program starts a sampler of its own.
-///
-/// # Safety
-///
-/// No other thread runs OCaml code.
-pub(crate) unsafe fn give_way_to_own_sampler(runtime: &Runtime) {
-    let hook = (arch::before_own_sampler as *const ()).expose_provenance();
-    // SAFETY: it is longer than a jump, and nobody is in its beginning.
-    let _ = unsafe { MEMPROF_START.set(runtime.memprof_start, hook) };
-}
-
-/// Undoes [`give_way_to_own_sampler`].
-///
-/// # Safety
-///
-/// As there.
-pub(crate) unsafe fn restore_own_sampler() {
-    // SAFETY: as the caller's.
-    unsafe { MEMPROF_START.restore() };
-}
-
 /// Gives domains that the program starts from now on a seed of their own.
 ///
 /// # Safety
@@ -299,76 +282,6 @@ pub(crate) unsafe fn watch_domains(runtime: &Runtime) {
         // SAFETY: nobody starts a domain.
         unsafe { domains::watch() };
     }
-}
-
-/// The sampler is ours: a program that starts one too would be told that there is one already.
-fn guard_sampler(settings: &Settings, runtime: &Runtime) {
-    let address = |function: *const ()| function.expose_provenance();
-    let patches = if settings.give_way {
-        vec![(
-            &MEMPROF_START,
-            Some(runtime.memprof_start),
-            address(arch::before_own_sampler as *const ()),
-        )]
-    } else {
-        vec![
-            (
-                &MEMPROF_START,
-                Some(runtime.memprof_start),
-                address(own_sampler as *const ()),
-            ),
-            (
-                &MEMPROF_STOP,
-                Some(runtime.memprof_stop),
-                address(own_sampler_call as *const ()),
-            ),
-            (
-                &MEMPROF_DISCARD,
-                runtime.memprof_discard(),
-                address(own_sampler_call as *const ()),
-            ),
-        ]
-    };
-    for (patch, function, target) in patches {
-        if let Some(function) = function {
-            // SAFETY: they are functions of the runtime, longer than a jump; no OCaml code runs,
-            // so nobody is in them.
-            let _ = unsafe { patch.set(function, target) };
-        }
-    }
-}
-
-/// Takes the place of `caml_memprof_start` for the program: it believes to have a sampler.
-extern "C" fn own_sampler(_rate: Value, _depth: Value, _tracker: Value) -> Value {
-    contained(|| {
-        if let Some(session) = callbacks::session() {
-            session.recorder.note(Note::OwnSampler);
-        }
-    });
-    UNIT
-}
-
-/// Takes the place of `caml_memprof_stop` and `caml_memprof_discard` for the program.
-extern "C" fn own_sampler_call(_: Value) -> Value {
-    UNIT
-}
-
-/// Comes before the program's first `caml_memprof_start`, if it shall have the sampler.
-pub(crate) extern "C" fn before_own_sampler() -> usize {
-    // SAFETY: the runtime lets one thread at a time in here before there are domains; a domain
-    // that starts a sampler of its own while others do is beyond us.
-    let function = unsafe { MEMPROF_START.restore() };
-    contained(|| {
-        if let Some(session) = callbacks::session() {
-            session.recorder.give_way();
-            // SAFETY: OCaml code has called us, and the sampler is running.
-            unsafe { session.runtime.stop_sampler() };
-            if !attach::gave_way() {
-                callbacks::end();
-            }
-        }
-    });
-    function.unwrap_or_default()
 }
 
 /// Comes before the function with which a program exits.

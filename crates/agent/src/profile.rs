@@ -57,6 +57,57 @@ pub(crate) enum Profile {
 ///
 /// This thread runs a domain.
 pub(crate) unsafe fn of_domain() -> Profile {
+    // SAFETY: as the caller's.
+    let Some((state, memprof)) = (unsafe { domains::sampler() }) else {
+        return Profile::Unknown;
+    };
+    // SAFETY: it is the sampler of a domain.
+    unsafe { read(state, memprof) }.map_or(Profile::Unknown, |(profile, is_suspended)| {
+        if is_suspended {
+            Profile::Suspended
+        } else {
+            profile
+        }
+    })
+}
+
+/// OCaml 5: stops the sampler of a domain if it is ours, without calling callbacks, as the runtime's function
+/// would.
+///
+/// # Safety
+///
+/// The state of this domain, or of one that stands still, with the layout of OCaml 5.3.
+pub(crate) unsafe fn stop_in(state: usize) {
+    // SAFETY: as the caller's.
+    let profile = unsafe {
+        let sampler = domains::sampler_of(state);
+        sampler.and_then(|memprof| read(state, memprof))
+    };
+    let Some((
+        Profile::Ours {
+            config,
+            is_sampling: true,
+            ..
+        },
+        _,
+    )) = profile
+    else {
+        return;
+    };
+    let status = std::ptr::with_exposed_provenance_mut::<Value>(config + 8 * STATUS);
+    // SAFETY: the status is an integer, and nobody looks at it now.
+    unsafe {
+        *status = STOPPED << 1 | 1;
+        domains::renew_trigger(state);
+    }
+}
+
+/// The sampler of a domain, and true if it is in a callback. `None` if the layout is another one.
+///
+/// # Safety
+///
+/// It is the sampler of this domain, or of one that stands still.
+unsafe fn read(state: usize, memprof: usize) -> Option<(Profile, bool)> {
     /// # Safety
     ///
     /// There is a word.
@@ -64,39 +115,33 @@ pub(crate) unsafe fn of_domain() -> Profile {
         // SAFETY: as the caller's.
         unsafe { *std::ptr::with_exposed_provenance::<usize>(address + 8 * index) }
     }
-    // SAFETY: as the caller's.
-    let Some((state, memprof)) = (unsafe { domains::sampler() }) else {
-        return Profile::Unknown;
-    };
     // SAFETY: the sampler's data begin with a pointer back to the state of the domain, and have more words
     // than these.
     let (config, thread) = unsafe {
         if word(memprof, 0) != state {
-            return Profile::Unknown;
+            return None;
         }
         (word(memprof, CONFIG), word(memprof, CURRENT_THREAD))
     };
     if thread == 0 || !thread.is_multiple_of(8) {
-        return Profile::Unknown;
+        return None;
     }
     // SAFETY: a thread's data begin with a flag.
-    if unsafe { *std::ptr::with_exposed_provenance::<u8>(thread) } != 0 {
-        return Profile::Suspended;
-    }
+    let is_suspended = unsafe { *std::ptr::with_exposed_provenance::<u8>(thread) } != 0;
     if config == NO_CONFIG {
-        return Profile::None;
+        return Some((Profile::None, is_suspended));
     }
     if config == 0 || !config.is_multiple_of(8) {
-        return Profile::Unknown;
+        return None;
     }
     // SAFETY: it is an OCaml block, which has a header before it.
     let header = unsafe { word(config - 8, 0) };
     if header << 8 >> 18 != CONFIG_FIELDS || header & 0xff != 0 {
-        return Profile::Unknown;
+        return None;
     }
     // SAFETY: the block has more fields than these.
     let (status, rate) = unsafe { (word(config, STATUS) >> 1, word(config, RATE)) };
-    match status {
+    let profile = match status {
         SAMPLING | STOPPED if tracker::is_rate(rate) => Profile::Ours {
             rate,
             config,
@@ -104,7 +149,8 @@ pub(crate) unsafe fn of_domain() -> Profile {
         },
         SAMPLING => Profile::Foreign,
         _ => Profile::None,
-    }
+    };
+    Some((profile, is_suspended))
 }
 
 impl Profile {
@@ -137,10 +183,13 @@ impl Profile {
             is_sampling: true, ..
         } = self
         {
-            // SAFETY: it is running.
-            unsafe { runtime.stop_sampler() };
-            // SAFETY: as the caller's. Collections may have moved it.
-            *self = unsafe { of_domain() };
+            // SAFETY: as the caller's.
+            unsafe {
+                if let Some((state, _)) = domains::sampler() {
+                    stop_in(state);
+                }
+                *self = of_domain();
+            }
         }
         if let Self::Ours {
             config,

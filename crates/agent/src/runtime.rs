@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use heapline_recorder::{Frame, FrameSink};
 
@@ -18,6 +18,14 @@ pub(crate) static C_CALL: AtomicUsize = AtomicUsize::new(0);
 /// The arguments that the [closure](crate::tracker::starter) that starts the sampler passes to it, and
 /// the function that it calls.
 pub(crate) static START_ARGUMENTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// OCaml 4: true while the sampler runs for us.
+static SINGLE_SAMPLING: AtomicBool = AtomicBool::new(false);
+
+/// OCaml 4: returns true while the sampler runs for us.
+pub(crate) fn is_single_sampling() -> bool {
+    SINGLE_SAMPLING.load(Ordering::Acquire)
+}
 
 /// Frames of a location that are kept: functions inlined into each other.
 const MAX_INLINED: usize = 64;
@@ -157,6 +165,7 @@ impl Runtime {
         let start: extern "C" fn(Value, Value, Value) -> Value =
             unsafe { std::mem::transmute(self.memprof_start) };
         start(rate, stack_size, tracker);
+        SINGLE_SAMPLING.store(self.kind == Kind::Single, Ordering::Release);
     }
 
     /// OCaml 4: like [`start_sampler`](Self::start_sampler), but returns false if the program has started
@@ -184,7 +193,9 @@ impl Runtime {
             unsafe { std::mem::transmute(callback) };
         let result = callback(crate::tracker::starter(self.kind), UNIT);
         // An exception is marked.
-        result & 3 != 2
+        let has_started = result & 3 != 2;
+        SINGLE_SAMPLING.store(has_started, Ordering::Release);
+        has_started
     }
 
     /// OCaml 5: discards a sampler that was stopped.
@@ -209,6 +220,7 @@ impl Runtime {
         // SAFETY: that is what the function takes and returns.
         let stop: extern "C" fn(Value) -> Value = unsafe { std::mem::transmute(self.memprof_stop) };
         stop(UNIT);
+        SINGLE_SAMPLING.store(false, Ordering::Release);
     }
 
     /// The number of the domain that this thread runs: that of its slot, which later domains get

@@ -17,8 +17,10 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use heapline_recorder::contained;
+use heapline_recorder::tail::Note;
 
 use crate::attach;
+use crate::callbacks;
 use crate::domains;
 use crate::profile::{self, Profile};
 use crate::runtime::{Kind, Runtime, symbol};
@@ -210,7 +212,11 @@ extern "C" fn minor_gc_ended() {
             Kind::Domains { .. } => {
                 // SAFETY: the runtime calls this in a domain.
                 unsafe {
-                    if is_expected() || profile::of_domain().is_due() {
+                    let profile = profile::of_domain();
+                    if let (Profile::Foreign, Some(session)) = (profile, callbacks::session()) {
+                        session.recorder.note(Note::DomainNotRecorded);
+                    }
+                    if is_expected() || profile.is_due() {
                         domains::interrupt_oneself();
                     }
                 }
@@ -238,7 +244,10 @@ extern "C" fn external_interrupt() {
             profile.stop_if_old(runtime);
             match profile {
                 Profile::Unknown => attach::refuse(attach::UNKNOWN),
-                Profile::Foreign => attach::refuse(attach::OWN_SAMPLER),
+                Profile::Foreign => {
+                    attach::refuse(attach::OWN_SAMPLER);
+                    attach::at_safe_point_of_domain(runtime, true);
+                }
                 profile => attach::at_safe_point_of_domain(runtime, profile.is_current()),
             }
         }
@@ -259,12 +268,32 @@ type RunOnAllDomains = extern "C" fn(Handler, *mut c_void, *mut c_void) -> c_int
 static LEADER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static WORK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
+/// True while a domain is the leader, or is going to be.
+static HAS_LEADER: AtomicBool = AtomicBool::new(false);
+
+/// Takes part in what another domain does while all are stopped, if that waits for this one.
+///
+/// # Safety
+///
+/// This thread may run OCaml code, and does not.
+pub(crate) unsafe fn meet(runtime: &Runtime) {
+    extern "C" fn nothing(_: *mut c_void, _: *mut c_void, _: c_int, _: *mut *mut c_void) {}
+    if attach::has_domains(runtime)
+        && let Some(run) = symbol(c"caml_try_run_on_all_domains")
+    {
+        // SAFETY: that is its type.
+        let run: RunOnAllDomains = unsafe { std::mem::transmute(run) };
+        run(nothing, std::ptr::null_mut(), std::ptr::null_mut());
+    }
+    std::thread::yield_now();
+}
+
 /// Calls a function while no other thread runs OCaml code or is in a callback of a sampler, with the
 /// states of all domains, of which OCaml 4 has none. Returns false if that was not possible now.
 ///
 /// # Safety
 ///
-/// At a safe point; one thread at a time.
+/// This thread may run OCaml code, and does not.
 pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce(&[usize])) -> bool {
     if !attach::has_domains(runtime) {
         f(&[]);
@@ -277,6 +306,9 @@ pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce(&[usize])) -> bool 
     };
     // SAFETY: that is its type.
     let run: RunOnAllDomains = unsafe { std::mem::transmute(run) };
+    if HAS_LEADER.swap(true, Ordering::AcqRel) {
+        return false;
+    }
     let mut f = Some(f);
     let mut call = |domains: &[usize]| {
         if let Some(f) = f.take() {
@@ -288,7 +320,9 @@ pub(crate) unsafe fn alone(runtime: &Runtime, f: impl FnOnce(&[usize])) -> bool 
     LEADER.store(std::ptr::without_provenance_mut(state), Ordering::Release);
     let number = ALONE.load(Ordering::Acquire) + 1;
     let number = std::ptr::without_provenance_mut(number);
-    run(in_all_domains, number, std::ptr::null_mut()) != 0
+    let is_done = run(in_all_domains, number, std::ptr::null_mut()) != 0;
+    HAS_LEADER.store(false, Ordering::Release);
+    is_done
 }
 
 /// Runs in all domains at once. The runtime lets a domain go when it has returned, so all wait for the

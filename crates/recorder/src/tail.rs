@@ -41,6 +41,8 @@ pub enum Note {
     AlikeDomains = 2,
     /// The program was forked, and the new process is not recorded.
     Forked = 4,
+    /// The program has a sampler of its own in a domain, which is not recorded.
+    DomainNotRecorded = 8,
 }
 
 /// The result of a recording.

@@ -4,6 +4,7 @@ use std::arch::{asm, naked_asm};
 
 use crate::callbacks;
 use crate::callbacks::{OneOfMany, TheOne};
+use crate::own_sampler;
 use crate::preload;
 use crate::runtime::{C_CALL, START_ARGUMENTS, Value};
 use crate::tracker::Closure;
@@ -91,9 +92,34 @@ pub(crate) unsafe extern "C" fn start_sampler() {
     )
 }
 
-/// A hook that a function of the runtime was overwritten with a jump to: calls ours, which
-/// restores the function and returns its address, and goes there with all that was
-/// passed to it.
+/// Registers that a [hook](hook!) saves: in the order of the stack, from the last pushed one on.
+pub(crate) type Registers = [Value; 8];
+
+/// The places of the first three arguments of a function.
+///
+/// # Safety
+///
+/// There are saved registers.
+pub(crate) unsafe fn arguments(registers: *mut Registers) -> [*mut Value; 3] {
+    let first = registers.cast::<Value>();
+    // SAFETY: rdi was pushed first, then rsi and rdx.
+    unsafe { [first.add(7), first.add(6), first.add(5)] }
+}
+
+/// Code that raises an exception, in place of a function of the runtime.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn raise_not_started() {
+    naked_asm!(
+        "mov rdi, [rip + {message}]",
+        "jmp [rip + {failwith}]",
+        message = sym own_sampler::NOT_STARTED,
+        failwith = sym own_sampler::FAILWITH,
+    )
+}
+
+/// A hook that a function of the runtime was overwritten with a jump to: calls ours with the saved
+/// [`Registers`], which returns the address of the function, restored, or of another one, and goes there with
+/// all that was passed to it.
 macro_rules! hook {
     ($name:ident, $function:path) => {
         #[unsafe(naked)]
@@ -109,6 +135,7 @@ macro_rules! hook {
                 "push r9",
                 "push rax",
                 "push r10",
+                "mov rdi, rsp",
                 "and rsp, -16",
                 "call {function}",
                 "mov r11, rax",
@@ -132,4 +159,5 @@ macro_rules! hook {
 hook!(before_start, preload::before_start);
 hook!(before_spawn, preload::before_spawn);
 hook!(before_exit, preload::before_exit);
-hook!(before_own_sampler, preload::before_own_sampler);
+hook!(before_own_start, own_sampler::before_own_start);
+hook!(before_own_stop, own_sampler::before_own_stop);

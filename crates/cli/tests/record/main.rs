@@ -21,6 +21,7 @@ mod messages;
 mod names;
 mod namespaces;
 mod output;
+mod own_sampler;
 mod processes;
 mod refusals;
 mod run;

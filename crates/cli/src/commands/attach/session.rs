@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use heapline_recorder::settings::AttachSettings;
+use heapline_recorder::tail;
 use heapline_text::Screen;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -158,6 +159,9 @@ impl<'a> Session<'a> {
         let state = self.agent.state();
         if state == State::Recording {
             self.began.get_or_insert_with(Instant::now);
+        } else if tail::path(&self.trace()).exists() {
+            // It has ended between two looks.
+            self.began.get_or_insert(self.attached);
         }
         self.took = self.began.map(|began| began.elapsed());
         // Not if it has executed another program.

@@ -189,6 +189,11 @@ impl Recorded {
                  with --memprof theirs they are, and the recording ends at that point",
             );
         }
+        if outcome.has(Note::DomainNotRecorded) {
+            warn(
+                "a domain of the program has a sampler of its own (Gc.Memprof), and was not recorded",
+            );
+        }
         if outcome.has(Note::AlikeDomains) {
             warn(&format!(
                 "the program started {} domains, and this OCaml uses the same random numbers for \
