@@ -92,7 +92,7 @@ pub(crate) unsafe extern "C" fn start_sampler() {
     )
 }
 
-/// Registers that a [hook](hook!) saves: in the order of the stack, from the last pushed one on.
+/// Registers that a hook saves: in the order of the stack, from the last pushed one on.
 pub(crate) type Registers = [Value; 8];
 
 /// The places of the first three arguments of a function.
