@@ -34,7 +34,7 @@ impl Header {
         self.0.to_le_bytes()[0]
     }
 
-    /// OCaml 5: returns true for static data.
+    /// Returns true for static data. In OCaml 4, other blocks may look the same.
     #[inline]
     pub(super) fn is_static(self) -> bool {
         self.0 >> 8 & 3 == STATIC

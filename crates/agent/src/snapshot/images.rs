@@ -64,6 +64,12 @@ impl Mappings {
         mapping.is_some_and(|mapping| mapping.is_readable && address + 8 <= mapping.end)
     }
 
+    /// Returns true if an address is in the data or code of a file, such as a library.
+    pub(super) fn is_of_file(&self, address: usize) -> bool {
+        self.at(address)
+            .is_some_and(|mapping| mapping.name.starts_with('/'))
+    }
+
     /// Returns true if an address is in the stack of the main thread.
     pub(super) fn is_main_stack(&self, address: usize) -> bool {
         self.at(address)

@@ -271,8 +271,9 @@ unsafe fn write(
     let raw = unsafe { Raw::new() };
     let unknown = || io::Error::other("this OCaml runtime is one that heapline does not know");
     let functions = functions::find(runtime).map_err(|_| unknown())?;
+    let mappings = Mappings::read()?;
     // SAFETY: as the caller's.
-    let roots = unsafe { Roots::find(raw, functions, domains) }.ok_or_else(unknown)?;
+    let roots = unsafe { Roots::find(raw, functions, &mappings, domains) }.ok_or_else(unknown)?;
     let none = functions.no_key.map_or(0, |none| raw.word(none));
     let mut ephemerons = Ephemerons::new(none);
     for list in roots::ephemerons(raw, functions, domains) {
@@ -290,7 +291,6 @@ unsafe fn write(
     walk.run();
     ephemerons.follow(&mut walk);
 
-    let mappings = Mappings::read()?;
     let symbols = Symbols::read(raw, &mappings);
     let meta = meta(runtime.kind, pid, in_place);
     let meta: Vec<(&str, &str)> = meta

@@ -7,6 +7,7 @@ use heapline_heapfile::RootKind;
 
 use super::block::{Header, is_pointer};
 use super::functions::{Functions, OfKind, domains, single};
+use super::images::Mappings;
 use super::raw::Raw;
 
 /// Offset of `ephe_info` in OCaml 5.3's `caml_domain_state`, in words.
@@ -86,14 +87,19 @@ impl Roots {
     ///
     /// At a safe point, or in a copy of the process that was made there. `domains` are the states of all
     /// domains.
-    pub(super) unsafe fn find(raw: Raw, functions: &Functions, domains: &[usize]) -> Option<Self> {
+    pub(super) unsafe fn find(
+        raw: Raw,
+        functions: &Functions,
+        mappings: &Mappings,
+        domains: &[usize],
+    ) -> Option<Self> {
         let mut roots = Self {
             modules: modules(raw, functions.modules),
             ..Self::default()
         };
         match functions.of_kind {
-            OfKind::Single { .. } => roots.add_single(raw, functions)?,
-            OfKind::Domains { .. } => roots.add_domains(raw, functions, domains)?,
+            OfKind::Single { .. } => roots.add_single(raw, functions, mappings)?,
+            OfKind::Domains { .. } => roots.add_domains(raw, functions, mappings, domains)?,
         }
         Some(roots)
     }
@@ -112,7 +118,7 @@ impl Roots {
         }));
     }
 
-    fn add_single(&mut self, raw: Raw, functions: &Functions) -> Option<()> {
+    fn add_single(&mut self, raw: Raw, functions: &Functions, mappings: &Mappings) -> Option<()> {
         let OfKind::Single {
             all,
             registered,
@@ -135,7 +141,8 @@ impl Roots {
         let rest = [&sampled, &finalisers, &registered, &threads];
         let rest: usize = rest.iter().map(|found| found.len()).sum();
         all.truncate(all.len().checked_sub(rest)?);
-        self.add_stack(RootKind::Stack, Owner::Domain(0), &all);
+        let stack = self.take_loaded_modules(raw, mappings, &all);
+        self.add_stack(RootKind::Stack, Owner::Domain(0), &stack);
         self.add(RootKind::Stack, &threads);
         self.add(RootKind::Registered, &registered);
         self.add(RootKind::Finaliser, &finalisers);
@@ -151,7 +158,13 @@ impl Roots {
         Some(())
     }
 
-    fn add_domains(&mut self, raw: Raw, functions: &Functions, domains: &[usize]) -> Option<()> {
+    fn add_domains(
+        &mut self,
+        raw: Raw,
+        functions: &Functions,
+        mappings: &Mappings,
+        domains: &[usize],
+    ) -> Option<()> {
         let OfKind::Domains {
             all,
             registered,
@@ -196,12 +209,12 @@ impl Roots {
         }
         let mut found = Found::new();
         registered(add, (&raw mut found).cast());
-        self.add_registered(raw, &found);
+        self.add_registered(raw, mappings, &found);
         Some(())
     }
 
     /// OCaml 5 tells of modules with the roots that C code has registered.
-    fn add_registered(&mut self, raw: Raw, found: &[(usize, usize)]) {
+    fn add_registered(&mut self, raw: Raw, mappings: &Mappings, found: &[(usize, usize)]) {
         let mut modules = self.modules.clone();
         modules.sort_unstable();
         let is_field = |slot: usize| {
@@ -211,8 +224,52 @@ impl Roots {
         };
         let others = found.iter().filter(|(_, slot)| !is_field(*slot));
         let others: Vec<_> = others.copied().collect();
+        let others = self.take_loaded_modules(raw, mappings, &others);
         self.add(RootKind::Registered, &others);
     }
+
+    /// Adds the modules that were loaded while the program ran (`Dynlink`), of which the runtime passes all fields, one
+    /// after the other. Returns the other roots.
+    fn take_loaded_modules(
+        &mut self,
+        raw: Raw,
+        mappings: &Mappings,
+        found: &[(usize, usize)],
+    ) -> Found {
+        let mut others = Found::new();
+        let mut rest = found;
+        while let [(value, slot), after @ ..] = rest {
+            match module_fields(raw, mappings, *slot, rest) {
+                Some(fields) => {
+                    self.modules.push(*slot);
+                    rest = &rest[fields..];
+                }
+                None => {
+                    others.push((*value, *slot));
+                    rest = after;
+                }
+            }
+        }
+        others
+    }
+}
+
+/// The number of fields of the module whose first field is in a slot, if the roots begin with all of them.
+fn module_fields(
+    raw: Raw,
+    mappings: &Mappings,
+    slot: usize,
+    roots: &[(usize, usize)],
+) -> Option<usize> {
+    if !mappings.is_of_file(slot.checked_sub(8)?) {
+        return None;
+    }
+    let header = Header::of(raw, slot);
+    let is_module = header.tag() == 0 && header.is_static();
+    let fields = header.words();
+    let slots = roots.get(..fields)?.iter().map(|(_, slot)| *slot);
+    let is_all = slots.eq((0..fields).map(|field| slot + 8 * field));
+    (is_module && fields > 0 && is_all).then_some(fields)
 }
 
 /// The blocks of the program's modules.

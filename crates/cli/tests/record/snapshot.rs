@@ -13,7 +13,7 @@ use heapline_heap::{Field, Graph, NodeId, Virtual};
 use crate::attach::{Running, assert_undisturbed, said};
 use crate::killed::{recorded, send};
 use crate::run::heapline;
-use crate::toolchain::{compilers, with_domains};
+use crate::toolchain::{Compiler, compilers, with_domains};
 
 /// How often snapshots are taken; set it to 500 for a long test.
 const TIMES: &str = "HEAPLINE_SNAPSHOT_TIMES";
@@ -45,7 +45,11 @@ fn read(file: &Path) -> Graph {
 
 /// Starts the program that says what it reaches, and waits until it has said so.
 fn start(program: &Path, cells: u32) -> Running {
-    let running = Running::start(program, &[&cells.to_string()]);
+    start_with(program, &[&cells.to_string()])
+}
+
+fn start_with(program: &Path, arguments: &[&str]) -> Running {
+    let running = Running::start(program, arguments);
     while !running.folder.path().join("stop.ready").exists() {
         assert!(Path::new(&format!("/proc/{}", running.pid())).exists());
         thread::sleep(Duration::from_millis(5));
@@ -91,38 +95,61 @@ fn reachable_words(graph: &Graph, from: NodeId, with_static: bool) -> u64 {
 #[test]
 fn snapshots_have_what_the_program_reaches() {
     for compiler in compilers("snapshots_have_what_the_program_reaches") {
-        let version = &compiler.version;
         let running = start(&compiler.program("heap"), 100_000);
-        let graph = take(&running, &[]);
-        let output = running.finish();
-        assert!(output.status.success());
-        assert_eq!(graph.damage().total(), 0);
-
-        let said = String::from_utf8(output.stdout).unwrap();
-        let definitions = definitions(&graph);
-        let mut count = 0;
-        for line in said.lines() {
-            let [line, name, words] = line.split(' ').collect::<Vec<_>>()[..] else {
-                continue;
-            };
-            let value = definitions
-                .get(&format!("heap.ml:{line}"))
-                .unwrap_or_else(|| panic!("{version}: no definition of {name} in line {line}"));
-            let found = reachable_words(&graph, *value, compiler.is_5()).to_string();
-            assert_eq!(found, words, "{version}: {name}");
-            count += 1;
-        }
-        assert_eq!(count, 16, "{said}");
-
-        let live = said.lines().find_map(|line| line.strip_prefix("live "));
-        let live: u64 = live.unwrap().parse().unwrap();
-        let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
-        let found: u64 = in_heap.map(|node| graph.words(node) + 1).sum();
-        assert!(
-            found.abs_diff(live) < WORKING,
-            "{version}: {found} of {live}"
-        );
+        check_words(running, compiler);
     }
+}
+
+#[test]
+fn modules_that_were_loaded_later_hold_what_they_reach() {
+    let all = compilers("modules_that_were_loaded_later_hold_what_they_reach");
+    // The compilers that are built for tests do not have it.
+    let with_dynlink: Vec<_> = all
+        .iter()
+        .filter(|compiler| compiler.has_dynlink())
+        .collect();
+    assert_eq!(with_dynlink.is_empty(), all.is_empty(), "none has Dynlink");
+    for compiler in with_dynlink {
+        let flags = ["-I", "+dynlink", "dynlink.cmxa", "-linkall"];
+        let program = compiler.program_with("loads", "loads", &flags);
+        let module = compiler.program_with("heap", "heap_module", &["-shared"]);
+        let running = start_with(&program, &["1000", module.to_str().unwrap()]);
+        check_words(running, compiler);
+    }
+}
+
+/// Checks the words that each definition of `heap.ml` reaches.
+fn check_words(running: Running, compiler: &Compiler) {
+    let version = &compiler.version;
+    let graph = take(&running, &[]);
+    let output = running.finish();
+    assert!(output.status.success());
+    assert_eq!(graph.damage().total(), 0);
+
+    let said = String::from_utf8(output.stdout).unwrap();
+    let definitions = definitions(&graph);
+    let mut count = 0;
+    for line in said.lines() {
+        let [line, name, words] = line.split(' ').collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        let value = definitions
+            .get(&format!("heap.ml:{line}"))
+            .unwrap_or_else(|| panic!("{version}: no definition of {name} in line {line}"));
+        let found = reachable_words(&graph, *value, compiler.is_5()).to_string();
+        assert_eq!(found, words, "{version}: {name}");
+        count += 1;
+    }
+    assert_eq!(count, 16, "{said}");
+
+    let live = said.lines().find_map(|line| line.strip_prefix("live "));
+    let live: u64 = live.unwrap().parse().unwrap();
+    let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
+    let found: u64 = in_heap.map(|node| graph.words(node) + 1).sum();
+    assert!(
+        found.abs_diff(live) < WORKING,
+        "{version}: {found} of {live}"
+    );
 }
 
 /// The definitions of the module `Heap` that have a place: the place and the name.

@@ -101,6 +101,14 @@ impl Compiler {
         build.join("default/test")
     }
 
+    /// Returns true if it has the library that loads modules into a running program.
+    pub(crate) fn has_dynlink(&self) -> bool {
+        let output = Command::new(&self.path).arg("-where").output().unwrap();
+        let libraries = String::from_utf8(output.stdout).unwrap();
+        let found = |name: &str| Path::new(libraries.trim()).join(name).exists();
+        found("dynlink.cmxa") || found("dynlink/dynlink.cmxa")
+    }
+
     /// A program of `tests/ocaml/programs`, such as `ocaml5/waves`.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.program_with(name, name, &[])
@@ -136,9 +144,14 @@ impl Compiler {
         }
         let _ = fs::remove_file(&program);
         fs::write(&copy, text).unwrap();
+        // What is loaded finds the libraries in the program.
+        let libraries: &[&str] = match flags {
+            ["-shared"] => &[],
+            _ => &["unix.cmxa", "threads.cmxa"],
+        };
         let output = Command::new(&self.path)
             .args(["-g", "-I", "+unix", "-I", "+threads"])
-            .args(["unix.cmxa", "threads.cmxa"])
+            .args(libraries)
             .args(flags)
             .arg(copy.file_name().unwrap())
             .args(["-o", "new"])
