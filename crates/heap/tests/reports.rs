@@ -292,6 +292,24 @@ fn waste_is_found() {
     assert_eq!(report.ephemerons.bytes, 901 * 8);
 }
 
+/// Three ephemerons: the data of the first holds that of the second, and the third has the data of the first.
+#[test]
+fn memory_of_nested_ephemerons_counts_once() {
+    let mut snapshot = Snapshot::default();
+    let inner = snapshot.block(252, 1000);
+    let outer = snapshot.filled(0, 1, &[inner]);
+    let keys = [snapshot.block(252, 1), snapshot.block(252, 2)];
+    let ephemerons = [(); 3].map(|()| snapshot.block(251, 3));
+    snapshot.module("camlM", &[&keys[..], &ephemerons].concat());
+    snapshot.ephemeron(ephemerons[0], Some(outer), &keys[..1]);
+    snapshot.ephemeron(ephemerons[1], Some(inner), &keys[..1]);
+    snapshot.ephemeron(ephemerons[2], Some(outer), &keys[..1]);
+    let heap = load(&snapshot);
+    let report = findings(&heap, &FindingsOptions::default()).ephemerons;
+    assert_eq!((report.values, report.bytes), (3, (1001 + 2) * 8));
+    assert!(report.bytes <= heap.total().bytes);
+}
+
 #[test]
 fn static_data_is_not_taken_for_lost_blocks() {
     let mut snapshot = Snapshot::default();

@@ -122,6 +122,36 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
+    /// The bytes that each of some nodes retains. What one retains that another one retains, too, counts for the
+    /// outer one, so that the sum is what they retain together.
+    fn retained(&self, nodes: &[NodeId]) -> Vec<u64> {
+        let dominators = self.heap.dominators();
+        let mut is_meant = vec![false; self.heap.graph().nodes() as usize];
+        for &node in nodes {
+            is_meant[node as usize] = true;
+        }
+        let (order, parents) = (dominators.order(), dominators.numbers_of_dominators());
+        let mut is_inside = vec![false; order.len()];
+        for (number, (&node, &parent)) in order.iter().zip(parents).enumerate().skip(1) {
+            let parent = parent as usize;
+            is_inside[number] = is_inside[parent] || is_meant[order[parent] as usize];
+            is_meant[node as usize] &= !is_inside[number];
+        }
+        // The same node may be meant several times.
+        let is_first = |node: NodeId| std::mem::take(&mut is_meant[node as usize]);
+        let is_first: Vec<bool> = nodes.iter().copied().map(is_first).collect();
+        let nodes = nodes.iter().zip(is_first);
+        nodes
+            .map(|(&node, counts)| {
+                if counts {
+                    self.heap.retained(node).bytes
+                } else {
+                    0
+                }
+            })
+            .collect()
+    }
+
     fn holder(&self, node: NodeId) -> Option<String> {
         let holder = self.holders[node as usize]?;
         Some(self.heap.class(holder).name.clone())
@@ -150,26 +180,18 @@ fn duplicate_strings(held: &Held<'_>, most: usize) -> Finding {
 /// Values that use less than half of what they have.
 fn sparse(held: &Held<'_>, kind: FactKind) -> Vec<FindingRow> {
     let heap = held.heap;
-    let mut found: Vec<(NodeId, u64, u64)> = heap
-        .graph()
-        .facts()
-        .filter(|(_, fact)| fact.kind == kind && fact.a < fact.b / 2)
-        .map(|(node, fact)| (node, fact.a, fact.b))
-        .collect();
-    found.sort_unstable();
-    let rows = found.into_iter().map(|(node, used, has)| {
+    let facts = heap.graph().facts();
+    let found = facts.filter(|(_, fact)| fact.kind == kind && fact.a < fact.b / 2);
+    grouped(found.map(|(node, fact)| {
+        let (used, has) = (fact.a, fact.b);
         let (name, unit) = match kind {
+            FactKind::Hashtable if used == 1 => (format!("1 binding in {has} buckets"), 8),
             FactKind::Hashtable => (format!("{used} bindings in {has} buckets"), 8),
             _ => (format!("{used} of {has} bytes used"), 1),
         };
-        FindingRow {
-            name,
-            held_by: held.holder(node),
-            values: 1,
-            bytes: (has - used).saturating_mul(unit),
-        }
-    });
-    rows.collect()
+        let unused = (has - used).saturating_mul(unit);
+        (name, held.holder(node), unused)
+    }))
 }
 
 fn continuations(held: &Held<'_>) -> Vec<FindingRow> {
@@ -177,7 +199,9 @@ fn continuations(held: &Held<'_>) -> Vec<FindingRow> {
     let graph = heap.graph();
     let order = heap.dominators().order().iter().copied();
     let found = order.filter(|node| heap.class(*node).kind == Kind::Continuation);
-    grouped(found.map(|node| {
+    let found: Vec<NodeId> = found.collect();
+    let retained = held.retained(&found);
+    grouped(found.into_iter().zip(retained).map(|(node, bytes)| {
         let frame = graph
             .fact(node)
             .filter(|fact| fact.kind == FactKind::Fiber)
@@ -186,7 +210,7 @@ fn continuations(held: &Held<'_>) -> Vec<FindingRow> {
             Some(frame) => format!("waiting in {}", function_name(&frame.function)),
             None => "waiting".to_owned(),
         };
-        (name, held.holder(node), heap.retained(node).bytes)
+        (name, held.holder(node), bytes)
     }))
 }
 
@@ -217,14 +241,14 @@ fn finalisers(heap: &Heap) -> Vec<FindingRow> {
 fn ephemerons(held: &Held<'_>) -> Vec<FindingRow> {
     let heap = held.heap;
     let ephemerons = heap.graph().ephemerons();
-    grouped(ephemerons.filter_map(|(keys, data)| {
-        let (key, data) = (*keys.first()?, data?);
-        let bytes = heap.retained(data).bytes;
-        Some((
-            format!("key: {}", heap.class(key).name),
-            held.holder(key),
-            bytes,
-        ))
+    let found: Vec<(NodeId, NodeId)> = ephemerons
+        .filter_map(|(keys, data)| Some((*keys.first()?, data?)))
+        .collect();
+    let data: Vec<NodeId> = found.iter().map(|(_, data)| *data).collect();
+    let retained = held.retained(&data);
+    grouped(found.into_iter().zip(retained).map(|((key, _), bytes)| {
+        let name = format!("key: {}", heap.class(key).name);
+        (name, held.holder(key), bytes)
     }))
 }
 
