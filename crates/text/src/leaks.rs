@@ -45,7 +45,9 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
     } else {
         page.table(&table(report, context));
     }
-    if let Some(snapshot) = &report.snapshot {
+    if let Some(snapshot) = &report.snapshot
+        && !report.rows.is_empty()
+    {
         page.note(&format!(
             "Held by: what keeps most of a row's memory alive, by the heap snapshot {} (?: not in it).",
             sanitize(snapshot)
