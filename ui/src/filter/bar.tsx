@@ -60,13 +60,15 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
 
   const accept = (choices: Choices, item: string) => {
     const { text, cursor } = insert(choices, item);
+    // At once: the next key may select or type something.
+    if (input.current) {
+      input.current.value = text;
+      input.current.focus();
+      input.current.setSelectionRange(cursor, cursor);
+    }
     setDraft(text);
     apply(text, false);
     complete(text, cursor);
-    requestAnimationFrame(() => {
-      input.current?.focus();
-      input.current?.setSelectionRange(cursor, cursor);
-    });
   };
 
   const onKeyDown = (event: KeyboardEvent) => {
