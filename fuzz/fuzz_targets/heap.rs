@@ -34,6 +34,6 @@ fuzz_target!(|file: &[u8]| {
         let sum = reached.fold(hidden, |sum, row| sum.saturating_add(row.blocks));
         assert_eq!(sum, heap.total().blocks);
     }
-    let _ = why(&heap, &WhyOptions::default(), None, false);
+    let _ = why(&heap, &WhyOptions::default(), None);
     let _ = findings(&heap, &FindingsOptions::default());
 });
