@@ -370,6 +370,26 @@ export const viewTests = [
     },
   ],
   [
+    "leaks say what holds them, if a snapshot tells",
+    async ({ page, serve, trace }) => {
+      const url = await serve(trace("odd/peakend.ctf"));
+      await open(page, url, "view=leaks");
+      assert.equal(await page.locator(".held-by").count(), 0);
+      await page.route(/\/leaks/, async (route) => {
+        const response = await route.fetch();
+        const json = await response.json();
+        const [row] = json.rows;
+        const half = { ...row.retained.bytes, value: row.retained.bytes.value / 2 };
+        row.held_by = [{ name: "Cache.table", bytes: half }];
+        await route.fulfill({ response, json: { ...json, snapshot: "run.heap" } });
+      });
+      await page.reload();
+      await page.locator(".held-by").waitFor();
+      assert.equal(await page.locator(".held-by").first().textContent(), "Cache.table (50.0 %)");
+      assert.equal(await page.locator(".leak-head [role=columnheader]").last().textContent(), "Held by");
+    },
+  ],
+  [
     "dark is remembered",
     async ({ page, url }) => {
       await open(page, url);

@@ -37,7 +37,7 @@ pub(crate) static NOT_STARTED: AtomicUsize = AtomicUsize::new(0);
 /// The time for which other domains are waited for. They come at their next safe point.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What happens when the program starts a sampler.
+/// Behaviour when the program starts a sampler of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// It gets it, and the recording ends.

@@ -6,12 +6,12 @@ use heapline_heap::reports::{
     DominatorTree, DominatorsOptions, Findings, FindingsOptions, HeapDiff, Retained,
     RetainedOptions, Why, WhyOptions,
 };
-use heapline_profile::OptionError;
 use heapline_profile::reports::{
     self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
     LeakOptions, Leaks, NamedDiff, Series, SeriesOptions, Stats, StatsOptions, Summary,
     SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions, WindowError,
 };
+use heapline_profile::{OptionError, Scope};
 use serde::Serialize;
 
 use crate::answer::Info;
@@ -224,6 +224,20 @@ impl Request {
     }
 }
 
+/// The selected blocks of the trace.
+fn selected<'a>(
+    session: &'a Session,
+    filter: &Filter,
+    moments: Moments,
+    cancel: &Cancel,
+) -> Result<Scope<'a>, EngineError> {
+    let profile = session.profiles().trace;
+    filter.check_for(profile, moments)?;
+    let scope = filter.scope(profile);
+    cancel.check()?;
+    Ok(scope)
+}
+
 /// Reports that need nothing but the selected blocks.
 macro_rules! reports_of_scope {
     ($(
@@ -243,11 +257,8 @@ macro_rules! reports_of_scope {
                 filter: &Filter,
                 cancel: &Cancel,
             ) -> Result<Self::Report, EngineError> {
-                let profile = session.profiles().trace;
-                $check(self, profile)?;
-                filter.check_for(profile, Moments::$moments)?;
-                let scope = filter.scope(profile);
-                cancel.check()?;
+                $check(self, session.profiles().trace)?;
+                let scope = selected(session, filter, Moments::$moments, cancel)?;
                 Ok($function(&scope, self))
             }
         }
@@ -289,11 +300,8 @@ impl Ask for LeakOptions {
         filter: &Filter,
         cancel: &Cancel,
     ) -> Result<Self::Report, EngineError> {
-        let profile = session.profiles().trace;
-        check_lifetimes("leaks", profile)?;
-        filter.check_for(profile, Moments::Many)?;
-        let scope = filter.scope(profile);
-        cancel.check()?;
+        check_lifetimes("leaks", session.profiles().trace)?;
+        let scope = selected(session, filter, Moments::Many, cancel)?;
         let holders = session.holders();
         cancel.check()?;
         Ok(reports::leaks(&scope, self, holders.as_deref()))

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-/// What holds the sampled blocks that are in a heap snapshot, such as `Cache.table`.
+/// Holders of the sampled blocks that are in a heap snapshot, such as `Cache.table`.
 #[derive(Clone, Debug, Default)]
 pub struct Holders {
     snapshot: String,

@@ -94,7 +94,7 @@ export function LeaksView(): JSX.Element {
             {data.snapshot && (
               <span
                 role="columnheader"
-                {...tipOn(`What keeps most of its memory alive, by the heap snapshot ${data.snapshot}.`)}
+                {...tipOn(`Keeps most of its memory alive, by the heap snapshot ${data.snapshot}.`)}
               >
                 Held by
               </span>

@@ -46,7 +46,7 @@ fn waiting_programs_in_system_calls_are_recorded_and_not_interrupted() {
 }
 
 /// A command that starts a program which waits.
-fn waiting(program: PathBuf) -> Command {
+pub(crate) fn waiting(program: PathBuf) -> Command {
     let mut command = heapline();
     command
         .args(["record", "--wait", "--quiet", "--"])

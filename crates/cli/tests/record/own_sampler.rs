@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
+use crate::dormant::waiting;
 use crate::run::{Program, heapline};
 use crate::toolchain::{Compiler, compilers};
 use crate::trace::Trace;
@@ -97,14 +98,6 @@ impl Attached {
         let kill = Command::new("kill").args(["-INT", &pid]).status();
         assert!(kill.unwrap().success());
     }
-}
-
-fn waiting(program: PathBuf) -> Command {
-    let mut command = heapline();
-    command
-        .args(["record", "--wait", "--quiet", "--"])
-        .arg(program);
-    command
 }
 
 /// The answers of a program to stopping a sampler that it has not started, and to starting a second one.
