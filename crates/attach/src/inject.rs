@@ -78,7 +78,7 @@ pub fn call(
             };
             let base = match library.find(&modules) {
                 Some(base) => base,
-                None => load(process, &mut area, library, dlopen, dlerror)?,
+                None => load(process, &mut area, library, &modules, dlopen, dlerror)?,
             };
             let argument_at = area.put(argument)?;
             let result = area.call(base + entry, [argument_at, argument.len() as u64])?;
@@ -95,11 +95,14 @@ pub fn call(
     Err(Error::NoSafeMoment)
 }
 
+/// How the names of files in memory begin.
+const MEMORY: &str = "/memfd:";
+
 impl Library<'_> {
     /// The base of the library in a process that has it.
     #[must_use]
     pub fn find(self, modules: &[Module]) -> Option<u64> {
-        let path = format!("/memfd:{}", self.name);
+        let path = format!("{MEMORY}{}", self.name);
         let preloaded = format!("lib{}.so", self.name);
         let is_it = |module: &&Module| {
             let rest = module.path.strip_prefix(&path);
@@ -115,6 +118,7 @@ fn load(
     process: &Process,
     area: &mut Area<'_, '_>,
     library: Library<'_>,
+    modules: &[Module],
     dlopen: u64,
     dlerror: Option<u64>,
 ) -> Result<u64> {
@@ -130,7 +134,13 @@ fn load(
             .write_all(library.bytes)
     };
     let loaded = fill().map_err(failed("write the library")).and_then(|()| {
-        let path = area.put(format!("/proc/self/fd/{number}").as_bytes())?;
+        // The loader takes a path that it knows for the library that it has loaded from there, such as that of another
+        // version. So the path is a new one for each library.
+        let loaded = modules
+            .iter()
+            .filter(|module| module.path.starts_with(MEMORY));
+        let path = format!("/proc/self/fd/{}{number}", "./".repeat(loaded.count()));
+        let path = area.put(path.as_bytes())?;
         area.call(dlopen, [path, LOAD_NOW])
     });
     let message = match (&loaded, dlerror) {
