@@ -31,6 +31,8 @@ struct Aggregate {
     entries: u64,
     own: Amount,
     total: Amount,
+    /// Blocks that are folded into these and are no cells of a list.
+    others: u64,
 }
 
 /// A dominator tree or a tree of shortest paths, aggregated by name. Every node of the heap belongs to exactly one node of
@@ -63,7 +65,10 @@ impl AggregateTree {
                 id
             };
             tree.of_node[node as usize] = id;
-            tree.aggregates[id as usize].own += heap.own(node);
+            let aggregate = &mut tree.aggregates[id as usize];
+            aggregate.own += heap.own(node);
+            let others = heap.graph().folded(node).others;
+            aggregate.others = aggregate.others.saturating_add(others);
         }
         for id in (0..tree.aggregates.len()).rev() {
             let own = tree.aggregates[id].own;
@@ -107,6 +112,7 @@ impl AggregateTree {
             entries: 0,
             own: Amount::default(),
             total: Amount::default(),
+            others: 0,
         });
         u32::try_from(self.aggregates.len() - 1).unwrap_or(u32::MAX)
     }
@@ -181,7 +187,11 @@ impl AggregateTree {
     pub fn label(&self, heap: &Heap, id: AggregateId) -> String {
         let class = heap.class_by_id(self.class(id));
         match (self.values(id), class.kind) {
-            (1, Kind::List) => format!("list of {}", grouped(self.own(id).blocks)),
+            (1, Kind::List) => {
+                let others = self.aggregates[id as usize].others;
+                let cells = self.own(id).blocks.saturating_sub(others);
+                format!("list of {}", grouped(cells))
+            }
             (1, _) => heap.label(self.example(id)),
             _ => class.name.clone(),
         }

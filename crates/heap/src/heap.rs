@@ -65,14 +65,8 @@ impl Heap {
     pub fn new(graph: Graph) -> Self {
         let (first, targets) = graph.csr();
         let dominators = Dominators::new(graph.root(), first, targets);
-        let mut retained: Vec<Amount> = dominators
-            .order()
-            .iter()
-            .map(|&node| Amount {
-                bytes: graph.bytes(node),
-                blocks: graph.block_count(node),
-            })
-            .collect();
+        let order = dominators.order().iter();
+        let mut retained: Vec<Amount> = order.map(|&node| graph.own(node)).collect();
         let parents = dominators.numbers_of_dominators();
         for node in (1..retained.len()).rev() {
             let amount = retained[node];
@@ -116,10 +110,7 @@ impl Heap {
     /// The node itself.
     #[must_use]
     pub fn own(&self, node: NodeId) -> Amount {
-        Amount {
-            bytes: self.graph.bytes(node),
-            blocks: self.graph.block_count(node),
-        }
+        self.graph.own(node)
     }
 
     /// The class of a node.

@@ -54,6 +54,10 @@ fn mark_list(graph: &Graph, node: NodeId, shapes: &mut [Shape]) {
     }
     if graph.folded(node).cells > 0 {
         shapes[node as usize] = Shape::List;
+        let (_, last) = graph.edges(node).last().unzip();
+        if let Some(next) = last.filter(|next| is_block(graph, *next, 2)) {
+            shapes[next as usize] = Shape::List;
+        }
     }
     if let Some(second) = next(node)
         && let Some(third) = next(second)

@@ -329,7 +329,7 @@ fn folded_blocks_count() {
     let list = snapshot.block(0, 2);
     let folded = Folded {
         cells: 99,
-        leaves: 100,
+        others: 100,
         words: 99 * 2 + 100 * 3,
     };
     snapshot.fold(list, folded);
@@ -337,6 +337,9 @@ fn folded_blocks_count() {
     let heap = load(&snapshot);
     let node = heap.nodes_named("list").next().unwrap();
     assert_eq!(heap.own(node).blocks, 200);
+    let report = why(&heap, &WhyOptions::default(), None).unwrap();
+    assert_eq!(report.rows[0].path[1].name, "list of 100");
+    assert_eq!(report.subject.folded, 199);
     assert_eq!(heap.own(node).bytes, (100 * 3 + 100 * 4) * 8);
     let (stated, found) = heap.graph().totals();
     assert_eq!(stated, found);

@@ -21,8 +21,8 @@ pub struct Edge {
 pub struct Folded {
     /// Further cells of the list that begins here.
     pub cells: u64,
-    /// Blocks without references.
-    pub leaves: u64,
+    /// Other blocks.
+    pub others: u64,
     /// Words of both, without headers.
     pub words: u64,
 }
@@ -38,7 +38,7 @@ pub struct Folded {
 /// | references | varint: their number |
 /// | field | varint per reference: fields between it and the previous one |
 /// | target | varint per reference: zigzag-encoded difference to the address of this block |
-/// | folded | nothing, or per block: cells, leaves and words: varints |
+/// | folded | nothing, or per block: cells, others and words: varints |
 #[derive(Debug, Default)]
 pub struct Nodes {
     columns: [Vec<u8>; Self::COLUMNS],
@@ -88,7 +88,7 @@ impl Nodes {
     pub fn fold(&mut self, folded: Folded) {
         let column = &mut self.columns[Self::COLUMNS - 1];
         put_varint(column, folded.cells);
-        put_varint(column, folded.leaves);
+        put_varint(column, folded.others);
         put_varint(column, folded.words);
     }
 

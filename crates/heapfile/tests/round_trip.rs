@@ -34,7 +34,7 @@ fn blocks() -> impl Strategy<Value = Vec<Owned>> {
         blocks
             .into_iter()
             .map(
-                |(gap, words, tag, detail, edges, (cells, leaves, folded))| {
+                |(gap, words, tag, detail, edges, (cells, others, folded))| {
                     address += gap;
                     let mut field = 0;
                     let edges = edges
@@ -51,7 +51,7 @@ fn blocks() -> impl Strategy<Value = Vec<Owned>> {
                     };
                     let folded = Folded {
                         cells,
-                        leaves,
+                        others,
                         words: folded,
                     };
                     (

@@ -108,6 +108,20 @@ pub struct SnapshotSettings {
     pub file: PathBuf,
     /// True if the program waits for the snapshot, instead of a copy of it being made.
     pub in_place: bool,
+    /// Which snapshots have list cells and small blocks folded.
+    pub fold: Fold,
+}
+
+/// Which heap snapshots have list cells and small blocks folded into the blocks that hold them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fold {
+    /// Those of programs that use more than 1 GiB.
+    #[default]
+    Auto,
+    /// All.
+    Always,
+    /// None.
+    Never,
 }
 
 impl SnapshotSettings {
@@ -119,6 +133,11 @@ impl SnapshotSettings {
         if self.in_place {
             put_field(&mut bytes, "in_place", b"1");
         }
+        match self.fold {
+            Fold::Auto => {}
+            Fold::Always => put_field(&mut bytes, "fold", b"1"),
+            Fold::Never => put_field(&mut bytes, "fold", b"0"),
+        }
         bytes
     }
 
@@ -128,11 +147,14 @@ impl SnapshotSettings {
         let mut settings = Self {
             file: PathBuf::new(),
             in_place: false,
+            fold: Fold::Auto,
         };
         for (name, value) in fields(bytes) {
             match name {
                 b"file" => settings.file = OsStr::from_bytes(value).into(),
                 b"in_place" => settings.in_place = value == b"1",
+                b"fold" if value == b"1" => settings.fold = Fold::Always,
+                b"fold" => settings.fold = Fold::Never,
                 _ => return None,
             }
         }

@@ -247,7 +247,7 @@ impl Snapshot {
                 nodes.fold(block.folded);
             }
             let (blocks, words) = &mut totals[usize::from(block.tag)];
-            *blocks += 1 + block.folded.cells + block.folded.leaves;
+            *blocks += 1 + block.folded.cells + block.folded.others;
             *words += block.words + block.folded.words;
             writer.nodes_if_full(&mut nodes)?;
         }

@@ -391,6 +391,8 @@ program: string | null,
 pid: number | null,
 /** All that can be reached. */
 total: HeapAmount,
+/** Blocks that are folded into the blocks that hold them, and counted with them. */
+folded: number,
 /** References to blocks that the snapshot does not have. */
 damage: LoadDamage, };
 

@@ -52,6 +52,15 @@ export function HeapPage({ subject }: { subject: HeapSubject }): JSX.Element {
             <b>{bytes(subject.total.bytes)}</b>
           </span>
           <span>{count(subject.total.blocks)} blocks</span>
+          {subject.folded > 0 && (
+            <span
+              {...tipOn(
+                "List cells and small blocks are counted with the blocks that hold them. heapline snapshot --fold never keeps them apart.",
+              )}
+            >
+              {count(subject.folded)} of them folded
+            </span>
+          )}
           {status.value?.sites && <span>allocation sites known</span>}
         </div>
         {lost > 0 && (

@@ -41,10 +41,13 @@ impl Header {
     }
 }
 
+/// Bits of the addresses that programs have.
+const ADDRESS_BITS: u32 = 47;
+
 /// Returns true if a value may be the address of a block.
 #[inline]
 pub(super) fn is_pointer(value: usize) -> bool {
-    value.is_multiple_of(8) && value != 0
+    value.is_multiple_of(8) && value != 0 && value >> ADDRESS_BITS == 0
 }
 
 /// The layout of blocks in a runtime.

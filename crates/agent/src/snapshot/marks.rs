@@ -1,5 +1,7 @@
 //! A bit for each word of the program's memory that a block may begin at.
 
+use super::raw::Raw;
+
 /// Words that one bitmap is for: those of 2 MiB.
 const WORDS: usize = 1 << 18;
 /// Numbers of a bitmap.
@@ -37,6 +39,7 @@ impl Marks {
         Self { tables: Vec::new() }
     }
 
+    #[inline]
     fn region(&self, block: usize) -> Option<&[u64]> {
         let (table, region, _) = place(block);
         self.tables.get(table)?.as_ref()?[region].as_deref()
@@ -66,6 +69,21 @@ impl Marks {
         let is_new = *bits & bit == 0;
         *bits |= bit;
         is_new
+    }
+
+    /// Tells the processor that the bit of a block is going to be needed.
+    #[inline]
+    pub(super) fn prefetch(&self, block: usize) {
+        let (_, _, word) = place(block);
+        if let Some(bits) = self.region(block) {
+            Raw::prefetch(bits[word / 64..].as_ptr().addr());
+        }
+    }
+
+    /// Clears the bit of a block.
+    pub(super) fn clear(&mut self, block: usize) {
+        let (_, _, word) = place(block);
+        self.region_mut(block)[word / 64] &= !(1 << (word % 64));
     }
 
     /// Returns true if the bit of a block is set.
@@ -140,6 +158,9 @@ mod tests {
             assert!(!marks.set(block));
             assert!(marks.is_set(block));
         }
+        marks.set(0x1000);
+        marks.clear(0x1000);
+        assert!(!marks.is_set(0x1000));
         assert!(!marks.is_set(0x18));
         let mut found = Vec::new();
         let mut of_region = Vec::new();

@@ -8,6 +8,7 @@
 //! - `roots`, `frames`: the roots, and the functions whose stacks have them.
 //! - `walk`, `marks`, `block`, `ephemerons`: all blocks that can be reached.
 //! - `contents`, `definitions`, `images`: what there is to say about them.
+//! - `fold`: makes snapshots of large heaps smaller.
 //! - `write`: the file.
 //! - `signal`: asks for a snapshot.
 
@@ -16,6 +17,7 @@ mod contents;
 mod copy;
 mod definitions;
 mod ephemerons;
+mod fold;
 mod frames;
 mod functions;
 mod images;
@@ -38,7 +40,7 @@ use std::time::{Instant, SystemTime};
 use heapline_heapfile::Writer;
 use heapline_recorder::contained;
 use heapline_recorder::control::{Outcome, State};
-use heapline_recorder::settings::SnapshotSettings;
+use heapline_recorder::settings::{Fold, SnapshotSettings};
 
 use crate::attach::{self, Control};
 use crate::callbacks;
@@ -142,6 +144,7 @@ pub(crate) unsafe fn at_exit(file: &Path) {
     let settings = SnapshotSettings {
         file: file.to_owned(),
         in_place: false,
+        fold: Fold::Auto,
     };
     let start = Instant::now();
     let take = |domains: &[usize]| {
@@ -232,14 +235,14 @@ unsafe fn begin(
     if settings.in_place {
         CONTROL.set(State::Recording);
         // SAFETY: as the caller's.
-        return unsafe { write(runtime, file, domains, (pid, true), elapsed) };
+        return unsafe { write(runtime, file, domains, settings, pid, elapsed) };
     }
     let file_number = file.as_raw_fd();
     let shared = copy::Shared::new()?;
     let write = || {
         let stopped = || shared.number().load(Ordering::Acquire);
         // SAFETY: as the caller's, in the copy.
-        let result = unsafe { write(runtime, file, domains, (pid, false), stopped) };
+        let result = unsafe { write(runtime, file, domains, settings, pid, stopped) };
         u8::from(result.is_err())
     };
     // SAFETY: the copy only reads, and writes to the file.
@@ -264,7 +267,8 @@ unsafe fn write(
     runtime: &Runtime,
     file: File,
     domains: &[usize],
-    (pid, in_place): (u32, bool),
+    settings: &SnapshotSettings,
+    pid: u32,
     stopped: impl FnOnce() -> u64,
 ) -> io::Result<()> {
     // SAFETY: as the caller's.
@@ -281,7 +285,12 @@ unsafe fn write(
             return Err(unknown());
         }
     }
+    let start = Instant::now();
     let mut walk = walk(raw, functions);
+    let is_folded = fold::is_wanted(settings.fold);
+    if is_folded {
+        walk.count_references();
+    }
     for module in &roots.modules {
         walk.reach(*module);
     }
@@ -290,9 +299,14 @@ unsafe fn write(
     }
     walk.run();
     ephemerons.follow(&mut walk);
+    if is_folded {
+        fold::fold(&mut walk, &ephemerons, &roots.sampled);
+    }
+
+    let walked = start.elapsed();
 
     let symbols = Symbols::read(raw, &mappings);
-    let meta = meta(runtime.kind, pid, in_place);
+    let meta = meta(runtime.kind, pid, settings.in_place);
     let meta: Vec<(&str, &str)> = meta
         .iter()
         .map(|(key, value)| (*key, value.as_str()))
@@ -300,6 +314,7 @@ unsafe fn write(
     let snapshot = Snapshot {
         runtime,
         walk,
+        is_folded,
         roots: &roots,
         ephemerons: &ephemerons,
         descriptors: Descriptors::find(raw, functions),
@@ -307,7 +322,21 @@ unsafe fn write(
         symbols: &symbols,
     };
     let file = BufWriter::with_capacity(1 << 16, file);
-    snapshot.write(Writer::new(file, &meta)?, stopped)
+    let times = || {
+        vec![
+            ("stopped_ns", stopped().to_string()),
+            ("walk_ns", walked.as_nanos().to_string()),
+            (
+                "write_ns",
+                start
+                    .elapsed()
+                    .saturating_sub(walked)
+                    .as_nanos()
+                    .to_string(),
+            ),
+        ]
+    };
+    snapshot.write(Writer::new(file, &meta)?, times)
 }
 
 /// A walk through the heap of a runtime.

@@ -30,6 +30,8 @@ pub(super) struct Walk {
     areas: Areas,
     scan_stack: Option<domains::ScanStack>,
     pub(super) marks: Marks,
+    /// Blocks with more than one reference, if they are counted.
+    pub(super) shared: Option<Marks>,
     /// Addresses of fields that are to be scanned: from, to.
     pending: Vec<(usize, usize)>,
     queue: [usize; QUEUE],
@@ -51,11 +53,17 @@ impl Walk {
             areas,
             scan_stack,
             marks: Marks::new(),
+            shared: None,
             pending: Vec::new(),
             queue: [0; QUEUE],
             next: 0,
             fibers: Vec::new(),
         }
+    }
+
+    /// Finds the blocks with more than one reference from here on.
+    pub(super) fn count_references(&mut self) {
+        self.shared = Some(Marks::new());
     }
 
     /// The kind of memory at an address.
@@ -112,6 +120,7 @@ impl Walk {
             return;
         }
         Raw::prefetch(value - 8);
+        self.marks.prefetch(value);
         let oldest = std::mem::replace(&mut self.queue[self.next], value);
         self.next = (self.next + 1) % QUEUE;
         if oldest != 0 {
@@ -142,6 +151,9 @@ impl Walk {
         }
         let (block, header) = self.block_of(value);
         if !self.marks.set(block) {
+            if let Some(shared) = &mut self.shared {
+                shared.set(block);
+            }
             return;
         }
         if let Some(fiber) = self.layout.fiber(self.raw, block, header) {

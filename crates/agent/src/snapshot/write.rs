@@ -11,6 +11,7 @@ use super::block::{self, Header, is_pointer};
 use super::contents::{Contents, Fact};
 use super::definitions::Finder;
 use super::ephemerons::Ephemerons;
+use super::fold;
 use super::frames::{Descriptors, Numbered};
 use super::images::{Mappings, Symbols};
 use super::marks::Page;
@@ -26,6 +27,8 @@ const ITEMS: usize = 1 << 16;
 pub(super) struct Snapshot<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) walk: Walk,
+    /// True if blocks are folded into others.
+    pub(super) is_folded: bool,
     pub(super) roots: &'a Roots,
     pub(super) ephemerons: &'a Ephemerons,
     pub(super) descriptors: Option<Descriptors>,
@@ -103,7 +106,7 @@ impl Snapshot<'_> {
     pub(super) fn write<W: Write>(
         mut self,
         mut writer: Writer<W>,
-        stopped: impl FnOnce() -> u64,
+        times: impl FnOnce() -> Vec<(&'static str, String)>,
     ) -> io::Result<()> {
         let mut contents = Contents::new(self.walk.raw);
         let mut frames = Numbered::default();
@@ -115,7 +118,12 @@ impl Snapshot<'_> {
         self.ephemerons(&mut writer)?;
         self.sites(&mut writer)?;
         self.symbols(&mut writer, &contents, codes)?;
-        writer.meta(&[("stopped_ns", &stopped().to_string())])?;
+        let times = times();
+        let times: Vec<(&str, &str)> = times
+            .iter()
+            .map(|(key, time)| (*key, time.as_str()))
+            .collect();
+        writer.meta(&times)?;
         let tags: Vec<(u8, u64, u64)> = (0_u8..=255)
             .zip(tags)
             .filter(|(_, (blocks, _))| *blocks > 0)
@@ -144,10 +152,16 @@ impl Snapshot<'_> {
             for &block in &region {
                 let raw = self.walk.raw;
                 let header = Header::of(raw, block);
-                let total = &mut tags[usize::from(header.tag())];
-                total.0 += 1;
-                total.1 += header.words() as u64;
+                let mut count = |header: Header| {
+                    let total: &mut (u64, u64) = &mut tags[usize::from(header.tag())];
+                    total.0 += 1;
+                    total.1 += header.words() as u64;
+                };
+                count(header);
                 self.edges(block, header, &mut edges);
+                let folded = self
+                    .is_folded
+                    .then(|| fold::replace_folded(&mut self.walk, block, &mut edges, count));
                 let detail = match header.tag() {
                     block::CLOSURE | block::CUSTOM => raw.word(block) as u64,
                     block::STRING => contents.hash(block, header),
@@ -158,6 +172,9 @@ impl Snapshot<'_> {
                 }
                 let size = header.words() as u64;
                 nodes.push(words(block), size, header.tag(), detail, &edges);
+                if let Some(folded) = folded {
+                    nodes.fold(folded);
+                }
                 writer.nodes_if_full(&mut nodes)?;
                 let end = block + 8 * header.words();
                 if self.walk.page(block) == Page::Static {

@@ -1,6 +1,6 @@
 //! Heap snapshots of running programs are exact, and do not disturb them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use heapline_heap::{Field, Graph, NodeId, Virtual};
+use heapline_heap::reports::{RetainedOptions, retained};
+use heapline_heap::{Field, Graph, Heap, NodeId, Virtual};
 
 use crate::attach::{Running, assert_undisturbed, said};
 use crate::killed::{recorded, send};
@@ -71,6 +72,12 @@ fn definitions(graph: &Graph) -> HashMap<String, NodeId> {
     nodes.collect()
 }
 
+/// Words of a block and those that are folded into it, with their headers.
+fn words_of(graph: &Graph, node: NodeId) -> u64 {
+    let folded = graph.folded(node);
+    graph.words(node) + 1 + folded.words + folded.cells + folded.others
+}
+
 /// Words that a block reaches, as `Obj.reachable_words` counts them: in OCaml 5 with static data.
 fn reachable_words(graph: &Graph, from: NodeId, with_static: bool) -> u64 {
     let mut seen = vec![false; graph.blocks() as usize];
@@ -83,7 +90,7 @@ fn reachable_words(graph: &Graph, from: NodeId, with_static: bool) -> u64 {
         if std::mem::replace(seen, true) || !with_static && graph.is_static(node) {
             continue;
         }
-        words += graph.words(node) + 1;
+        words += words_of(graph, node);
         let edges = graph.edges(node);
         pending.extend(
             edges.filter_map(|(field, target)| matches!(field, Field::Number(_)).then_some(target)),
@@ -96,7 +103,42 @@ fn reachable_words(graph: &Graph, from: NodeId, with_static: bool) -> u64 {
 fn snapshots_have_what_the_program_reaches() {
     for compiler in compilers("snapshots_have_what_the_program_reaches") {
         let running = start(&compiler.program("heap"), 100_000);
-        check_words(running, compiler);
+        check_words(running, compiler, &[]);
+    }
+}
+
+#[test]
+fn deep_lists_are_walked_and_folded() {
+    const CELLS: u64 = 10_000_000;
+    for compiler in compilers("deep_lists_are_walked_and_folded") {
+        let running = start_with(&compiler.program("heap"), &[&CELLS.to_string()]);
+        let folded = take(&running, &["--fold", "always"]);
+        let plain = check_words(running, compiler, &["--fold", "never"]);
+        assert_eq!(plain.folded_blocks(), 0);
+        // All but every 4096th cell.
+        assert!(folded.folded_blocks() > CELLS - CELLS / 4000);
+        assert!(plain.blocks() > 100 * folded.blocks());
+        let (stated, found) = folded.totals();
+        assert_eq!(stated, found);
+
+        // Definitions retain the same.
+        let (plain, folded) = (Heap::new(plain), Heap::new(folded));
+        let of = |heap: &Heap| {
+            let definitions = definitions(heap.graph()).into_iter();
+            let amounts = definitions.map(|(place, value)| (place, heap.retained(value)));
+            amounts.collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(of(&plain), of(&folded), "{}", compiler.version);
+        let names = |heap: &Heap| {
+            let report = retained(heap, &RetainedOptions::default()).unwrap();
+            report
+                .rows
+                .into_iter()
+                .map(|row| row.name)
+                .take(3)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&plain), names(&folded));
     }
 }
 
@@ -114,14 +156,14 @@ fn modules_that_were_loaded_later_hold_what_they_reach() {
         let program = compiler.program_with("loads", "loads", &flags);
         let module = compiler.program_with("heap", "heap_module", &["-shared"]);
         let running = start_with(&program, &["1000", module.to_str().unwrap()]);
-        check_words(running, compiler);
+        check_words(running, compiler, &[]);
     }
 }
 
-/// Checks the words that each definition of `heap.ml` reaches.
-fn check_words(running: Running, compiler: &Compiler) {
+/// Checks the words that each definition of `heap.ml` reaches in a snapshot with these options.
+fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph {
     let version = &compiler.version;
-    let graph = take(&running, &[]);
+    let graph = take(&running, options);
     let output = running.finish();
     assert!(output.status.success());
     assert_eq!(graph.damage().total(), 0);
@@ -145,11 +187,12 @@ fn check_words(running: Running, compiler: &Compiler) {
     let live = said.lines().find_map(|line| line.strip_prefix("live "));
     let live: u64 = live.unwrap().parse().unwrap();
     let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
-    let found: u64 = in_heap.map(|node| graph.words(node) + 1).sum();
+    let found: u64 = in_heap.map(|node| words_of(&graph, node)).sum();
     assert!(
         found.abs_diff(live) < WORKING,
         "{version}: {found} of {live}"
     );
+    graph
 }
 
 /// The definitions of the module `Heap` that have a place: the place and the name.

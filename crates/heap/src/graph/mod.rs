@@ -10,6 +10,7 @@ use heapline_heapfile::{Fact, Folded};
 use serde::Serialize;
 
 use crate::address_index::AddressIndex;
+use crate::heap::Amount;
 use crate::load::{LoadError, Sections};
 use crate::roots::Group;
 
@@ -98,6 +99,8 @@ pub struct Graph {
     modules: HashSet<NodeId>,
     /// Addresses of static data, from and to, in order.
     statics: Vec<(u64, u64)>,
+    /// A bit for each block that is [plain](Self::is_plain).
+    plain: Vec<u64>,
     damage: LoadDamage,
 }
 
@@ -115,6 +118,7 @@ impl Graph {
         let ends = std::mem::take(&mut sections.ends);
         graph.blocks = sections;
         graph.connect(&ends, &fields, &targets)?;
+        graph.find_plain();
         Ok(graph)
     }
 }
@@ -211,23 +215,71 @@ impl Graph {
             .unwrap_or_default()
     }
 
+    /// The blocks that are folded into others.
+    #[must_use]
+    pub fn folded_blocks(&self) -> u64 {
+        let folded = self.blocks.folded.iter();
+        let blocks = folded.map(|folded| folded.cells.saturating_add(folded.others));
+        blocks.fold(0, u64::saturating_add)
+    }
+
     /// The bytes of a node: the block with its header, those folded into it, and what only it has outside of the heap.
     /// Static data has none in the heap.
     #[must_use]
     pub fn bytes(&self, node: NodeId) -> u64 {
-        match self.virtual_node(node) {
-            Some(Virtual::Outside { bytes }) => *bytes,
-            Some(_) => 0,
-            None if self.is_static(node) => self.outside_bytes(node),
-            None => {
-                let folded = self.folded(node);
-                let words = self.words(node).saturating_add(folded.words);
-                words
-                    .saturating_add(self.block_count(node))
-                    .saturating_mul(8)
-                    .saturating_add(self.outside_bytes(node))
-            }
+        self.own(node).bytes
+    }
+
+    /// The blocks in the heap that a node stands for: itself, and those folded into it.
+    #[must_use]
+    pub fn block_count(&self, node: NodeId) -> u64 {
+        self.own(node).blocks
+    }
+
+    /// The [bytes](Self::bytes) and [blocks](Self::block_count) of a node.
+    #[must_use]
+    #[inline]
+    pub fn own(&self, node: NodeId) -> Amount {
+        if self.is_plain(node) {
+            return Amount {
+                bytes: self.words(node).saturating_add(1).saturating_mul(8),
+                blocks: 1,
+            };
         }
+        let outside = self.outside_bytes(node);
+        if node >= self.blocks() || self.is_static(node) {
+            return Amount {
+                bytes: outside,
+                blocks: 0,
+            };
+        }
+        let folded = self.folded(node);
+        let blocks = folded.cells.saturating_add(folded.others).saturating_add(1);
+        let words = self.words(node).saturating_add(folded.words);
+        let bytes = words.saturating_add(blocks).saturating_mul(8);
+        Amount {
+            bytes: bytes.saturating_add(outside),
+            blocks,
+        }
+    }
+
+    /// Returns true for most blocks: in the heap, and with nothing outside of it or folded into them.
+    #[inline]
+    fn is_plain(&self, node: NodeId) -> bool {
+        let bits = self.plain.get(node as usize / 64);
+        bits.is_some_and(|bits| bits >> (node % 64) & 1 == 1)
+    }
+
+    /// Finds the blocks that are plain.
+    fn find_plain(&mut self) {
+        let mut plain = vec![0; self.blocks.addresses.len().div_ceil(64)];
+        for node in 0..self.blocks() {
+            let is_plain = self.folded(node) == Folded::default()
+                && !self.is_static(node)
+                && !self.outside.contains_key(&node);
+            plain[node as usize / 64] |= u64::from(is_plain) << (node % 64);
+        }
+        self.plain = plain;
     }
 
     /// The bytes outside of the heap that only this block has.
@@ -237,16 +289,6 @@ impl Graph {
             Some(Virtual::Outside { bytes }) => *bytes,
             _ => self.outside.get(&node).copied().unwrap_or(0),
         }
-    }
-
-    /// The blocks in the heap that a node stands for: itself, and those folded into it.
-    #[must_use]
-    pub fn block_count(&self, node: NodeId) -> u64 {
-        if node >= self.blocks() || self.is_static(node) {
-            return 0;
-        }
-        let folded = self.folded(node);
-        folded.cells.saturating_add(folded.leaves).saturating_add(1)
     }
 
     /// The references of a node.

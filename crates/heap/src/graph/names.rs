@@ -23,7 +23,7 @@ impl Graph {
         let mut found = Amount::default();
         for node in 0..self.blocks() {
             let folded = self.folded(node);
-            let blocks = folded.cells.saturating_add(folded.leaves).saturating_add(1);
+            let blocks = folded.cells.saturating_add(folded.others).saturating_add(1);
             let words = self.words(node).saturating_add(folded.words);
             found += Amount {
                 bytes: words.saturating_add(blocks).saturating_mul(8),

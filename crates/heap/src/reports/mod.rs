@@ -37,6 +37,8 @@ pub struct Subject {
     pub pid: Option<u64>,
     /// All that can be reached.
     pub total: Amount,
+    /// Blocks that are folded into the blocks that hold them, and counted with them.
+    pub folded: u64,
     /// References to blocks that the snapshot does not have.
     pub damage: LoadDamage,
 }
@@ -48,6 +50,7 @@ impl Subject {
             program: graph.property("program").map(str::to_owned),
             pid: graph.property("pid").and_then(|pid| pid.parse().ok()),
             total: heap.total(),
+            folded: graph.folded_blocks(),
             damage: graph.damage(),
         }
     }

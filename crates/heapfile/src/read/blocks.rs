@@ -84,7 +84,7 @@ impl Blocks<'_> {
             let folded = if is_folded {
                 Folded {
                     cells: folded.varint()?,
-                    leaves: folded.varint()?,
+                    others: folded.varint()?,
                     words: folded.varint()?,
                 }
             } else {

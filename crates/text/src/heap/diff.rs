@@ -2,7 +2,7 @@
 
 use heapline_heap::reports::HeapDiff;
 
-use super::{amount, damage, path, program};
+use super::{amount, limits, path, program};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
@@ -48,8 +48,13 @@ pub fn diff(report: &HeapDiff, context: &Context<'_>) -> Text {
     page.note(
         "The figures are exact. Values are compared by the names on their shortest path from a root.",
     );
-    damage(&mut page, &report.before);
-    damage(&mut page, &report.after);
+    if (report.before.folded > 0) != (report.after.folded > 0) {
+        page.note(
+            "Only one of the snapshots is folded, so that small blocks are in other rows; take both with the same --fold.",
+        );
+    }
+    limits(&mut page, &report.before);
+    limits(&mut page, &report.after);
     page.finish()
 }
 

@@ -2,7 +2,7 @@
 
 use heapline_heap::reports::{DominatorNode, DominatorTree};
 
-use super::{amount, damage, named, program};
+use super::{amount, limits, named, program};
 use crate::chart::bar;
 use crate::page::Page;
 use crate::screen::Context;
@@ -49,7 +49,7 @@ pub fn dominators(report: &DominatorTree, context: &Context<'_>) -> Text {
     }
     page.table(&table);
     page.note("Small nodes are merged into \"other\" (see --min).");
-    damage(&mut page, subject);
+    limits(&mut page, subject);
     page.finish()
 }
 

@@ -2,7 +2,7 @@
 
 use heapline_heap::reports::{Finding, Findings};
 
-use super::{amount, damage, program};
+use super::{amount, limits, program};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Style, Text};
@@ -61,7 +61,7 @@ pub fn findings(report: &Findings, context: &Context<'_>) -> Text {
     if is_empty {
         page.note("Nothing found.");
     }
-    damage(&mut page, subject);
+    limits(&mut page, subject);
     page.finish()
 }
 

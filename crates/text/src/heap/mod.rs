@@ -48,8 +48,14 @@ fn path(steps: &[Step]) -> String {
     names.collect::<Vec<_>>().join(" > ")
 }
 
-/// Warns of what is missing in a snapshot.
-fn damage(page: &mut Page, subject: &Subject) {
+/// Says what is not in a snapshot by itself, or missing.
+fn limits(page: &mut Page, subject: &Subject) {
+    if subject.folded > 0 {
+        page.note(&format!(
+            "{} list cells and small blocks are counted with the blocks that hold them (heapline snapshot --fold).",
+            count(subject.folded)
+        ));
+    }
     let lost = subject.damage.total();
     if lost > 0 {
         page.note(&format!(

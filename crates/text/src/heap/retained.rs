@@ -2,7 +2,7 @@
 
 use heapline_heap::reports::{Retained, RetainedBy};
 
-use super::{amount, damage, named, path, program};
+use super::{amount, limits, named, path, program};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
@@ -47,7 +47,7 @@ pub fn retained(report: &Retained, context: &Context<'_>) -> Text {
     if report.at.is_empty() && matches!(report.by, RetainedBy::Closure | RetainedBy::Kind) {
         page.note("Values may retain values of other rows: rows overlap.");
     }
-    damage(&mut page, &report.subject);
+    limits(&mut page, &report.subject);
     let rows = report.rows.iter().rev();
     let largest = rows
         .filter(|row| !row.is_shared && row.name != "(itself)")

@@ -3,7 +3,7 @@
 use heapline_heap::Kind;
 use heapline_heap::reports::{Step, Why, WhyRow};
 
-use super::{amount, damage, named, program};
+use super::{amount, limits, named, program};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
@@ -39,7 +39,7 @@ pub fn why(report: &Why, context: &Context<'_>) -> Text {
     if report.rows.iter().any(|row| row.is_cut) {
         page.note("> ...: paths that differ further below (see --depth).");
     }
-    damage(&mut page, &report.subject);
+    limits(&mut page, &report.subject);
     page.finish()
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use heapline_engine::shell_path;
 use heapline_recorder::control::FileView;
-use heapline_recorder::settings::SnapshotSettings;
+use heapline_recorder::settings::{Fold, SnapshotSettings};
 use heapline_text::units::bytes;
 use rustix::fs::{FlockOperation, flock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -63,6 +63,13 @@ pub(crate) struct Args {
     #[arg(long)]
     in_place: bool,
 
+    /// Fold list cells and small blocks into the blocks that hold them
+    ///
+    /// The file is smaller, and takes less memory to read. All amounts are exact; only blocks with a single
+    /// reference are folded, and have no address any more.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    fold: FoldWhen,
+
     /// Take a snapshot of a program under a seccomp filter, which might kill it
     #[arg(long)]
     allow_seccomp: bool,
@@ -73,6 +80,27 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     force: Force,
+}
+
+/// Which snapshots are folded.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FoldWhen {
+    /// Snapshots of programs that use more than 1 GiB
+    Auto,
+    /// All snapshots
+    Always,
+    /// No snapshot
+    Never,
+}
+
+impl From<FoldWhen> for Fold {
+    fn from(when: FoldWhen) -> Self {
+        match when {
+            FoldWhen::Auto => Self::Auto,
+            FoldWhen::Always => Self::Always,
+            FoldWhen::Never => Self::Never,
+        }
+    }
 }
 
 impl Args {
@@ -109,6 +137,7 @@ impl Args {
         let settings = SnapshotSettings {
             file: place.inside.clone(),
             in_place: self.in_place,
+            fold: self.fold.into(),
         };
         let taken = agent.snapshot(&settings).and_then(|_| {
             let written = self.wait(&running, &agent, &place.trace(), interrupted);
