@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -104,6 +104,27 @@ fn snapshots_have_what_the_program_reaches() {
     for compiler in compilers("snapshots_have_what_the_program_reaches") {
         let running = start(&compiler.program("heap"), 100_000);
         check_words(running, compiler, &[]);
+    }
+}
+
+#[test]
+fn definitions_of_packed_modules_hold_what_they_reach() {
+    for compiler in compilers("definitions_of_packed_modules_hold_what_they_reach") {
+        let plain = compiler.program_with("heap", "heap_packed", &["-for-pack", "All"]);
+        let folder = plain.parent().unwrap();
+        let program = folder.join("packed.exe");
+        let run = |arguments: &[&str]| {
+            let command = Command::new(&compiler.path)
+                .args(["-g", "-I", "+unix"])
+                .args(arguments)
+                .current_dir(folder)
+                .output()
+                .unwrap();
+            assert!(command.status.success(), "{}", said(&command));
+        };
+        run(&["-pack", "heap.cmx", "-o", "all.cmx"]);
+        run(&["unix.cmxa", "all.cmx", "-o", "packed.exe"]);
+        check_words(start(&program, 1000), compiler, &[]);
     }
 }
 
@@ -410,7 +431,7 @@ fn signals_ask_for_snapshots() {
 
 #[test]
 fn programs_run_on_as_if_no_snapshot_had_been_taken() {
-    let times = std::env::var(TIMES).map_or(5, |times| times.parse().unwrap());
+    let times: usize = std::env::var(TIMES).map_or(5, |times| times.parse().unwrap());
     let test = "programs_run_on_as_if_no_snapshot_had_been_taken";
     let one = compilers(test)
         .iter()
@@ -422,8 +443,9 @@ fn programs_run_on_as_if_no_snapshot_had_been_taken() {
         let running = Running::start(&program, &[]);
         take(&running, &[]);
         let before = running.resources();
-        for _ in 0..times {
-            take(&running, &[]);
+        for n in 0..times {
+            let fold = ["always", "never"][n % 2];
+            take(&running, &["--fold", fold]);
         }
         take(&running, &["--in-place"]);
         assert_eq!(running.resources(), before, "{version} {name}");
