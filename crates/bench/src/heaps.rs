@@ -10,12 +10,22 @@ use heapline_testkit::peak_memory;
 
 use crate::Outcome;
 
-/// Loads a generated snapshot of so many million blocks, and prints how long each step takes.
-pub(crate) fn table(millions: u32) -> Outcome {
-    let blocks = u64::from(millions) * 1_000_000;
-    let file = snapshot(blocks)?;
+/// Loads a snapshot, or a generated one of so many million blocks, and prints how long each step takes.
+pub(crate) fn table(which: &str) -> Outcome {
+    let (file, blocks) = match which.parse::<u32>() {
+        Ok(millions) => {
+            let blocks = u64::from(millions) * 1_000_000;
+            (snapshot(blocks)?, blocks)
+        }
+        Err(_) => {
+            let file = std::fs::read(which)?;
+            let blocks = Graph::read(&file[..])?.blocks();
+            (file, blocks.into())
+        }
+    };
     println!(
-        "{millions} million blocks, {:.0} MB\n",
+        "{:.1} million blocks, {:.0} MB\n",
+        blocks as f64 / 1e6,
         file.len() as f64 / 1e6
     );
     println!(

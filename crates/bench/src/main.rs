@@ -59,8 +59,8 @@ fn main() -> Outcome {
             println!("{}", overview(&trace)?.events.allocations());
             Ok(())
         }
-        // Heap snapshots: millions of blocks.
-        ["--heap", millions] => heaps::table(millions.parse()?),
+        // A heap snapshot, or millions of blocks.
+        ["--heap", which] => heaps::table(which),
         ["--list"] => {
             for (name, _) in OPERATIONS {
                 println!("{name}");
