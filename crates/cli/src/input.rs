@@ -16,6 +16,15 @@ use crate::error::warn;
 use crate::progress::Watched;
 use crate::snapshot_file::refuse_snapshot;
 
+/// The built-in trace.
+pub(crate) mod demo {
+    /// Its name as an argument.
+    pub(crate) const NAME: &str = "demo";
+
+    /// A recording of `fixtures/shop.ml` on OCaml 5.3.
+    pub(crate) const TRACE: &[u8] = include_bytes!("../demo/shop.ctf");
+}
+
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Input {
@@ -135,6 +144,9 @@ impl Input {
             }
             return Ok(Watched::new(Box::new(io::stdin()), None));
         }
+        if self.is_demo() {
+            return Ok(Watched::new(Box::new(demo::TRACE), None));
+        }
         let cannot_open = || format!("cannot open {name}");
         let metadata = self.trace.metadata().with_context(cannot_open)?;
         if metadata.is_dir() {
@@ -188,6 +200,12 @@ impl Input {
         } else {
             self.trace.display().to_string()
         }
+    }
+
+    /// Returns true for the built-in trace, unless there is a file with its name.
+    fn is_demo(&self) -> bool {
+        let is_file = || self.trace.metadata().is_ok_and(|found| !found.is_dir());
+        self.trace == Path::new(demo::NAME) && !is_file()
     }
 
     fn is_stdin(&self) -> bool {

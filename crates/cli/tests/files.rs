@@ -324,13 +324,27 @@ fn every_command_has_a_manual_page_and_completions() {
 
 #[test]
 fn the_demo_shows_its_trace_and_hands_it_out() {
-    let shown = String::from_utf8(run(&["demo", "--text"]).stdout).unwrap();
-    assert!(
-        shown.contains("2,787 sampled blocks") && shown.contains("heapline demo --trace > mix.ctf"),
-        "{shown}"
-    );
-    let trace = std::fs::read(fixture("mix-ocaml53/trace.ctf")).unwrap();
-    assert!(run(&["demo", "--trace"]).stdout == trace);
+    let shown = run(&["demo", "--text"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("heapline hotspots demo"), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.ctf");
+    std::fs::write(&file, run(&["demo", "--trace"]).stdout).unwrap();
+    // All commands take it by its name.
+    for command in ["hotspots", "leaks", "tree", "info"] {
+        let [built_in, written] = ["demo", text(&file)].map(|trace| {
+            let output = run(&[command, trace, "--json"]);
+            assert!(output.status.success(), "{}", stderr(&output));
+            let mut json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let fields = json.as_object_mut().unwrap();
+            fields.remove("file");
+            fields.remove("file_size");
+            json
+        });
+        assert_eq!(built_in, written, "{command}");
+    }
+    let leaks = String::from_utf8(run(&["leaks", "demo"]).stdout).unwrap();
+    assert!(leaks.contains("Shop.Sessions."), "{leaks}");
 }
 
 /// How many sampled blocks of a trace a query selects.

@@ -155,7 +155,6 @@ impl Cli {
 }
 
 /// Parses the arguments of a command that another one runs, with the defaults of all others.
-#[cfg(recording)]
 fn parse<A: clap::Args>(arguments: Vec<std::ffi::OsString>) -> Result<A, clap::Error> {
     let command = A::augment_args(clap::Command::new("heapline").no_binary_name(true));
     A::from_arg_matches(&command.try_get_matches_from(arguments)?)

@@ -143,7 +143,7 @@ impl Drop for Viewer {
 fn the_demo_is_served_where_there_is_no_display() {
     let viewer = Viewer::start(&["demo"]);
     let summary = viewer.get("/api/v1/summary");
-    assert!(summary.contains("\"sampled_blocks\":2787"), "{summary}");
+    assert!(summary.contains("\"sampled_blocks\":4707"), "{summary}");
     let page = viewer.get("/");
     match missing_page() {
         None => assert!(page.contains("<title>Heapline</title>"), "{page}"),
