@@ -7,11 +7,12 @@ use heapline_heap::reports::{
     RetainedOptions, Why, WhyOptions,
 };
 use heapline_profile::reports::{
-    self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
-    LeakOptions, Leaks, NamedDiff, Series, SeriesOptions, Stats, StatsOptions, Summary,
-    SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions, WindowError,
+    self, Blocks, BlocksOptions, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions,
+    HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, PeakOptions, PeakReport, Series,
+    SeriesOptions, Stats, StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree,
+    TreeOptions, WindowError,
 };
-use heapline_profile::{OptionError, Scope};
+use heapline_profile::{OptionError, Profile, Query, Scope};
 use serde::Serialize;
 
 use crate::answer::Info;
@@ -22,7 +23,9 @@ use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
 use crate::request::Params;
 use crate::session::Session;
-use crate::untold::{Moments, check_groups, check_hotspots, check_lifetimes, check_series};
+use crate::untold::{
+    Moments, check_groups, check_hotspots, check_lifetimes, check_query, check_series,
+};
 
 /// A report and its options. The help texts are those of the commands.
 ///
@@ -75,6 +78,17 @@ Examples:
   heapline leaks trace.ctf --by function --tail 20%
   heapline leaks trace.ctf --where 'heap = major and not inside \"Cache.*\"'")]
     Leaks(Params<LeakOptions>),
+    /// Show the peak of live memory, and what it would be without some of the blocks
+    ///
+    /// The table shows, for each function, its memory that is live at the peak, and the peak without
+    /// that function. --without does so for any blocks. All this assumes that the rest of the program
+    /// stays as it is.
+    #[command(after_help = "\
+Examples:
+  heapline peak trace.ctf
+  heapline peak trace.ctf --without 'inside \"Cache.*\"'
+  heapline peak trace.ctf --where 'heap = major' --window 10s..20s --by module")]
+    Peak(Params<PeakOptions>),
     /// Show memory that is freed soon after it was allocated
     ///
     /// Such memory costs time rather than space: reuse a buffer, or do without the copy.
@@ -84,6 +98,15 @@ Examples:
   heapline temporary trace.ctf --within 1ms --by function
   heapline temporary trace.ctf --where 'size >= 4KiB'")]
     Temporary(Params<TemporaryOptions>),
+    /// Show single blocks: size, lifetime, heap and stack
+    ///
+    /// Each row is a sampled block. It represents as many bytes as were allocated for each such sample.
+    #[command(after_help = "\
+Examples:
+  heapline blocks trace.ctf
+  heapline blocks trace.ctf --where 'live at end and heap = major' --sort age
+  heapline blocks trace.ctf --where 'site = \"Cache.add\"' --sort birth --rows 100 --json")]
+    Blocks(Params<BlocksOptions>),
     /// A comparison with another trace or snapshot, or of two windows.
     Diff(Params<DiffOptions>),
     /// Show what keeps memory alive, by what would be freed with it
@@ -147,8 +170,12 @@ pub enum Report {
     Heatmap(Heatmap),
     /// Groups that grow.
     Leaks(Leaks),
+    /// The peak.
+    Peak(PeakReport),
     /// Memory that is freed soon after it was allocated.
     Temporary(Temporary),
+    /// Single blocks.
+    Blocks(Blocks),
     /// A comparison.
     Diff(NamedDiff),
     /// Retained sizes.
@@ -184,8 +211,19 @@ impl Request {
             Self::Stats(params) => Some(&params.filter),
             Self::Heatmap(params) => Some(&params.filter),
             Self::Leaks(params) => Some(&params.filter),
+            Self::Peak(params) => Some(&params.filter),
             Self::Temporary(params) => Some(&params.filter),
+            Self::Blocks(params) => Some(&params.filter),
             Self::Diff(params) => Some(&params.filter),
+        }
+    }
+
+    /// The queries of the report's own options.
+    #[must_use]
+    pub fn option_queries(&self) -> &[Query] {
+        match self {
+            Self::Peak(params) => &params.options.without,
+            _ => &[],
         }
     }
 
@@ -207,7 +245,9 @@ impl Request {
             Self::Stats(params) => Report::Stats(params.ask(session, cancel)?),
             Self::Heatmap(params) => Report::Heatmap(params.ask(session, cancel)?),
             Self::Leaks(params) => Report::Leaks(params.ask(session, cancel)?),
+            Self::Peak(params) => Report::Peak(params.ask(session, cancel)?),
             Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
+            Self::Blocks(params) => Report::Blocks(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),
             Self::Complete(options) => Report::Completion(options.complete(session)),
             Self::Retained(_) | Self::Dominators(_) | Self::Why(_) | Self::Findings(_) => {
@@ -286,6 +326,9 @@ reports_of_scope! {
     HeatmapOptions => Heatmap, Many: reports::heatmap, check |_, profile| {
         check_lifetimes("lifetimes", profile)
     };
+    BlocksOptions => Blocks, Many: reports::blocks, check |_, profile| {
+        check_lifetimes("single blocks", profile)
+    };
     TemporaryOptions => Temporary, Many: reports::temporary, check |_, profile| {
         check_lifetimes("what died soon", profile)
     };
@@ -306,6 +349,37 @@ impl Ask for LeakOptions {
         cancel.check()?;
         Ok(reports::leaks(&scope, self, holders.as_deref()))
     }
+}
+
+impl Ask for PeakOptions {
+    type Report = PeakReport;
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        let profile = session.profiles().trace;
+        check_groups(self.by, profile)?;
+        for query in &self.without {
+            check_query("without", query, profile, Moments::Many)?;
+        }
+        let scope = selected(session, filter, Moments::Many, cancel)?;
+        reports::peak(&scope, self).map_err(|error| window_error(&error, profile))
+    }
+}
+
+/// The error of a window that a report cannot use.
+fn window_error(error: &WindowError, profile: &Profile) -> EngineError {
+    let (value, message) = match error {
+        WindowError::Empty(text) => (
+            &**text,
+            format!("{error}; the run lasts {}s", profile.duration()),
+        ),
+        WindowError::NoPeak => ("", error.to_string()),
+    };
+    EngineError::parameter("window", value, message)
 }
 
 impl Ask for DiffOptions {
@@ -332,19 +406,8 @@ impl Ask for DiffOptions {
         let after = filter.scope(profiles.trace);
         cancel.check()?;
         if let [first, second] = &self.window[..] {
-            let diff = reports::diff_windows(&after, first, second, self).map_err(|error| {
-                let value = match &error {
-                    WindowError::Empty(text) => text,
-                    WindowError::NoPeak => "",
-                };
-                let message = match &error {
-                    WindowError::Empty(_) => {
-                        format!("{error}; the run lasts {}s", after.profile().duration())
-                    }
-                    WindowError::NoPeak => error.to_string(),
-                };
-                EngineError::parameter("window", value, message)
-            })?;
+            let diff = reports::diff_windows(&after, first, second, self)
+                .map_err(|error| window_error(&error, profiles.trace))?;
             return Ok(NamedDiff {
                 before_name: first.text().to_owned(),
                 after_name: second.text().to_owned(),

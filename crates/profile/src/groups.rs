@@ -160,7 +160,7 @@ impl Label {
         }
     }
 
-    fn of_frame(profile: &Profile, frame: FrameId) -> Self {
+    pub(crate) fn of_frame(profile: &Profile, frame: FrameId) -> Self {
         Self {
             place: Some(profile.symbols().place(frame)),
             ..Self::of_function(profile, profile.symbols().frames()[frame].function)

@@ -83,6 +83,8 @@ fn commands_print_what_the_api_answers() {
         "stats?bins=5&segments=3",
         "heatmap?times=7",
         "leaks?by=function&tail=20%25&rows=2",
+        "peak?without=inside+%22Mix.words%22&without=size+%3E+64KiB&window=10ms..90%25&rows=3",
+        "blocks?sort=birth&rows=20&hide=Stdlib.*&where=live+at+end",
         "diff?window=..50%25&window=50%25..&of=end&by=site&rows=3",
         "diff?of=peak&by=site&rows=3",
         "diff?per=allocated&where=heap+%3D+minor&only-real=true",

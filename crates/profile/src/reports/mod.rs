@@ -4,6 +4,7 @@
 //! serialised; `docs/json.md` describes the fields.
 
 mod alloc_stats;
+mod blocks;
 mod check;
 mod coarse;
 mod combined;
@@ -13,6 +14,7 @@ mod hotspots;
 mod info;
 mod leaks;
 mod names;
+mod peak;
 mod series;
 mod stats;
 mod summary;
@@ -21,6 +23,7 @@ mod tree;
 
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
+pub use blocks::{BlockRow, BlockSort, Blocks, BlocksOptions, blocks};
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
 pub use coarse::{Coarse, Gaps};
 pub use combined::{CombinedSummary, Combiner, TraceSummary};
@@ -35,6 +38,7 @@ pub use info::{
 };
 pub use leaks::{Holder, Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
+pub use peak::{PeakOptions, PeakPoint, PeakReport, PeakRow, PeakWithout, Removal, peak};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
 pub use summary::{Ranked, Ranking, RankingKind, Summary, SummaryOptions, summary};
