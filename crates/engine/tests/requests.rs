@@ -46,6 +46,9 @@ fn all_values_survive_being_written() {
                 ("hide", "/tree/i"),
                 ("keep-recursion", "true"),
                 ("live", "90%"),
+                ("mine", "Mix.*"),
+                ("mine", "/^jaq/"),
+                ("own-code", "true"),
                 ("rows", "3"),
                 ("sort", "inclusive"),
                 ("split-anonymous", "true"),
@@ -286,6 +289,7 @@ proptest! {
                         .filter_map(|name| Pattern::parse(name).ok())
                         .collect(),
                     split_anonymous,
+                    ..Look::default()
                 },
                 ..HotspotOptions::default()
             },

@@ -12,6 +12,7 @@ mod heatmap;
 mod hotspots;
 mod info;
 mod leaks;
+mod own_code;
 mod page;
 mod peak;
 mod sanitize;

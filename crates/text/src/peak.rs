@@ -3,6 +3,7 @@
 use heapline_profile::reports::{PeakPoint, PeakReport, PeakWithout, Removal};
 
 use crate::NO_SAMPLES;
+use crate::own_code::{condition, own_code};
 use crate::page::Page;
 use crate::sanitize::sanitize;
 use crate::screen::Context;
@@ -44,6 +45,7 @@ pub fn peak(report: &PeakReport, context: &Context<'_>) -> Text {
     page.gap();
     page.table(&table(report, context));
     page.hidden_rows(report.hidden_rows);
+    own_code(&mut page, &report.subject);
     page.note(
         "Peak without: the highest live memory if the row was not allocated, and nothing else changed. \
          What a row saves is less than what it holds if memory is nearly as high at another time.",
@@ -75,7 +77,7 @@ fn next(page: &mut Page, report: &PeakReport, context: &Context<'_>) {
     let query = report
         .rows
         .first()
-        .and_then(|row| report.by.condition(&row.label))
+        .and_then(|row| condition(report.by, &row.label, &report.subject))
         .unwrap_or_default();
     let mut without = vec!["--without", &query];
     if is_window(report) {
@@ -102,14 +104,14 @@ fn table(report: &PeakReport, context: &Context<'_>) -> Table {
     for row in &report.rows {
         let is_noise = !report.subject.is_exact && row.live.bytes.is_noise();
         let style = if is_noise { Style::Faint } else { Style::Plain };
-        let saved = row.without.saved;
-        let saves = if saved.low > 0.0 { style } else { Style::Faint };
+        let is_saving = row.without.saved.low > 0.0;
+        let saving_style = if is_saving { style } else { Style::Faint };
         table.row(vec![
             (estimated_bytes(row.live.bytes), style),
             (format!("{:.1} %", row.percent), style),
             (estimated_bytes(row.without.peak.live.bytes), style),
             (seconds(row.without.peak.time), style),
-            (saved_bytes(&row.without), saves),
+            (saved_bytes(&row.without), saving_style),
             (label(&row.label), style),
         ]);
     }

@@ -13,6 +13,8 @@ export const REQUESTS = {
     rows: { kind: "value", default: "5" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   hotspots: {
     where: { kind: "list" },
@@ -24,6 +26,8 @@ export const REQUESTS = {
     rows: { kind: "value", default: "20" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   tree: {
     where: { kind: "list" },
@@ -39,6 +43,8 @@ export const REQUESTS = {
     details: { kind: "flag" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   flame: {
     where: { kind: "list" },
@@ -54,6 +60,8 @@ export const REQUESTS = {
     details: { kind: "flag" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
     "max-nodes": { kind: "value", default: "100000" },
   },
   series: {
@@ -70,6 +78,8 @@ export const REQUESTS = {
     "callers-of": { kind: "list" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   stats: {
     where: { kind: "list" },
@@ -98,6 +108,8 @@ export const REQUESTS = {
     rows: { kind: "value", default: "10" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   peak: {
     where: { kind: "list" },
@@ -110,6 +122,8 @@ export const REQUESTS = {
     rows: { kind: "value", default: "10" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   temporary: {
     where: { kind: "list" },
@@ -121,6 +135,8 @@ export const REQUESTS = {
     rows: { kind: "value", default: "10" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   blocks: {
     where: { kind: "list" },
@@ -144,6 +160,8 @@ export const REQUESTS = {
     "only-real": { kind: "flag" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
+    "own-code": { kind: "flag" },
+    mine: { kind: "list" },
   },
   retained: {
     by: { kind: "value", values: ["root", "module", "definition", "closure", "kind"], default: "definition" },

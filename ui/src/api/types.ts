@@ -570,7 +570,7 @@ name: string,
 raw_name?: string,
 /** The place in the source, such as `list.ml:92:32-39`, or the file. */
 place?: string,
-/** The function of the standard library that allocates for this one, in reports that attribute its memory to the caller. */
+/** The function of a library that allocates for this one, in reports that attribute its memory to the caller. */
 via?: string,
 /** The module, in reports that tell it. */
 module?: string,
@@ -734,6 +734,13 @@ at_end: Array<number>, };
 
 /** The kind of a node. */
 export type NodeKind = "call" | "site" | "other";
+
+/** The distinction between a program's own code and that of libraries, in a report. */
+export type OwnCode = {
+/** The patterns of own functions; empty if all code outside of known libraries is own. */
+mine: Array<string>,
+/** The libraries found in the trace, by name; empty if there are patterns. */
+libraries: Array<string>, };
 
 /** A time with most live memory. */
 export type PeakPoint = {
@@ -1038,7 +1045,9 @@ flaws: number,
 /** The part of the run that the recording has summed up; absent if every event is there. */
 coarse?: Coarse,
 /** The times in which new blocks were not recorded; absent if there are none. */
-gaps?: Gaps, };
+gaps?: Gaps,
+/** The code that memory is attributed to; absent if libraries count too. */
+own_code?: OwnCode, };
 
 /** A name that occurs in the trace. */
 export type SuggestedName = {

@@ -417,8 +417,8 @@ pub fn diff_scaled(
     let mut total = Change::new(&total, scale);
     total.is_real = total.p_value < 0.05;
     Diff {
-        before: Subject::new(before),
-        after: Subject::new(after),
+        before: Subject::with_look(before, &options.look),
+        after: Subject::with_look(after, &options.look),
         by: options.by,
         scale,
         total,

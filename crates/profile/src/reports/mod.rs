@@ -54,6 +54,8 @@ use heapline_model::Capabilities;
 use serde::Serialize;
 
 use crate::estimate::{Amount, Estimate, Estimator};
+use crate::options::Look;
+use crate::own_code::{OwnCode, OwnFrames};
 use crate::scope::Scope;
 
 /// The amount of a set of blocks.
@@ -120,6 +122,10 @@ pub struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub gaps: Option<Gaps>,
+    /// The code that memory is attributed to; absent if libraries count too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub own_code: Option<OwnCode>,
 }
 
 impl Subject {
@@ -143,6 +149,16 @@ impl Subject {
             flaws: profile.damage().count,
             coarse: Coarse::new(profile),
             gaps: Gaps::new(profile),
+            own_code: None,
+        }
+    }
+
+    /// The subject of a report on functions.
+    pub(crate) fn with_look(scope: &Scope<'_>, look: &Look) -> Self {
+        let own_code = look.is_of_own_code();
+        Self {
+            own_code: own_code.then(|| OwnFrames::new(scope.profile(), &look.mine).info),
+            ..Self::new(scope)
         }
     }
 }

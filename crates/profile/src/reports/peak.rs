@@ -178,7 +178,7 @@ pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, Wind
     });
     let (rows, hidden_rows) = rows(&rest, range, options);
     Ok(PeakReport {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         by: options.by,
         from,
         to,
