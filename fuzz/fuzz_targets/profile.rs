@@ -47,6 +47,8 @@ fuzz_target!(|bytes: &[u8]| {
     let series = reports::series(&scope, &Default::default());
     assert!(series.total.high.iter().all(|value| value.is_finite()));
     drop(reports::stats(&scope, &Default::default()));
+    drop(reports::peak(&scope, &Default::default()));
+    drop(reports::blocks(&scope, &Default::default()));
     drop(reports::leaks(&scope, &Default::default(), None));
     drop(reports::diff(&scope, &scope.at_end(), &Default::default()));
     drop(reports::alloc_stats(&profile));

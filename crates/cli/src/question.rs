@@ -36,6 +36,9 @@ impl Question {
     /// Loads the trace and answers a request about it.
     pub(crate) fn answer(&self, request: &Request) -> anyhow::Result<Arc<Answer>> {
         let mut session = session(&self.filter, &self.input, None)?;
+        for query in request.option_queries() {
+            warn_of_unmatched(query, &session.trace().profile);
+        }
         if self.input.file_size().is_some() {
             let snapshots = Arc::new(SnapshotsBeside(self.input.clone()));
             session = session.with_holders(find_holders(snapshots, crate::error::warn));

@@ -67,6 +67,12 @@ fn reports_are_harmless() {
             (&["heatmap", trace], false),
             (&["leaks", trace], true),
             (&["leaks", trace, "--by", "function"], true),
+            (&["peak", trace], true),
+            (
+                &["peak", trace, "--without", "site = \"x\u{1b}[2J\u{202e}\""],
+                true,
+            ),
+            (&["blocks", trace], true),
             (&["diff", trace, trace], false),
             (
                 &["diff", trace, "--window", "..50%", "--window", "50%.."],

@@ -33,6 +33,10 @@ fn reports(trace: &str) -> Vec<Vec<&str>> {
         &["heatmap"],
         &["heatmap", "--times", "200"],
         &["leaks"],
+        &["peak"],
+        &["peak", "--without", "site = \"M*\"", "--by", "site"],
+        &["blocks"],
+        &["blocks", "--sort", "age"],
         &["diff", "--window", "..50%", "--window", "50%.."],
         &["check", "--budget", "live at peak < 1KiB"],
     ]

@@ -12,6 +12,7 @@ mod ask;
 mod cache;
 mod cancel;
 mod complete;
+mod compute;
 mod error;
 mod filter;
 mod reports;

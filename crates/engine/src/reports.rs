@@ -1,28 +1,27 @@
-//! The reports: their requests, their answers, and how one becomes the other. A new report is added
-//! here.
+//! The reports: their requests and answers. A new report is added here, and computed in
+//! [`compute`](crate::compute).
 
 use clap::Subcommand;
 use heapline_heap::reports::{
     DominatorTree, DominatorsOptions, Findings, FindingsOptions, HeapDiff, Retained,
     RetainedOptions, Why, WhyOptions,
 };
+use heapline_profile::Query;
 use heapline_profile::reports::{
-    self, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots,
-    LeakOptions, Leaks, NamedDiff, Series, SeriesOptions, Stats, StatsOptions, Summary,
-    SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions, WindowError,
+    Blocks, BlocksOptions, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions,
+    HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, PeakOptions, PeakReport, Series,
+    SeriesOptions, Stats, StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree,
+    TreeOptions,
 };
-use heapline_profile::{OptionError, Scope};
 use serde::Serialize;
 
 use crate::answer::Info;
-use crate::ask::Ask;
 use crate::cancel::Cancel;
 use crate::complete::{CompleteOptions, Completion};
 use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
 use crate::request::Params;
 use crate::session::Session;
-use crate::untold::{Moments, check_groups, check_hotspots, check_lifetimes, check_series};
 
 /// A report and its options. The help texts are those of the commands.
 ///
@@ -75,6 +74,17 @@ Examples:
   heapline leaks trace.ctf --by function --tail 20%
   heapline leaks trace.ctf --where 'heap = major and not inside \"Cache.*\"'")]
     Leaks(Params<LeakOptions>),
+    /// Show the peak of live memory, and what it would be without some of the blocks
+    ///
+    /// The table shows, for each function, its memory that is live at the peak, and the peak without
+    /// that function. --without does so for any blocks. All this assumes that the rest of the program
+    /// stays as it is.
+    #[command(after_help = "\
+Examples:
+  heapline peak trace.ctf
+  heapline peak trace.ctf --without 'inside \"Cache.*\"'
+  heapline peak trace.ctf --where 'heap = major' --window 10s..20s --by module")]
+    Peak(Params<PeakOptions>),
     /// Show memory that is freed soon after it was allocated
     ///
     /// Such memory costs time rather than space: reuse a buffer, or do without the copy.
@@ -84,6 +94,15 @@ Examples:
   heapline temporary trace.ctf --within 1ms --by function
   heapline temporary trace.ctf --where 'size >= 4KiB'")]
     Temporary(Params<TemporaryOptions>),
+    /// Show single blocks: size, lifetime, heap and stack
+    ///
+    /// Each row is a sampled block. It represents as many bytes as were allocated for each such sample.
+    #[command(after_help = "\
+Examples:
+  heapline blocks trace.ctf
+  heapline blocks trace.ctf --where 'live at end and heap = major' --sort age
+  heapline blocks trace.ctf --where 'site = \"Cache.add\"' --sort birth --rows 100 --json")]
+    Blocks(Params<BlocksOptions>),
     /// A comparison with another trace or snapshot, or of two windows.
     Diff(Params<DiffOptions>),
     /// Show what keeps memory alive, by what would be freed with it
@@ -147,8 +166,12 @@ pub enum Report {
     Heatmap(Heatmap),
     /// Groups that grow.
     Leaks(Leaks),
+    /// The peak.
+    Peak(PeakReport),
     /// Memory that is freed soon after it was allocated.
     Temporary(Temporary),
+    /// Single blocks.
+    Blocks(Blocks),
     /// A comparison.
     Diff(NamedDiff),
     /// Retained sizes.
@@ -184,8 +207,19 @@ impl Request {
             Self::Stats(params) => Some(&params.filter),
             Self::Heatmap(params) => Some(&params.filter),
             Self::Leaks(params) => Some(&params.filter),
+            Self::Peak(params) => Some(&params.filter),
             Self::Temporary(params) => Some(&params.filter),
+            Self::Blocks(params) => Some(&params.filter),
             Self::Diff(params) => Some(&params.filter),
+        }
+    }
+
+    /// The queries of the report's own options.
+    #[must_use]
+    pub fn option_queries(&self) -> &[Query] {
+        match self {
+            Self::Peak(params) => &params.options.without,
+            _ => &[],
         }
     }
 
@@ -207,7 +241,9 @@ impl Request {
             Self::Stats(params) => Report::Stats(params.ask(session, cancel)?),
             Self::Heatmap(params) => Report::Heatmap(params.ask(session, cancel)?),
             Self::Leaks(params) => Report::Leaks(params.ask(session, cancel)?),
+            Self::Peak(params) => Report::Peak(params.ask(session, cancel)?),
             Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
+            Self::Blocks(params) => Report::Blocks(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),
             Self::Complete(options) => Report::Completion(options.complete(session)),
             Self::Retained(_) | Self::Dominators(_) | Self::Why(_) | Self::Findings(_) => {
@@ -221,151 +257,5 @@ impl Request {
     pub(crate) fn unsuitable(&self, reason: &str) -> EngineError {
         let message = format!("`{}` is a report on {reason}", self.name());
         EngineError::new(ErrorKind::NotTold, message)
-    }
-}
-
-/// The selected blocks of the trace.
-fn selected<'a>(
-    session: &'a Session,
-    filter: &Filter,
-    moments: Moments,
-    cancel: &Cancel,
-) -> Result<Scope<'a>, EngineError> {
-    let profile = session.profiles().trace;
-    filter.check_for(profile, moments)?;
-    let scope = filter.scope(profile);
-    cancel.check()?;
-    Ok(scope)
-}
-
-/// Reports that need nothing but the selected blocks.
-macro_rules! reports_of_scope {
-    ($(
-        $options:ty => $report:ty, $moments:ident: $function:expr
-        $(, validate $validate:expr)?, check $check:expr;
-    )*) => {$(
-        impl Ask for $options {
-            type Report = $report;
-
-            $(fn validate(&self) -> Result<(), OptionError> {
-                $validate(self)
-            })?
-
-            fn ask(
-                &self,
-                session: &Session,
-                filter: &Filter,
-                cancel: &Cancel,
-            ) -> Result<Self::Report, EngineError> {
-                $check(self, session.profiles().trace)?;
-                let scope = selected(session, filter, Moments::$moments, cancel)?;
-                Ok($function(&scope, self))
-            }
-        }
-    )*};
-}
-
-reports_of_scope! {
-    SummaryOptions => Summary, One: reports::summary, check |options: &Self, profile| {
-        check_groups(options.by, profile)
-    };
-    HotspotOptions => Hotspots, One: reports::hotspots, check check_hotspots;
-    TreeOptions => Tree, One: |scope, options: &Self| {
-        reports::tree(scope, &options.clone().with_implied_sites())
-    }, validate Self::validate, check |options: &Self, profile| check_groups(options.by, profile);
-    FlameOptions => Flame, One: |scope, options: &Self| {
-        let tree = options.tree.clone().with_implied_sites();
-        reports::flame(scope, &FlameOptions { tree, ..*options })
-    }, validate |options: &Self| options.tree.validate(), check |options: &Self, profile| {
-        check_groups(options.tree.by, profile)
-    };
-    SeriesOptions => Series, Many: reports::series, validate Self::validate, check check_series;
-    StatsOptions => Stats, Many: reports::stats, check |_, profile| {
-        check_lifetimes("sizes and lifetimes", profile)
-    };
-    HeatmapOptions => Heatmap, Many: reports::heatmap, check |_, profile| {
-        check_lifetimes("lifetimes", profile)
-    };
-    TemporaryOptions => Temporary, Many: reports::temporary, check |_, profile| {
-        check_lifetimes("what died soon", profile)
-    };
-}
-
-impl Ask for LeakOptions {
-    type Report = Leaks;
-
-    fn ask(
-        &self,
-        session: &Session,
-        filter: &Filter,
-        cancel: &Cancel,
-    ) -> Result<Self::Report, EngineError> {
-        check_lifetimes("leaks", session.profiles().trace)?;
-        let scope = selected(session, filter, Moments::Many, cancel)?;
-        let holders = session.holders();
-        cancel.check()?;
-        Ok(reports::leaks(&scope, self, holders.as_deref()))
-    }
-}
-
-impl Ask for DiffOptions {
-    type Report = NamedDiff;
-
-    fn validate(&self) -> Result<(), OptionError> {
-        Self::validate(self)
-    }
-
-    fn ask(
-        &self,
-        session: &Session,
-        filter: &Filter,
-        cancel: &Cancel,
-    ) -> Result<Self::Report, EngineError> {
-        let profiles = session.profiles();
-        for profile in [Some(profiles.trace), profiles.against]
-            .into_iter()
-            .flatten()
-        {
-            check_groups(self.by, profile)?;
-            filter.check_for(profile, Moments::Many)?;
-        }
-        let after = filter.scope(profiles.trace);
-        cancel.check()?;
-        if let [first, second] = &self.window[..] {
-            let diff = reports::diff_windows(&after, first, second, self).map_err(|error| {
-                let value = match &error {
-                    WindowError::Empty(text) => text,
-                    WindowError::NoPeak => "",
-                };
-                let message = match &error {
-                    WindowError::Empty(_) => {
-                        format!("{error}; the run lasts {}s", after.profile().duration())
-                    }
-                    WindowError::NoPeak => error.to_string(),
-                };
-                EngineError::parameter("window", value, message)
-            })?;
-            return Ok(NamedDiff {
-                before_name: first.text().to_owned(),
-                after_name: second.text().to_owned(),
-                of: self.of,
-                diff,
-            });
-        }
-        let (Some(profile), Some(trace)) = (profiles.against, session.against()) else {
-            return Err(EngineError::new(
-                ErrorKind::NoOtherTrace,
-                "nothing to compare with; give two windows, or start the viewer \
-                 with --against and another trace",
-            ));
-        };
-        let before = filter.scope(profile);
-        cancel.check()?;
-        Ok(NamedDiff {
-            before_name: trace.path.clone(),
-            after_name: session.trace().path.clone(),
-            of: self.of,
-            diff: reports::diff_traces(before, after, self),
-        })
     }
 }

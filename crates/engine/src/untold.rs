@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, SortBy, SummaryOptions};
-use heapline_profile::{GroupBy, Profile};
+use heapline_profile::{GroupBy, Profile, Query};
 
 use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
@@ -21,13 +21,22 @@ impl Filter {
     }
 
     pub(crate) fn check_for(&self, profile: &Profile, moments: Moments) -> Result<(), EngineError> {
-        let query = self.query();
-        match query.untold(profile.tells(), moments == Moments::Many) {
-            None => Ok(()),
-            Some(untold) => {
-                let message = format!("cannot select `{}`: {untold}", query.text());
-                Err(EngineError::parameter("where", query.text(), message))
-            }
+        check_query("where", &self.query(), profile, moments)
+    }
+}
+
+/// Refuses the query of an option if it is about what the source does not tell.
+pub(crate) fn check_query(
+    option: &str,
+    query: &Query,
+    profile: &Profile,
+    moments: Moments,
+) -> Result<(), EngineError> {
+    match query.untold(profile.tells(), moments == Moments::Many) {
+        None => Ok(()),
+        Some(untold) => {
+            let message = format!("cannot select `{}`: {untold}", query.text());
+            Err(EngineError::parameter(option, query.text(), message))
         }
     }
 }

@@ -46,6 +46,9 @@ fn all_values_survive_being_written() {
                 ("hide", "/tree/i"),
                 ("keep-recursion", "true"),
                 ("live", "90%"),
+                ("mine", "Mix.*"),
+                ("mine", "/^jaq/"),
+                ("own-code", "true"),
                 ("rows", "3"),
                 ("sort", "inclusive"),
                 ("split-anonymous", "true"),
@@ -81,6 +84,20 @@ fn all_values_survive_being_written() {
         ("stats", &[("bins", "5"), ("segments", "3")]),
         ("heatmap", &[("times", "7")]),
         ("leaks", &[("rows", "2"), ("tail", "20%")]),
+        (
+            "peak",
+            &[
+                ("by", "module"),
+                ("rows", "7"),
+                ("window", "1s..peak"),
+                ("without", "site = \"a\""),
+                ("without", "promoted"),
+            ],
+        ),
+        (
+            "blocks",
+            &[("hide", "Stdlib.*"), ("rows", "3"), ("sort", "age")],
+        ),
         (
             "diff",
             &[
@@ -140,6 +157,8 @@ fn what_makes_no_sense_is_an_error_with_its_place() {
         ("tree", &[("min", "101%")], "0% to 100%"),
         ("tree", &[("hide", "/(/")], "not a valid regular expression"),
         ("leaks", &[("tail", "60%")], "0% to 50%"),
+        ("peak", &[("by", "age")], "site, address, function"),
+        ("peak", &[("rows", "101")], "not in 0..=100"),
         ("why", &[("address", "here")], "expected an address"),
         ("retained", &[("by", "size")], "root, module, definition"),
         (
@@ -174,6 +193,8 @@ fn queries_are_refused_where_they_are_wrong() {
         ("hotspots", "where", "size > 3 and lifetim > 2s", [13, 20]),
         ("hotspots", "live", "noon", [0, 4]),
         ("series", "from", "then", [0, 4]),
+        ("peak", "without", "size > 3 or lifetim > 2s", [12, 19]),
+        ("peak", "without", " ", [0, 1]),
         ("diff", "window", "1s..tomorrow", [4, 12]),
     ] {
         let error = parse(report, &[(name, value)]).unwrap_err();
@@ -268,6 +289,7 @@ proptest! {
                         .filter_map(|name| Pattern::parse(name).ok())
                         .collect(),
                     split_anonymous,
+                    ..Look::default()
                 },
                 ..HotspotOptions::default()
             },

@@ -79,7 +79,8 @@ fn answers_of_the_page_are_up_to_date() {
     use heapline_engine::{Completion, Info};
     use heapline_heap::reports::{DominatorTree, Findings, HeapDiff, Retained, Why};
     use heapline_profile::reports::{
-        Flame, Heatmap, Hotspots, Leaks, NamedDiff, Series, Stats, Summary, Tree,
+        Blocks, Flame, Heatmap, Hotspots, Leaks, NamedDiff, PeakReport, Series, Stats, Summary,
+        Tree,
     };
     use ts_rs::{Config, TS, TypeVisitor};
 
@@ -119,6 +120,8 @@ fn answers_of_the_page_are_up_to_date() {
     all.visit::<Stats>();
     all.visit::<Heatmap>();
     all.visit::<Leaks>();
+    all.visit::<PeakReport>();
+    all.visit::<Blocks>();
     all.visit::<NamedDiff>();
     all.visit::<Retained>();
     all.visit::<DominatorTree>();

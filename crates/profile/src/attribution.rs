@@ -1,6 +1,5 @@
 //! The function that the blocks of a stack are attributed to.
 
-use crate::crates::Crates;
 use crate::groups::NONE;
 use crate::store::{ContextId, FrameId, IdVec, NodeId, Profile};
 
@@ -9,31 +8,25 @@ pub(crate) struct Attribution<'a> {
     profile: &'a Profile,
     /// By frame: [`NONE`] if it is hidden.
     of_frame: &'a IdVec<FrameId, u32>,
-    /// By frame: true if it belongs to the standard library, whose callers are meant. Empty if they are
-    /// not.
+    /// By frame: true if it belongs to a library, whose callers are meant. Empty if they are not.
     library: IdVec<FrameId, bool>,
 }
 
 /// The frame that blocks are attributed to.
 pub(crate) struct Attributed {
     pub(crate) frame: FrameId,
-    /// The frame of the standard library that allocates, if it was called by `frame`.
+    /// The frame of a library that allocates, if it was called by `frame`.
     pub(crate) via: Option<FrameId>,
 }
 
 impl<'a> Attribution<'a> {
-    /// Attributes blocks to the innermost frame that is not hidden. With `name_callers`, those that the
-    /// standard library allocates are attributed to the function that calls it.
+    /// Attributes blocks to the innermost frame that is not hidden; those that a library allocates, to the
+    /// function that calls it.
     pub(crate) fn new(
         profile: &'a Profile,
         of_frame: &'a IdVec<FrameId, u32>,
-        name_callers: bool,
+        library: IdVec<FrameId, bool>,
     ) -> Self {
-        let library = if name_callers {
-            Crates::new(profile.symbols()).in_standard_library()
-        } else {
-            IdVec::default()
-        };
         Self {
             profile,
             of_frame,

@@ -59,7 +59,7 @@ impl Crates {
 }
 
 /// Returns true for the crates of Rust's standard library and the modules of OCaml's.
-fn is_standard(name: &str) -> bool {
+pub(crate) fn is_standard(name: &str) -> bool {
     matches!(name, "std" | "core" | "alloc" | "Stdlib") || name.starts_with("Camlinternal")
 }
 
@@ -168,6 +168,24 @@ fn package_of(file: &str) -> Option<String> {
         .map(|(at, _)| (&folder[..at], &folder[at + 1..]))
         .find(|(_, version)| is_version(version))?;
     Some(name.replace('-', "_"))
+}
+
+/// Returns true if a file shows that a crate is a dependency: a file of a package with the name of the crate, from a
+/// registry, a `vendor` directory, or a repository that cargo has cloned.
+pub(crate) fn is_dependency(name: &str, file: &str) -> bool {
+    let folder = |mark: &str| {
+        let (_, rest) = file.split_once(mark)?;
+        rest.split('/')
+            .next()
+            .map(|folder| folder.replace('-', "_"))
+    };
+    package_of(file).is_some_and(|package| package == name)
+        || folder("vendor/").is_some_and(|folder| folder == name)
+        // NAME-HASH, where a repository may have several crates: `tokio` and `tokio_util`.
+        || folder("/git/checkouts/").is_some_and(|folder| {
+            let (repository, _) = folder.rsplit_once('_').unwrap_or((&folder, ""));
+            name.starts_with(repository)
+        })
 }
 
 /// Returns true for the versions of packages: `1.0.219`, `0.15.0-alpha.2`.
@@ -300,6 +318,38 @@ mod tests {
         // Functions without a path are in the package of their file.
         let found = crate_of("serde-1.0.219/src/de.rs::new:17", "serde-1.0.219/src/de.rs");
         assert_eq!(found.as_deref(), Some("serde"));
+    }
+
+    #[test]
+    fn dependencies_are_known_by_their_files() {
+        let registry = "/home/me/.cargo/registry/src/index.crates.io-6f17d22bba15001f";
+        let checkout = "/home/me/.cargo/git/checkouts/tokio-1f2e3d4c/5a6b7c8/tokio-util/src/lib.rs";
+        for (name, file, expected) in [
+            (
+                "serde",
+                &*format!("{registry}/serde-1.0.219/src/lib.rs"),
+                true,
+            ),
+            ("serde", "serde-1.0.219/src/lib.rs", true),
+            (
+                "alloc",
+                "/rustc/9fc6b431/library/alloc/src/vec/mod.rs",
+                true,
+            ),
+            ("tokio_util", checkout, true),
+            ("serde", "vendor/serde/src/lib.rs", true),
+            // A generic function of a dependency, with a type of the program.
+            ("jaq", checkout, false),
+            (
+                "jaq",
+                &*format!("{registry}/serde-1.0.219/src/lib.rs"),
+                false,
+            ),
+            ("jaq", "src/main.rs", false),
+            ("jaq", "", false),
+        ] {
+            assert_eq!(is_dependency(name, file), expected, "{name} {file}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::attribution::{Attributed, Attribution};
 use crate::crates::Crates;
 use crate::estimate::Amount;
+use crate::own_code::OwnFrames;
 use crate::query::Pattern;
 use crate::ranges::{self, age_class, size_class};
 use crate::scope::{Scope, hidden_functions};
@@ -18,6 +19,9 @@ use crate::store::{
 
 /// No group, or no number that stands for one.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// The name of stacks without own code.
+const NO_OWN_CODE: &str = "(no own code)";
 
 /// The attribute that blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -110,7 +114,11 @@ pub(crate) struct View {
     pub(crate) hidden: Vec<Pattern>,
     /// Tell anonymous functions apart by their lines.
     pub(crate) split_anonymous: bool,
-    /// Attribute blocks that the standard library allocates to the function that calls it.
+    /// Leave libraries out of stacks, too: all but own code, which is that outside of known libraries,
+    /// or what matches a pattern.
+    pub(crate) own_code: Option<Vec<Pattern>>,
+    /// Attribute blocks that a library allocates to the function that calls it, and name both. Libraries
+    /// are all but own code, or the standard library.
     pub(crate) name_callers: bool,
 }
 
@@ -128,7 +136,7 @@ pub struct Label {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub place: Option<String>,
-    /// The function of the standard library that allocates for this one, in reports that attribute its
+    /// The function of a library that allocates for this one, in reports that attribute its
     /// memory to the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -160,7 +168,7 @@ impl Label {
         }
     }
 
-    fn of_frame(profile: &Profile, frame: FrameId) -> Self {
+    pub(crate) fn of_frame(profile: &Profile, frame: FrameId) -> Self {
         Self {
             place: Some(profile.symbols().place(frame)),
             ..Self::of_function(profile, profile.symbols().frames()[frame].function)
@@ -227,12 +235,15 @@ impl Groups {
             GroupBy::Crate => Crates::new(symbols),
             _ => Crates::default(),
         };
+        let own = view.own_code.as_ref();
+        let own = own.map(|mine| OwnFrames::new(profile, mine));
+        let is_library = |frame| own.as_ref().is_some_and(|own| !own.is_own(frame));
         let mut table = Table::default();
         let of_frame: IdVec<FrameId, u32> = symbols
             .frames()
             .enumerate()
             .map(|(frame, info)| {
-                if hidden[info.function] {
+                if hidden[info.function] || !view.name_callers && is_library(frame) {
                     return NONE;
                 }
                 let function = &symbols.functions()[info.function];
@@ -250,8 +261,16 @@ impl Groups {
                 })
             })
             .collect();
-        let unknown = table.number(Label::named("(unknown)"));
-        let attribution = Attribution::new(profile, &of_frame, view.name_callers);
+        let unknown = table.number(Label::named(match &own {
+            Some(_) => NO_OWN_CODE,
+            None => "(unknown)",
+        }));
+        let library = match &own {
+            _ if !view.name_callers => IdVec::default(),
+            Some(_) => symbols.frames().ids().map(is_library).collect(),
+            None => Crates::new(symbols).in_standard_library(),
+        };
+        let attribution = Attribution::new(profile, &of_frame, library);
         let of_context: IdVec<ContextId, u32> = profile
             .contexts()
             .ids()

@@ -88,6 +88,18 @@ pub struct Look {
     /// Distinguish anonymous functions by source line
     #[arg(long)]
     pub split_anonymous: bool,
+
+    /// Attribute the memory of libraries to your own code: the innermost function outside of them
+    ///
+    /// Libraries are Rust's and OCaml's standard libraries, the dependencies of Rust programs, and common libraries of OCaml.
+    #[arg(long)]
+    pub own_code: bool,
+
+    /// Count only matching functions and crates as your own code; implies --own-code
+    ///
+    /// A pattern is a name with * and ?, or /REGEX/.
+    #[arg(long, value_name = "PATTERN")]
+    pub mine: Vec<Pattern>,
 }
 
 impl Look {
@@ -97,8 +109,14 @@ impl Look {
             by,
             hidden: self.hide.clone(),
             split_anonymous: self.split_anonymous,
+            own_code: self.is_of_own_code().then(|| self.mine.clone()),
             name_callers: false,
         }
+    }
+
+    /// Returns true if memory is attributed to own code.
+    pub(crate) fn is_of_own_code(&self) -> bool {
+        self.own_code || !self.mine.is_empty()
     }
 }
 

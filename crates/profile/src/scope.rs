@@ -143,12 +143,25 @@ impl<'a> Scope<'a> {
     /// The time with most live bytes of these blocks.
     #[must_use]
     pub fn peak(&self) -> Moment {
+        self.peak_in((Moment(0), self.profile.end()))
+    }
+
+    /// The time within a range with most live bytes of these blocks.
+    pub(crate) fn peak_in(&self, range: (Moment, Moment)) -> Moment {
         let mut changes = Changes::new(self.profile);
         self.for_each(|stay| {
             let kind = self.profile.classes()[stay.class].kind;
             changes.add(kind, stay.start, stay.end);
         });
-        changes.peak(&self.weights, &self.profile.known_moments())
+        let bytes = |kind| self.weights[kind].bytes.value;
+        changes.peak(bytes, &self.profile.known_moments(), range)
+    }
+
+    /// The blocks that a query is not true of.
+    #[must_use]
+    pub fn without(&self, query: &Query) -> Self {
+        let removed = query.select(self.profile, self.estimator);
+        self.with(self.selection.without(&removed, self.profile))
     }
 
     /// The blocks that are live at a given time.

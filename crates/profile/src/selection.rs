@@ -204,6 +204,20 @@ impl Selection {
         }
     }
 
+    /// Only the stays that are not in another selection.
+    pub(crate) fn without(&self, other: &Self, profile: &Profile) -> Self {
+        let first = self.first.clone().and(&other.first.clone().not());
+        if self.second.is_none() && other.second.is_none() {
+            return Self::lives(first);
+        }
+        let promoted = Bits::of_blocks(profile, |lives, _, i| lives.promotion(i) != NEVER);
+        let second = |selection: &Self| match &selection.second {
+            Some(second) => second.clone(),
+            None => selection.first.clone().and(&promoted),
+        };
+        Self::stays(first, second(self).and(&second(other).not()))
+    }
+
     /// Hands over the selected stays, in the order of the trace.
     #[inline]
     pub(crate) fn for_each(&self, profile: &Profile, f: impl FnMut(Stay)) {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::estimate::{Amount, Estimator};
+use crate::estimate::Estimator;
 use crate::store::{ClassId, Id, IdVec, Moment, NEVER, Profile, saturated};
 
 /// Changes in live blocks per event, by weight class; empty for events that neither start nor end a
@@ -48,13 +48,26 @@ impl<I: Id> Changes<I> {
         events.filter_map(|change| change.get())
     }
 
-    /// The first time with the maximum of live bytes, given the weights of the classes. Until the last of
-    /// the `known` moments, no others count.
-    pub(crate) fn peak(&self, weights: &IdVec<I, Amount>, known: &[Moment]) -> Moment {
-        let (mut live, mut most, mut peak) = (0.0, 0.0, 0);
+    /// The first time within a range with the maximum of live bytes, given the bytes that a block of each
+    /// class stands for. Until the last of the `known` moments, no others count.
+    pub(crate) fn peak(
+        &self,
+        bytes: impl Fn(I) -> f64,
+        known: &[Moment],
+        (Moment(from), Moment(to)): (Moment, Moment),
+    ) -> Moment {
+        let (mut live, mut most, mut peak) = (0.0, f64::INFINITY, from);
         let unknown = known.last().map_or(0, |&Moment(last)| last);
-        let mut known = known.iter().map(|&Moment(event)| event).peekable();
-        for (event, change) in (1..).zip(&self.of_event) {
+        let mut known = known
+            .iter()
+            .map(|&Moment(event)| event)
+            .filter(|&event| event > from)
+            .peekable();
+        let end = index(to).min(self.of_event.len());
+        for (event, change) in (1..).zip(&self.of_event[..end]) {
+            if event == from + 1 {
+                most = live;
+            }
             while let Some(moment) = known.next_if(|&moment| moment < event) {
                 if live > most {
                     (most, peak) = (live, moment);
@@ -63,12 +76,15 @@ impl<I: Id> Changes<I> {
             let Some((sort, sign)) = change.get() else {
                 continue;
             };
-            live += sign * weights[sort].bytes.value;
+            live += sign * bytes(sort);
             if event > unknown && live > most {
                 (most, peak) = (live, event);
             }
         }
-        Moment(peak)
+        match known.next() {
+            Some(moment) if moment <= to && live > most => Moment(moment),
+            _ => Moment(peak),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! - [`plain`]: the format's description transcribed in the plainest way, with every check that
 //!   memtrace's own reader makes. What it accepts, memtrace accepts; what the real reader
 //!   returns must be the same.
+//! - [`lives`]: traces of blocks whose sizes, lives and stacks are given.
 //! - [`heap`]: heap snapshots of programs that never ran.
 //! - [`harm`]: ways to damage a trace.
 //! - [`fixtures`]: where traces are.
@@ -14,6 +15,7 @@ pub mod fixtures;
 pub mod generate;
 pub mod harm;
 pub mod heap;
+pub mod lives;
 mod owned;
 pub mod plain;
 mod properties;

@@ -2,6 +2,7 @@
 
 use heapline_profile::reports::{Compared, Diff, NamedDiff};
 
+use crate::own_code::own_code;
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
@@ -29,6 +30,7 @@ pub fn diff(report: &NamedDiff, context: &Context<'_>) -> Text {
     }
     page.table(&table(diff, context));
     page.hidden_rows(diff.hidden_rows);
+    own_code(&mut page, &diff.after);
     page.note(&match diff.real_changes {
         0 => "○ within the sampling error. No change is significant.".to_owned(),
         n => format!(

@@ -4,6 +4,7 @@ use heapline_profile::reports::{Hotspot, Hotspots, SortBy};
 use heapline_profile::{Estimate, GroupBy};
 
 use crate::chart::sparkline;
+use crate::own_code::own_code;
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Style, Text};
@@ -28,6 +29,7 @@ pub fn hotspots(report: &Hotspots, context: &Context<'_>) -> Text {
     }
     page.table(&table(report, context));
     page.note(&format!("The peak is at {}.", seconds(report.peak_time)));
+    own_code(&mut page, &report.subject);
     if !report.subject.tells.sizes {
         page.note(SNAPSHOTS_ONLY);
     }

@@ -4,6 +4,7 @@ use heapline_profile::reports::{Leak, Leaks};
 use heapline_profile::{Estimate, GrowthShape};
 
 use crate::chart::sparkline;
+use crate::own_code::{condition, own_code};
 use crate::page::Page;
 use crate::sanitize::sanitize;
 use crate::screen::Context;
@@ -54,6 +55,7 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
         ));
     }
     page.hidden_rows(report.hidden_rows);
+    own_code(&mut page, &report.subject);
     if report.steady_groups > 0 {
         let more = if report.rows.is_empty() { "" } else { "more " };
         let (hold, show) = match report.steady_groups {
@@ -67,7 +69,7 @@ pub fn leaks(report: &Leaks, context: &Context<'_>) -> Text {
         ));
     }
     let first = report.rows.first();
-    if let Some(query) = first.and_then(|row| report.by.condition(&row.label)) {
+    if let Some(query) = first.and_then(|row| condition(report.by, &row.label, &report.subject)) {
         let at = if is_end {
             "end".to_owned()
         } else {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod alloc_stats;
+mod blocks;
 mod chart;
 mod check;
 mod combined;
@@ -11,7 +12,9 @@ mod heatmap;
 mod hotspots;
 mod info;
 mod leaks;
+mod own_code;
 mod page;
+mod peak;
 mod sanitize;
 mod screen;
 mod series;
@@ -27,6 +30,7 @@ mod width;
 mod wrap;
 
 pub use alloc_stats::alloc_stats;
+pub use blocks::blocks;
 pub use chart::{area, bar, points as chart_points, sparkline};
 pub use check::check;
 pub use combined::combined_summary;
@@ -37,6 +41,7 @@ pub use hotspots::hotspots;
 pub use info::{TraceFile, info};
 pub use leaks::leaks;
 pub use page::Page;
+pub use peak::peak;
 pub use sanitize::{sanitize, sanitize_lines};
 pub use screen::{Context, Screen, Suggest};
 pub use series::{series, series_of_height};
@@ -68,7 +73,9 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
         Report::Stats(report) => stats(report, context),
         Report::Heatmap(report) => heatmap(report, context),
         Report::Leaks(report) => leaks(report, context),
+        Report::Peak(report) => peak(report, context),
         Report::Temporary(report) => temporary(report, context),
+        Report::Blocks(report) => blocks(report, context),
         Report::Diff(report) => diff(report, context),
         Report::Retained(report) => heap::retained(report, context),
         Report::Dominators(report) => heap::dominators(report, context),

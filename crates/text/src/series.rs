@@ -4,6 +4,7 @@ use heapline_profile::reports::{Measure, Series};
 
 use crate::NO_SAMPLES;
 use crate::chart::{area, points, sparkline};
+use crate::own_code::own_code;
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
@@ -60,6 +61,7 @@ pub fn series_of_height(report: &Series, context: &Context<'_>, height: usize) -
     } else {
         page.gap();
         page.table(&groups(report, context));
+        own_code(&mut page, &report.subject);
     }
     page.finish()
 }

@@ -6,6 +6,7 @@ use heapline_profile::{Estimate, GroupBy};
 use crate::SNAPSHOTS_ONLY;
 use crate::chart::bar;
 use crate::info::{history, missing};
+use crate::own_code::own_code;
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Style, Text};
@@ -28,6 +29,7 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     if let Some(gaps) = &report.subject.gaps {
         page.note(&format!("Gaps: {}.", missing(gaps)));
     }
+    own_code(&mut page, &report.subject);
     let tells = report.subject.tells;
     for list in &report.lists {
         let is_told = match list.kind {

@@ -3,6 +3,7 @@
 use heapline_profile::reports::{Temporary, TemporaryFigures};
 
 use crate::NO_SAMPLES;
+use crate::own_code::{condition, own_code};
 use crate::page::Page;
 use crate::screen::Context;
 use crate::styled::{Line, Style, Text};
@@ -39,8 +40,9 @@ pub fn temporary(report: &Temporary, context: &Context<'_>) -> Text {
         page.table(&table(report, context));
     }
     page.hidden_rows(report.hidden_rows);
+    own_code(&mut page, &report.subject);
     let first = report.rows.first();
-    if let Some(query) = first.and_then(|row| report.by.condition(&row.label)) {
+    if let Some(query) = first.and_then(|row| condition(report.by, &row.label, &report.subject)) {
         page.next(
             context,
             &[(

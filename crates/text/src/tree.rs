@@ -4,6 +4,7 @@ use heapline_profile::reports::{Direction, NodeKind, Tree, TreeNode};
 
 use crate::NO_SAMPLES;
 use crate::chart::bar;
+use crate::own_code::own_code;
 use crate::page::Page;
 use crate::screen::{Context, Screen};
 use crate::styled::{Style, Text};
@@ -67,6 +68,7 @@ pub fn tree(report: &Tree, context: &Context<'_>) -> Text {
         "Nodes below {} are merged into \"other\" (see --min).",
         percent(report.threshold, 1.0)
     ));
+    own_code(&mut page, &report.subject);
     page.finish()
 }
 

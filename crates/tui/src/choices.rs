@@ -1,9 +1,7 @@
 //! The user's choices, and the requests that follow from them.
 
-use std::sync::LazyLock;
-
 use heapline_engine::{Filter, Params, Request};
-use heapline_profile::query::{Pattern, TimePoint, Window};
+use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
     Compared, DiffOptions, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions,
 };
@@ -21,12 +19,6 @@ const GROUPS: usize = 8;
 /// The allocation rate is that of the last seconds, or of the last part of a short run.
 const RATE_WINDOW: u64 = 5_000_000;
 const RATE_PARTS: u64 = 20;
-
-/// The code of the standard libraries of OCaml and Rust.
-static LIBRARIES: LazyLock<Option<Pattern>> = LazyLock::new(|| {
-    let pattern = r"/^<*(Stdlib|Camlinternal\w*|std|core|alloc)(\.|::|$)/";
-    pattern.parse().ok()
-});
 
 /// A view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -293,10 +285,9 @@ impl Choices {
     }
 
     fn look(&self) -> Look {
-        let mut look = self.look.clone();
-        if self.my_code {
-            look.hide.extend(LIBRARIES.clone());
+        Look {
+            own_code: self.my_code || self.look.own_code,
+            ..self.look.clone()
         }
-        look
     }
 }

@@ -21,7 +21,7 @@ pub(crate) const HELP: &[(&str, &str)] = &[
     ("s F6", "choose the column to sort by"),
     ("b", "bytes or blocks"),
     ("g F2", "choose the grouping"),
-    ("m", "my code: attribute the standard library to callers"),
+    ("m", "my code: attribute libraries to their callers"),
     (
         "/ \\ F3 F4",
         "filter: Tab completes, Enter applies, Esc cancels",

@@ -33,6 +33,53 @@ bytes: number,
 /** Sampled blocks. */
 sampled: number, };
 
+/** A sampled block. */
+export type BlockRow = {
+/** The number of sampled allocations before it in the trace. */
+number: number,
+/** Bytes, without the header. */
+size: number,
+/** The bytes that it represents, headers included. */
+bytes: Estimate,
+/** The number of blocks that it represents. */
+blocks: Estimate,
+/** The number of times that it was sampled. */
+samples: number,
+/** Sampled blocks that a recording of limited size has merged into it: 1 for a single block. */
+sampled_blocks: number,
+/** The heap on which it was allocated. */
+heap: string,
+/** The domain or thread that allocated it. */
+domain: number,
+/** Seconds from the start to its allocation. */
+allocated: number,
+/** Seconds from the start to its promotion; null if it was not promoted. */
+promoted: number | null,
+/** Seconds from the start to its death; null if it is live at the end. */
+collected: number | null,
+/** Seconds that the selected part of its life lasted, up to the end of the trace. */
+lifetime: number,
+/** True if that part lasts longer than the trace. */
+is_live: boolean,
+/** The functions of its stack and their places in the source, innermost first. */
+stack: Array<Label>, };
+
+/** The sort order of blocks. */
+export type BlockSort = "size" | "weight" | "age" | "birth";
+
+/** Single sampled blocks. */
+export type Blocks = {
+/** The trace and estimator of the report. */
+subject: Subject,
+/** The order of the rows. */
+sort: BlockSort,
+/** All selected blocks together. */
+total: Figures,
+/** The first blocks in that order. */
+rows: Array<BlockRow>,
+/** Sampled blocks that are not shown. */
+hidden_rows: number, };
+
 /** Bytes by the heap that they were allocated on. */
 export type ByHeap = {
 /** The minor heap. */
@@ -525,7 +572,7 @@ name: string,
 raw_name?: string,
 /** The place in the source, such as `list.ml:92:32-39`, or the file. */
 place?: string,
-/** The function of the standard library that allocates for this one, in reports that attribute its memory to the caller. */
+/** The function of a library that allocates for this one, in reports that attribute its memory to the caller. */
 via?: string,
 /** The module, in reports that tell it. */
 module?: string,
@@ -690,6 +737,59 @@ at_end: Array<number>, };
 /** The kind of a node. */
 export type NodeKind = "call" | "site" | "other";
 
+/** The distinction between a program's own code and that of libraries, in a report. */
+export type OwnCode = {
+/** The patterns of own functions; empty if all code outside of known libraries is own. */
+mine: Array<string>,
+/** The libraries found in the trace, by name; empty if there are patterns. */
+libraries: Array<string>, };
+
+/** A time with most live memory. */
+export type PeakPoint = {
+/** Seconds from the start. */
+time: number,
+/** Memory live then. */
+live: Figures, };
+
+/** The peak of live memory, and what it would be without some of the blocks. Lifetimes are known, so the curve of live memory without some blocks is known as well: its maximum is the peak without them, if nothing else in the program changes. */
+export type PeakReport = {
+/** The trace and estimator of the report. */
+subject: Subject,
+/** The grouping of the rows. */
+by: GroupBy,
+/** Seconds from the start of the run to that of the window. */
+from: number,
+/** Seconds from the start of the run to the end of the window. */
+to: number,
+/** The peak. */
+peak: PeakPoint,
+/** The peak without the blocks of `--without`; null if nothing is removed. */
+without: Removal | null,
+/** The groups with most memory live at the peak of the blocks that are left. */
+rows: Array<PeakRow>,
+/** Groups that are not shown. */
+hidden_rows: number, };
+
+/** A group with memory that is live at the peak. */
+export type PeakRow = {
+/** Its name. */
+label: Label,
+/** Its memory that is live at the peak. */
+live: Figures,
+/** The same in percent of all. */
+percent: number,
+/** The peak without this group. */
+without: PeakWithout, };
+
+/** The peak that is left when blocks are removed. */
+export type PeakWithout = {
+/** The peak of the others. */
+peak: PeakPoint,
+/** Bytes by which the peak is lower. */
+saved: Estimate,
+/** The same in percent of the peak; 0 if there is no memory. */
+saved_percent: number, };
+
 /** The spread of a distribution; null where it was not reached before the trace ended. */
 export type Quantiles = {
 /** The median. */
@@ -721,6 +821,19 @@ hidden_rows: number, };
 
 /** The measure that a list is ranked by. */
 export type RankingKind = "live_at_peak" | "live_at_end" | "allocated" | "blocks" | "short_lived";
+
+/** Blocks that are removed. */
+export type Removal = {
+/** The queries that select them. */
+queries: Array<string>,
+/** Their memory that is live at the peak. */
+held: Figures,
+/** The peak of the others. */
+peak: PeakPoint,
+/** Bytes by which the peak is lower. */
+saved: Estimate,
+/** The same in percent of the peak; 0 if there is no memory. */
+saved_percent: number, };
 
 /** Retained sizes. A group retains what can only be reached through it: it would be freed with the group. Rows by root, module and definition add up to everything; what several of them reach is a row of its own. Closures and kinds overlap. Much of a heap may be reachable from several groups, and retained by none of them. So rows by root, module and definition also have what a shortest path from a root reaches through them. That adds up to everything as well, and says where memory belongs that is shared. */
 export type Retained = {
@@ -934,7 +1047,9 @@ flaws: number,
 /** The part of the run that the recording has summed up; absent if every event is there. */
 coarse?: Coarse,
 /** The times in which new blocks were not recorded; absent if there are none. */
-gaps?: Gaps, };
+gaps?: Gaps,
+/** The code that memory is attributed to; absent if libraries count too. */
+own_code?: OwnCode, };
 
 /** A name that occurs in the trace. */
 export type SuggestedName = {

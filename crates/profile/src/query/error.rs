@@ -29,7 +29,7 @@ pub struct QueryError {
 }
 
 impl QueryError {
-    pub(super) fn new(span: Range<usize>, message: &str, expected: &str) -> Self {
+    pub(crate) fn new(span: Range<usize>, message: &str, expected: &str) -> Self {
         Self {
             query: String::new(),
             start: span.start,

@@ -256,6 +256,14 @@ impl Window {
         (times.before(&self.span.from), times.before(&self.span.to))
     }
 
+    /// Its bounds in seconds from the start, within the run.
+    pub(crate) fn seconds(&self, profile: &Profile, estimator: Estimator) -> (f64, f64) {
+        let times = eval::Times { profile, estimator };
+        let end = profile.micros(profile.end());
+        let seconds = |time| times.micros(time).min(end) as f64 / 1e6;
+        (seconds(&self.span.from), seconds(&self.span.to))
+    }
+
     /// Returns true if it overlaps the run, with events or without.
     #[must_use]
     pub(crate) fn is_part_of(&self, profile: &Profile, estimator: Estimator) -> bool {

@@ -130,7 +130,7 @@ impl Combiner {
                 .clone()
                 .unwrap_or_else(|| header.program.clone()),
             pid: header.pid,
-            subject: Subject::new(scope),
+            subject: Subject::with_look(scope, &self.options.look),
             allocated: Figures::of_total(scope, &allocated),
             live_at_peak: Figures::of_total(scope, &at_peak),
             peak_time: peak.time,

@@ -12,7 +12,7 @@ use crate::groups::{GroupBy, Groups, Label, View};
 use crate::options::{self, Look, MAX_ROWS, OptionError};
 use crate::query::Window;
 use crate::scope::Scope;
-use crate::store::{IdVec, KindId};
+use crate::store::{IdVec, KindId, Moment};
 
 /// The normalisation of the second trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -55,12 +55,7 @@ impl Compared {
         scope: &Scope<'a>,
         window: &Window,
     ) -> Result<Scope<'a>, WindowError> {
-        let (profile, estimator) = (scope.profile(), scope.estimator());
-        let (from, to) = window.moments(profile, estimator);
-        // A part of the run without events can be compared; a time outside of it cannot.
-        if from >= to && !window.is_part_of(profile, estimator) {
-            return Err(WindowError::Empty(window.text().to_owned()));
-        }
+        let (from, to) = window_moments(scope, window)?;
         match self {
             Self::Allocated => Ok(scope.allocated_in((from, to))),
             Self::Peak => Err(WindowError::NoPeak),
@@ -69,7 +64,21 @@ impl Compared {
     }
 }
 
-/// The error of a window that cannot be compared.
+/// The first and the last moment of a window. A part of the run without events is a window; a time
+/// outside of it is not.
+pub(super) fn window_moments(
+    scope: &Scope<'_>,
+    window: &Window,
+) -> Result<(Moment, Moment), WindowError> {
+    let (profile, estimator) = (scope.profile(), scope.estimator());
+    let (from, to) = window.moments(profile, estimator);
+    if from >= to && !window.is_part_of(profile, estimator) {
+        return Err(WindowError::Empty(window.text().to_owned()));
+    }
+    Ok((from, to))
+}
+
+/// The error of a window that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// The window contains no events.
@@ -408,8 +417,8 @@ pub fn diff_scaled(
     let mut total = Change::new(&total, scale);
     total.is_real = total.p_value < 0.05;
     Diff {
-        before: Subject::new(before),
-        after: Subject::new(after),
+        before: Subject::with_look(before, &options.look),
+        after: Subject::with_look(after, &options.look),
         by: options.by,
         scale,
         total,

@@ -267,7 +267,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         total.allocated = Figures::of_total(scope, &Amount::default());
     }
     Hotspots {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         by: options.by,
         sort: options.sort,
         peak_time: peak.time,

@@ -231,7 +231,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
         })
         .collect();
     Leaks {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         by: options.by,
         at: duration,
         tail,

@@ -4,6 +4,7 @@
 //! serialised; `docs/json.md` describes the fields.
 
 mod alloc_stats;
+mod blocks;
 mod check;
 mod coarse;
 mod combined;
@@ -13,6 +14,7 @@ mod hotspots;
 mod info;
 mod leaks;
 mod names;
+mod peak;
 mod series;
 mod stats;
 mod summary;
@@ -21,6 +23,7 @@ mod tree;
 
 pub use crate::histogram::SurvivalPoint;
 pub use alloc_stats::{AllocLifetimes, AllocSizes, AllocStats, EqualBins, Spread, alloc_stats};
+pub use blocks::{BlockRow, BlockSort, Blocks, BlocksOptions, blocks};
 pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
 pub use coarse::{Coarse, Gaps};
 pub use combined::{CombinedSummary, Combiner, TraceSummary};
@@ -35,6 +38,7 @@ pub use info::{
 };
 pub use leaks::{Holder, Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
+pub use peak::{PeakOptions, PeakPoint, PeakReport, PeakRow, PeakWithout, Removal, peak};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
 pub use summary::{Ranked, Ranking, RankingKind, Summary, SummaryOptions, summary};
@@ -50,6 +54,8 @@ use heapline_model::Capabilities;
 use serde::Serialize;
 
 use crate::estimate::{Amount, Estimate, Estimator};
+use crate::options::Look;
+use crate::own_code::{OwnCode, OwnFrames};
 use crate::scope::Scope;
 
 /// The amount of a set of blocks.
@@ -116,6 +122,10 @@ pub struct Subject {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub gaps: Option<Gaps>,
+    /// The code that memory is attributed to; absent if libraries count too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub own_code: Option<OwnCode>,
 }
 
 impl Subject {
@@ -139,6 +149,16 @@ impl Subject {
             flaws: profile.damage().count,
             coarse: Coarse::new(profile),
             gaps: Gaps::new(profile),
+            own_code: None,
+        }
+    }
+
+    /// The subject of a report on functions.
+    pub(crate) fn with_look(scope: &Scope<'_>, look: &Look) -> Self {
+        let own_code = look.is_of_own_code();
+        Self {
+            own_code: own_code.then(|| OwnFrames::new(scope.profile(), &look.mine).info),
+            ..Self::new(scope)
         }
     }
 }

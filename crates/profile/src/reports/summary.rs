@@ -163,7 +163,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         [allocated, at_peak, at_end, promoted].map(|sums| figures(&total(&sums)));
     let rate = |estimate: Estimate| (duration > 0.0).then(|| estimate.per(duration));
     Summary {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         by: options.by,
         allocated,
         promoted,

@@ -142,7 +142,7 @@ pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
         figures: figures(by_group[group].map(|sum| Figures::new(&sum))),
     });
     Temporary {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         by: options.by,
         within: within as f64 / 1e6,
         total: figures(total.map(|sum| Figures::of_total(scope, &sum))),

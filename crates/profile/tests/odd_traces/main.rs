@@ -299,7 +299,8 @@ fn statistics_and_leaks_add_up() {
 fn reports_for_pictures_are_finite() {
     use heapline_profile::query::{Pattern, TimePoint};
     use heapline_profile::reports::{
-        FlameOptions, HeatmapOptions, TreeOptions, flame, heatmap, names,
+        BlocksOptions, FlameOptions, HeatmapOptions, PeakOptions, TreeOptions, blocks, flame,
+        heatmap, names, peak,
     };
     for_each_scope(|name, scope| {
         let map = heatmap(scope, &HeatmapOptions { times: 5 });
@@ -317,6 +318,16 @@ fn reports_for_pictures_are_finite() {
         };
         assert_finite(name, &flame(scope, &options));
         assert_finite(name, &names(scope, GroupBy::Function));
+        let found = peak(scope, &PeakOptions::default()).unwrap();
+        assert_finite(name, &found);
+        assert!(
+            found
+                .rows
+                .iter()
+                .all(|row| row.without.saved.value >= -1e-6),
+            "{name}"
+        );
+        assert_finite(name, &blocks(scope, &BlocksOptions::default()));
         for measure in ALL_MEASURES {
             let zoomed = SeriesOptions {
                 measure,

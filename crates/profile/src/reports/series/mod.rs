@@ -248,7 +248,7 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
     let mut lines = lines.into_iter();
     let total = lines.next().unwrap_or_default();
     Series {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         measure: options.measure,
         from: points.start(),
         times,

@@ -239,7 +239,7 @@ fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &ByStack
         )
     };
     Tree {
-        subject: Subject::new(scope),
+        subject: Subject::with_look(scope, &options.look),
         by: view.by,
         direction: options.direction(),
         threshold: options.min.0,

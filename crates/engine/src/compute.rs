@@ -1,0 +1,187 @@
+//! Computes the reports on traces.
+
+use heapline_profile::reports::{
+    self, Blocks, BlocksOptions, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions,
+    HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, PeakOptions, PeakReport, Series,
+    SeriesOptions, Stats, StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree,
+    TreeOptions, WindowError,
+};
+use heapline_profile::{OptionError, Profile, Scope};
+
+use crate::ask::Ask;
+use crate::cancel::Cancel;
+use crate::error::{EngineError, ErrorKind};
+use crate::filter::Filter;
+use crate::session::Session;
+use crate::untold::{
+    Moments, check_groups, check_hotspots, check_lifetimes, check_query, check_series,
+};
+
+/// The selected blocks of the trace.
+fn selected<'a>(
+    session: &'a Session,
+    filter: &Filter,
+    moments: Moments,
+    cancel: &Cancel,
+) -> Result<Scope<'a>, EngineError> {
+    let profile = session.profiles().trace;
+    filter.check_for(profile, moments)?;
+    let scope = filter.scope(profile);
+    cancel.check()?;
+    Ok(scope)
+}
+
+/// Reports that need nothing but the selected blocks.
+macro_rules! reports_of_scope {
+    ($(
+        $options:ty => $report:ty, $moments:ident: $function:expr
+        $(, validate $validate:expr)?, check $check:expr;
+    )*) => {$(
+        impl Ask for $options {
+            type Report = $report;
+
+            $(fn validate(&self) -> Result<(), OptionError> {
+                $validate(self)
+            })?
+
+            fn ask(
+                &self,
+                session: &Session,
+                filter: &Filter,
+                cancel: &Cancel,
+            ) -> Result<Self::Report, EngineError> {
+                $check(self, session.profiles().trace)?;
+                let scope = selected(session, filter, Moments::$moments, cancel)?;
+                Ok($function(&scope, self))
+            }
+        }
+    )*};
+}
+
+reports_of_scope! {
+    SummaryOptions => Summary, One: reports::summary, check |options: &Self, profile| {
+        check_groups(options.by, profile)
+    };
+    HotspotOptions => Hotspots, One: reports::hotspots, check check_hotspots;
+    TreeOptions => Tree, One: |scope, options: &Self| {
+        reports::tree(scope, &options.clone().with_implied_sites())
+    }, validate Self::validate, check |options: &Self, profile| check_groups(options.by, profile);
+    FlameOptions => Flame, One: |scope, options: &Self| {
+        let tree = options.tree.clone().with_implied_sites();
+        reports::flame(scope, &FlameOptions { tree, ..*options })
+    }, validate |options: &Self| options.tree.validate(), check |options: &Self, profile| {
+        check_groups(options.tree.by, profile)
+    };
+    SeriesOptions => Series, Many: reports::series, validate Self::validate, check check_series;
+    StatsOptions => Stats, Many: reports::stats, check |_, profile| {
+        check_lifetimes("sizes and lifetimes", profile)
+    };
+    HeatmapOptions => Heatmap, Many: reports::heatmap, check |_, profile| {
+        check_lifetimes("lifetimes", profile)
+    };
+    BlocksOptions => Blocks, Many: reports::blocks, check |_, profile| {
+        check_lifetimes("single blocks", profile)
+    };
+    TemporaryOptions => Temporary, Many: reports::temporary, check |_, profile| {
+        check_lifetimes("what died soon", profile)
+    };
+}
+
+impl Ask for LeakOptions {
+    type Report = Leaks;
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        check_lifetimes("leaks", session.profiles().trace)?;
+        let scope = selected(session, filter, Moments::Many, cancel)?;
+        let holders = session.holders();
+        cancel.check()?;
+        Ok(reports::leaks(&scope, self, holders.as_deref()))
+    }
+}
+
+impl Ask for PeakOptions {
+    type Report = PeakReport;
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        let profile = session.profiles().trace;
+        check_groups(self.by, profile)?;
+        for query in &self.without {
+            check_query("without", query, profile, Moments::Many)?;
+        }
+        let scope = selected(session, filter, Moments::Many, cancel)?;
+        reports::peak(&scope, self).map_err(|error| window_error(&error, profile))
+    }
+}
+
+/// The error of a window that a report cannot use.
+fn window_error(error: &WindowError, profile: &Profile) -> EngineError {
+    let (value, message) = match error {
+        WindowError::Empty(text) => (
+            &**text,
+            format!("{error}; the run lasts {}s", profile.duration()),
+        ),
+        WindowError::NoPeak => ("", error.to_string()),
+    };
+    EngineError::parameter("window", value, message)
+}
+
+impl Ask for DiffOptions {
+    type Report = NamedDiff;
+
+    fn validate(&self) -> Result<(), OptionError> {
+        Self::validate(self)
+    }
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        let profiles = session.profiles();
+        for profile in [Some(profiles.trace), profiles.against]
+            .into_iter()
+            .flatten()
+        {
+            check_groups(self.by, profile)?;
+            filter.check_for(profile, Moments::Many)?;
+        }
+        let after = filter.scope(profiles.trace);
+        cancel.check()?;
+        if let [first, second] = &self.window[..] {
+            let diff = reports::diff_windows(&after, first, second, self)
+                .map_err(|error| window_error(&error, profiles.trace))?;
+            return Ok(NamedDiff {
+                before_name: first.text().to_owned(),
+                after_name: second.text().to_owned(),
+                of: self.of,
+                diff,
+            });
+        }
+        let (Some(profile), Some(trace)) = (profiles.against, session.against()) else {
+            return Err(EngineError::new(
+                ErrorKind::NoOtherTrace,
+                "nothing to compare with; give two windows, or start the viewer \
+                 with --against and another trace",
+            ));
+        };
+        let before = filter.scope(profile);
+        cancel.check()?;
+        Ok(NamedDiff {
+            before_name: trace.path.clone(),
+            after_name: session.trace().path.clone(),
+            of: self.of,
+            diff: reports::diff_traces(before, after, self),
+        })
+    }
+}

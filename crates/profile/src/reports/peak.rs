@@ -1,0 +1,304 @@
+//! The peak of live memory, and what it would be without some of the blocks.
+
+use clap::Args;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde::Serialize;
+
+use super::diff::{WindowError, window_moments};
+use super::{Figures, Subject, largest};
+use crate::estimate::{Amount, Estimate};
+use crate::groups::{GroupBy, Groups, Label, NONE};
+use crate::options::{self, Look};
+use crate::query::{Query, QueryError, Window};
+use crate::scope::Scope;
+use crate::selection::Stay;
+use crate::store::{ClassId, IdVec, Moment};
+use crate::walk::Changes;
+
+/// The largest number of rows: each takes a pass over all events.
+const MAX_PEAK_ROWS: u64 = 100;
+
+/// The groupings of rows: all in which a block is in the same group as others of its class.
+const GROUPINGS: [GroupBy; 8] = [
+    GroupBy::Site,
+    GroupBy::Address,
+    GroupBy::Function,
+    GroupBy::File,
+    GroupBy::Module,
+    GroupBy::Crate,
+    GroupBy::Domain,
+    GroupBy::Size,
+];
+
+/// Options of [`peak`].
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PeakOptions {
+    /// Remove matching blocks, and show the peak of the others: 'site = "Cache.add"'
+    ///
+    /// Repeated queries are combined with "or".
+    #[arg(long, value_name = "QUERY", value_parser = removed)]
+    pub without: Vec<Query>,
+
+    /// Show the peak of a time window: 0s..10s, ..peak, 50%.. [default: the whole run]
+    #[arg(long, value_name = "FROM..TO")]
+    pub window: Option<Window>,
+
+    /// Group by
+    #[arg(long, default_value = "function", value_parser = options::one_of(&GROUPINGS))]
+    pub by: GroupBy,
+
+    /// Limit the number of rows
+    #[arg(long, visible_alias = "top", default_value_t = 10, value_name = "N",
+          value_parser = options::number(0, MAX_PEAK_ROWS))]
+    pub rows: usize,
+
+    /// Options for the display of functions
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub look: Look,
+}
+
+impl Default for PeakOptions {
+    fn default() -> Self {
+        options::defaults()
+    }
+}
+
+/// Parses a query that does not select everything.
+fn removed(text: &str) -> Result<Query, QueryError> {
+    let query = Query::parse(text)?;
+    if query.is_all() {
+        let expected = "a condition, such as site = \"Cache.add\"";
+        return Err(QueryError::new(0..text.len(), "this removes everything", expected).of(text));
+    }
+    Ok(query)
+}
+
+/// The peak of live memory, and what it would be without some of the blocks.
+///
+/// Lifetimes are known, so the curve of live memory without some blocks is known as well: its
+/// maximum is the peak without them, if nothing else in the program changes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PeakReport {
+    /// The trace and estimator of the report.
+    pub subject: Subject,
+    /// The grouping of the rows.
+    pub by: GroupBy,
+    /// Seconds from the start of the run to that of the window.
+    pub from: f64,
+    /// Seconds from the start of the run to the end of the window.
+    pub to: f64,
+    /// The peak.
+    pub peak: PeakPoint,
+    /// The peak without the blocks of `--without`; null if nothing is removed.
+    pub without: Option<Removal>,
+    /// The groups with most memory live at the peak of the blocks that are left.
+    pub rows: Vec<PeakRow>,
+    /// Groups that are not shown.
+    pub hidden_rows: usize,
+}
+
+/// A time with most live memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PeakPoint {
+    /// Seconds from the start.
+    pub time: f64,
+    /// Memory live then.
+    pub live: Figures,
+}
+
+/// The peak that is left when blocks are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PeakWithout {
+    /// The peak of the others.
+    pub peak: PeakPoint,
+    /// Bytes by which the peak is lower.
+    pub saved: Estimate,
+    /// The same in percent of the peak; 0 if there is no memory.
+    pub saved_percent: f64,
+}
+
+/// Blocks that are removed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Removal {
+    /// The queries that select them.
+    pub queries: Vec<String>,
+    /// Their memory that is live at the peak.
+    pub held: Figures,
+    /// The peak without them.
+    #[serde(flatten)]
+    pub rest: PeakWithout,
+}
+
+/// A group with memory that is live at the peak.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PeakRow {
+    /// Its name.
+    pub label: Label,
+    /// Its memory that is live at the peak.
+    pub live: Figures,
+    /// The same in percent of all.
+    pub percent: f64,
+    /// The peak without this group.
+    pub without: PeakWithout,
+}
+
+/// The peak of the blocks in scope.
+pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, WindowError> {
+    let profile = scope.profile();
+    let (range, (from, to)) = match &options.window {
+        Some(window) => (
+            window_moments(scope, window)?,
+            window.seconds(profile, scope.estimator()),
+        ),
+        None => ((Moment(0), profile.end()), (0.0, profile.duration())),
+    };
+    let now = Live::new(scope, scope.peak_in(range));
+    let rest = options
+        .without
+        .iter()
+        .fold(scope.clone(), |rest, query| rest.without(query));
+    let without = (!options.without.is_empty()).then(|| {
+        let [left] = amounts(&rest, |stay| [stay.is_live_at(now.at)]);
+        Removal {
+            queries: options
+                .without
+                .iter()
+                .map(|query| query.text().to_owned())
+                .collect(),
+            held: Figures::of_total(scope, &(now.amount - left)),
+            rest: now.without(&rest, rest.peak_in(range), |_| true),
+        }
+    });
+    let (rows, hidden_rows) = rows(&rest, range, options);
+    Ok(PeakReport {
+        subject: Subject::with_look(scope, &options.look),
+        by: options.by,
+        from,
+        to,
+        peak: now.point(scope),
+        without,
+        rows,
+        hidden_rows,
+    })
+}
+
+/// The groups with most live memory at the peak of a scope, and the number of others.
+fn rows(
+    scope: &Scope<'_>,
+    range: (Moment, Moment),
+    options: &PeakOptions,
+) -> (Vec<PeakRow>, usize) {
+    let profile = scope.profile();
+    let groups = Groups::new(profile, &options.look.view(options.by));
+    let mut changes = Changes::<ClassId>::new(profile);
+    scope.for_each(|stay| changes.add(stay.class, stay.start, stay.end));
+    let bytes: IdVec<ClassId, f64> = profile
+        .classes()
+        .iter()
+        .map(|class| scope.weights()[class.kind].bytes.value)
+        .collect();
+    let known = profile.known_moments();
+    let now = Live::new(scope, changes.peak(|class| bytes[class], &known, range));
+    let sums: Vec<Amount> = groups
+        .sums_of(scope, |stay| [stay.is_live_at(now.at)])
+        .into_iter()
+        .map(|[sum]| sum)
+        .collect();
+    let keys: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
+    let order = largest(&keys, usize::MAX);
+    let shown = &order[..order.len().min(options.rows)];
+    let mut row_of = vec![NONE; groups.len()];
+    for (row, &group) in (0..).zip(shown) {
+        row_of[group] = row;
+    }
+    let row_of = groups.renumbered(&row_of);
+    let rows = (0..shown.len()).into_par_iter().map(|row| {
+        let is_kept =
+            |class: ClassId| row_of.of_class(class).map(|found| found as usize) != Some(row);
+        let others: IdVec<ClassId, f64> = bytes
+            .enumerate()
+            .map(|(class, &bytes)| if is_kept(class) { bytes } else { 0.0 })
+            .collect();
+        let moment = changes.peak(|class| others[class], &known, range);
+        let sum = &sums[shown[row]];
+        PeakRow {
+            label: groups.labels[shown[row]].clone(),
+            live: Figures::new(sum),
+            percent: percent(sum.bytes.value, now.amount.bytes.value),
+            without: now.without(scope, moment, |stay| is_kept(stay.class)),
+        }
+    });
+    (rows.collect(), order.len() - shown.len())
+}
+
+/// The memory that is live at some moment.
+struct Live {
+    at: Moment,
+    amount: Amount,
+}
+
+impl Live {
+    fn new(scope: &Scope<'_>, at: Moment) -> Self {
+        let [amount] = amounts(scope, |stay| [stay.is_live_at(at)]);
+        Self { at, amount }
+    }
+
+    fn point(&self, scope: &Scope<'_>) -> PeakPoint {
+        PeakPoint {
+            time: scope.profile().seconds(self.at),
+            live: Figures::of_total(scope, &self.amount),
+        }
+    }
+
+    /// The difference to the blocks of a scope that are kept, whose peak is at another moment. What
+    /// is live at both moments cancels out.
+    fn without(
+        &self,
+        scope: &Scope<'_>,
+        at: Moment,
+        is_kept: impl Fn(Stay) -> bool + Sync,
+    ) -> PeakWithout {
+        let [amount, both] = amounts(scope, |stay| {
+            let is_live = stay.is_live_at(at) && is_kept(stay);
+            [is_live, is_live && stay.is_live_at(self.at)]
+        });
+        let saved = self.amount.bytes.change(amount.bytes, both.bytes);
+        PeakWithout {
+            peak: Self { at, amount }.point(scope),
+            saved: saved.estimate_of_change(),
+            saved_percent: percent(saved.value, self.amount.bytes.value),
+        }
+    }
+}
+
+/// The amounts of the blocks with each of some properties.
+fn amounts<const N: usize>(
+    scope: &Scope<'_>,
+    marks: impl Fn(Stay) -> [bool; N] + Sync,
+) -> [Amount; N] {
+    let mut sums = [Amount::default(); N];
+    let counts = scope.counts_of(marks);
+    for (class, counts) in scope.profile().classes().iter().zip(counts) {
+        for (sum, n) in sums.iter_mut().zip(counts) {
+            if n > 0 {
+                *sum += scope.weights()[class.kind].times(n.into());
+            }
+        }
+    }
+    sums
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        100.0 * part / whole
+    } else {
+        0.0
+    }
+}

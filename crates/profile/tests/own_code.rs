@@ -1,0 +1,239 @@
+//! Attribution of memory to the innermost function outside of libraries.
+
+use std::collections::BTreeMap;
+
+use heapline_formats::{Options, Reader};
+use heapline_profile::query::Pattern;
+use heapline_profile::reports::{
+    DiffOptions, HotspotOptions, LeakOptions, SummaryOptions, TreeOptions, diff, hotspots, leaks,
+    summary, tree,
+};
+use heapline_profile::{
+    Estimator, GroupBy, Look, OwnCode, Profile, Query, Scope, Share, StoreOptions,
+};
+use heapline_testkit::lives::{self, Life};
+
+fn load(lives: &[Life]) -> Profile {
+    let bytes = std::io::Cursor::new(lives::trace(lives, 1.0, 0));
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions::default()).unwrap()
+}
+
+fn own() -> Look {
+    Look {
+        own_code: true,
+        ..Look::default()
+    }
+}
+
+fn mine(patterns: &[&str]) -> Look {
+    Look {
+        mine: patterns.iter().map(|text| Pattern::glob(text)).collect(),
+        ..Look::default()
+    }
+}
+
+/// The bytes and the bytes with callees of each row, and what counts as own code.
+fn table(profile: &Profile, by: GroupBy, look: Look) -> (BTreeMap<String, (f64, f64)>, OwnCode) {
+    let scope = Scope::new(profile, &Query::default(), Estimator::default());
+    let options = HotspotOptions {
+        by,
+        look,
+        ..HotspotOptions::default()
+    };
+    let report = hotspots(&scope, &options);
+    let rows = report.rows.iter().map(|row| {
+        let inclusive = row.inclusive.map_or(0.0, |figures| figures.bytes.value);
+        (
+            row.label.name.clone(),
+            (row.own.allocated.bytes.value, inclusive),
+        )
+    });
+    (rows.collect(), report.subject.own_code.unwrap())
+}
+
+fn rows(expected: &[(&str, f64, f64)]) -> BTreeMap<String, (f64, f64)> {
+    let rows = expected.iter();
+    rows.map(|&(name, own, inclusive)| (name.to_owned(), (own, inclusive)))
+        .collect()
+}
+
+/// A program that calls libraries, which call it back.
+fn ocaml() -> Vec<Life> {
+    vec![
+        Life::new(
+            16,
+            1,
+            &["Main.run", "Stdlib__Map.Make.add", "Stdlib__Map.Make.bal"],
+        ),
+        Life::new(
+            32,
+            2,
+            &["Main.run", "Lwt.bind", "Cache.add", "Base__List.map"],
+        ),
+        Life::new(64, 3, &["Main.run", "Lwt.bind", "Cache.add"]),
+        // The program's own module only begins like a library.
+        Life::new(128, 4, &["Main.run", "Basement.dig", "caml_alloc_string"]),
+        Life::new(256, 5, &["Lwt_main.run", "Stdlib__Queue.add"]),
+        Life::new(512, 6, &["Main.run", "Stdlib__List.iter", "Main.run.(fun)"]),
+    ]
+}
+
+#[test]
+fn memory_of_ocaml_libraries_is_attributed_to_their_callers() {
+    let profile = load(&ocaml());
+    let (found, own_code) = table(&profile, GroupBy::Function, own());
+    assert_eq!(
+        found,
+        rows(&[
+            ("Main.run", 16.0, 752.0),
+            ("Cache.add", 96.0, 96.0),
+            ("Basement.dig", 128.0, 128.0),
+            ("(no own code)", 256.0, 256.0),
+            ("Main.run.(fun)", 512.0, 512.0),
+        ])
+    );
+    assert_eq!(own_code.libraries, ["Base", "Lwt", "Lwt_main", "Stdlib"]);
+    assert_eq!(own_code.mine, [""; 0]);
+    let (found, _) = table(&profile, GroupBy::Module, own());
+    assert_eq!(found["Main"], (528.0, 752.0));
+
+    let (found, own_code) = table(&profile, GroupBy::Function, mine(&["Cache.*", "Lwt_main"]));
+    assert_eq!(
+        found,
+        rows(&[
+            ("Cache.add", 96.0, 96.0),
+            ("Lwt_main.run", 256.0, 256.0),
+            ("(no own code)", 656.0, 656.0),
+        ])
+    );
+    assert_eq!(own_code.libraries, [""; 0]);
+    assert_eq!(own_code.mine.len(), 2);
+}
+
+#[test]
+fn dependencies_of_rust_programs_are_libraries() {
+    let lives = [
+        Life::new(
+            16,
+            1,
+            &[
+                "std::rt::lang_start",
+                "app::main@src/main.rs",
+                "app::load@src/main.rs",
+                "serde_json::de::from_str@/home/me/.cargo/registry/src/x/serde_json-1.0.1/src/de.rs",
+                // Nothing but another function tells that this is a dependency.
+                "serde_json::de::grow@",
+                "alloc::vec::Vec<T,A>::push@/rustc/9fc6/library/alloc/src/vec/mod.rs",
+            ],
+        ),
+        Life::new(
+            32,
+            2,
+            &[
+                "app::main@src/main.rs",
+                "<app::Val as serde::de::Deserialize>::deserialize@src/val.rs",
+                "__rust_alloc@",
+            ],
+        ),
+    ];
+    let (found, own_code) = table(&load(&lives), GroupBy::Function, own());
+    assert_eq!(
+        found,
+        rows(&[
+            ("app::load", 16.0, 16.0),
+            (
+                "<app::Val as serde::de::Deserialize>::deserialize",
+                32.0,
+                32.0
+            ),
+        ])
+    );
+    assert_eq!(own_code.libraries, ["alloc", "serde_json", "std"]);
+}
+
+/// All reports attribute the same memory to the same functions.
+#[test]
+fn trees_comparisons_and_summaries_agree_with_the_table() {
+    let profile = load(&ocaml());
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    let (expected, _) = table(&profile, GroupBy::Function, own());
+    let options = TreeOptions {
+        look: own(),
+        min: Share(0.0),
+        ..TreeOptions::default()
+    };
+    let report = tree(&scope, &options);
+    let mut found: BTreeMap<&str, f64> = BTreeMap::new();
+    for node in &report.nodes {
+        *found.entry(&node.label.name).or_default() += node.own.bytes.value;
+    }
+    for (name, (bytes, _)) in &expected {
+        assert_eq!(found[&**name], *bytes, "{name}");
+    }
+    assert!(report.subject.own_code.is_some());
+    let bottom_up = TreeOptions {
+        bottom_up: true,
+        ..options
+    };
+    let report = tree(&scope, &bottom_up);
+    let roots = report.nodes.iter().filter(|node| node.parent.is_none());
+    for root in roots {
+        let (bytes, _) = expected[&root.label.name];
+        assert_eq!(root.total.bytes.value, bytes, "{}", root.label.name);
+    }
+
+    let options = DiffOptions {
+        look: own(),
+        ..DiffOptions::default()
+    };
+    let report = diff(&scope.live_at(profile.before(3)), &scope, &options);
+    for row in &report.rows {
+        let (bytes, _) = expected[&row.label.name];
+        assert_eq!(row.change.after.bytes.value, bytes, "{}", row.label.name);
+    }
+    assert!(report.before.own_code.is_some() && report.after.own_code.is_some());
+    let options = SummaryOptions {
+        by: GroupBy::Function,
+        look: own(),
+        ..SummaryOptions::default()
+    };
+    for row in &summary(&scope, &options).lists[2].rows {
+        let (bytes, _) = expected[&row.label.name];
+        assert_eq!(row.figures.bytes.value, bytes, "{}", row.label.name);
+    }
+}
+
+/// Leaks also name the function of the library.
+#[test]
+fn leaks_name_own_code_and_the_library() {
+    let lives: Vec<Life> = (0..1000)
+        .map(|i| {
+            Life::new(
+                16,
+                i * 10,
+                &["Main.run", "Cache.add", "Lwt.bind", "Stdlib__List.map"],
+            )
+        })
+        .collect();
+    let profile = load(&lives);
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    let label = |look: Look| {
+        let options = LeakOptions {
+            by: GroupBy::Function,
+            look,
+            ..LeakOptions::default()
+        };
+        let report = leaks(&scope, &options, None);
+        let label = report.rows[0].label.clone();
+        (label.name, label.via.unwrap())
+    };
+    let names = |name: &str, via: &str| (name.to_owned(), via.to_owned());
+    // By default, the standard library's callers are named, whoever they are.
+    assert_eq!(label(Look::default()), names("Lwt.bind", "Stdlib.List.map"));
+    assert_eq!(label(own()), names("Cache.add", "Stdlib.List.map"));
+    assert_eq!(
+        label(mine(&["Main.*"])),
+        names("Main.run", "Stdlib.List.map")
+    );
+}
