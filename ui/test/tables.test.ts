@@ -17,6 +17,7 @@ function row(name: string, own: number, life: number | null): Hotspot {
     inclusive: figures(own * 2),
     mean_size: 24,
     lifetime: { p50: life, p90: null, p99: null },
+    oldest: 1.25,
     promoted_percent: null,
     growth: [],
     is_noise: false,
@@ -38,6 +39,11 @@ test("rows are sorted by any column; what outlives the trace lives longest", () 
   assert.equal(names(sorted(ROWS, all, "own", true)), "bca");
   assert.equal(names(sorted(ROWS, all, "life", false)), "abc");
   assert.equal(names(sorted(ROWS, all, "name", false)), "abc");
+});
+
+test("a median that is not known is longer than the oldest block, not than the run", () => {
+  const life = columns(parseState("#live=all"), REPORT).find((column) => column.name === "life");
+  assert.equal(life?.text(row("a", 1, null)), "> 1.25 s");
 });
 
 test("columns that would repeat what is looked at are left out", () => {
