@@ -13,7 +13,8 @@ import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
 import type { NodeTools } from "./actions";
 import { palette } from "./colours";
-import { type Band, depthAt, drawBand, fitted, fullName, type Look, ROW } from "./draw";
+import { type Band, cutOff, depthAt, drawBand, fitted, fullName, type Look, ROW, rowTop } from "./draw";
+import { FoldTip } from "./fold-tip";
 import { neighbour, nodeAt } from "./layout";
 import { bandOf, locate, nameOf, type Picture } from "./picture";
 import type { Found } from "./search";
@@ -49,7 +50,12 @@ export function FlameCanvas(props: {
   const isStanding = picture.parts.length === 1 && picture.parts[0]?.isUp === true;
   const offset = isStanding ? Math.max(0, height - contentHeight) : 0;
 
-  useEffect(() => setSelected(null), [picture]);
+  useEffect(() => {
+    // The numbers of boxes are those of the picture before.
+    setSelected(null);
+    setHovered(null);
+    hideTip();
+  }, [picture]);
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;
@@ -85,21 +91,25 @@ export function FlameCanvas(props: {
     picture.bar.texts.forEach((text, k) => {
       const y = (picture.bar.row + k) * ROW + offset - top;
       context.fillStyle = ink.accent;
-      context.globalAlpha = picture.parts.length > 1 ? 0.9 : 0.14;
+      context.globalAlpha = picture.parts.length > 1 ? 0.9 : k === picture.fold?.bar ? 0.07 : 0.14;
       context.fillRect(0, y, width - 1, ROW - 1);
       context.globalAlpha = 1;
       context.fillStyle = picture.parts.length > 1 ? ink.ground : ink.text;
-      context.font = `600 11.5px ${SANS}`;
-      context.fillText(fitted(context, text, width - 10), 5, y + ROW / 2);
+      const isFold = k === picture.fold?.bar;
+      context.font = `${isFold ? 400 : 600} 11.5px ${SANS}`;
+      const room = width - 10;
+      context.fillText(isFold ? cutOff(context, text, room) : fitted(context, text, room), 5, y + ROW / 2);
     });
   });
 
-  const placeAt = (event: MouseEvent): Place | "bar" | null => {
+  /** The box at a place, or the number of the bar. */
+  const placeAt = (event: MouseEvent): Place | number | null => {
     const bounds = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
     const x = event.clientX - bounds.left;
     const y = event.clientY - bounds.top + top;
     const row = Math.floor((y - offset) / ROW);
-    if (row >= picture.bar.row && row < picture.bar.row + picture.bar.texts.length) return "bar";
+    const bar = row - picture.bar.row;
+    if (bar >= 0 && bar < picture.bar.texts.length) return bar;
     for (const [part, band] of bands.entries()) {
       const depth = depthAt(band, y);
       if (depth < 0) continue;
@@ -109,14 +119,18 @@ export function FlameCanvas(props: {
     return null;
   };
 
+  /** The first box that is drawn: in preorder, what is folded comes before. */
+  const first: Place = { part: 0, node: picture.parts[0]?.folded ?? 0 };
   const nodeOf = (place: Place): TreeNode => picture.parts[place.part]?.layout.nodes[place.node] as TreeNode;
   const zoomTo = (place: Place | null) => update({ node: place ? nameOf(picture, place.part, place.node) : "" });
 
   const onMouseMove = (event: MouseEvent) => {
     const place = placeAt(event);
-    if (place === null || place === "bar") {
+    if (place === null || typeof place === "number") {
       setHovered(null);
-      hideTip();
+      if (place !== null && place === picture.fold?.bar)
+        showTip(event.clientX, event.clientY, <FoldTip {...picture.fold} />);
+      else hideTip();
       return;
     }
     setHovered(place);
@@ -126,7 +140,10 @@ export function FlameCanvas(props: {
 
   const onClick = (event: MouseEvent) => {
     const place = placeAt(event);
-    if (place === "bar") zoomTo(null);
+    // The second click of a double click would zoom out again.
+    if (event.detail > 1) return;
+    if (place !== null && place === picture.fold?.bar) update({ unfolded: true });
+    else if (typeof place === "number") zoomTo(null);
     else if (place) {
       setSelected(place);
       const isZoomed = zoomed && zoomed.part === place.part && zoomed.node === place.node;
@@ -137,7 +154,7 @@ export function FlameCanvas(props: {
   const onContextMenu = (event: MouseEvent) => {
     event.preventDefault();
     const place = placeAt(event);
-    if (!place || place === "bar") return;
+    if (place === null || typeof place === "number") return;
     setSelected(place);
     const node = nodeOf(place);
     openMenu(
@@ -155,13 +172,14 @@ export function FlameCanvas(props: {
 
   const move = (way: "up" | "down" | "left" | "right") => {
     const from = selected ?? zoomed;
-    const first: Place = { part: 0, node: 0 };
     if (!from) return select(nodeOf(first) ? first : null);
     const isUp = picture.parts[from.part]?.isUp ?? false;
     const layout = picture.parts[from.part]?.layout;
     if (!layout) return;
     const kin = way === "left" || way === "right" ? way : (way === "down") !== isUp ? "child" : "parent";
     const node = neighbour(layout, from.node, kin);
+    const isFolded = node >= 0 && (layout.nodes[node] as TreeNode).depth < (picture.parts[from.part]?.folded ?? 0);
+    if (isFolded) return;
     if (node >= 0) select({ part: from.part, node });
     // Past the focus, to its other side.
     else if (kin === "parent" && picture.parts.length > 1) {
@@ -172,15 +190,18 @@ export function FlameCanvas(props: {
 
   const select = (place: Place | null) => {
     setSelected(place);
+    // The keys are now about this box, wherever the mouse rests.
+    setHovered(null);
+    hideTip();
     const element = scroller.current;
     const band = place && bands[place.part];
     if (!element || !place || !band) return;
-    const depth = nodeOf(place).depth;
-    const y = band.isUp ? band.base - (depth + 1) * ROW : band.base + depth * ROW;
+    const y = rowTop(band, nodeOf(place).depth);
     if (y < element.scrollTop) element.scrollTop = y;
     else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
   };
 
+  // The box that the mouse or the keyboard has moved to last.
   const chosen = hovered ?? selected;
   const bindings: Binding[] = [
     { key: "ArrowDown", does: "down a row", run: () => move("down") },
@@ -188,7 +209,7 @@ export function FlameCanvas(props: {
     { key: "ArrowLeft", does: "to the left", run: () => move("left") },
     { key: "ArrowRight", does: "to the right", run: () => move("right") },
     { key: "Enter", does: "zoom in on the selected box", run: () => selected && zoomTo(selected) },
-    { key: "z", does: "zoom in on the box pointed at", run: () => chosen && zoomTo(chosen) },
+    { key: "z", does: "zoom in on the selected box, or the one pointed at", run: () => chosen && zoomTo(chosen) },
     ...props.tools.actions.map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
@@ -216,9 +237,7 @@ export function FlameCanvas(props: {
           }}
           onClick={onClick}
           onContextMenu={onContextMenu}
-          onFocus={() =>
-            !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? { part: 0, node: 0 })
-          }
+          onFocus={() => !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? first)}
         />
       </div>
       <div style={{ height: `${Math.max(0, contentHeight - height)}px` }} />

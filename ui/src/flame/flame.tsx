@@ -51,15 +51,17 @@ export function FlameView(): JSX.Element {
       whole && !hasServer && now.focus.length + now.hide.length > 0 ? transformed(whole, now.focus, now.hide) : whole,
     [whole, now.focus, now.hide],
   );
+  // A search may find what is folded. Callers of allocations are not common frames.
+  const folds = !now.unfolded && now.search === "" && now.direction === "down";
   const drawn = useMemo(
     () =>
       tree &&
       picture(
         tree,
-        { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape },
+        { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape, folds },
         `${scopeText(now)}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
       ),
-    [tree, now.unit, now.order, now.colour, now.shape, isRecording()],
+    [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording()],
   );
   const { found, shown } = useMemo(
     () => (drawn ? search(drawn, now.search) : { found: [], shown: null }),
@@ -76,9 +78,16 @@ export function FlameView(): JSX.Element {
     },
     { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
     ...(hasServer
-      ? [{ key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) }]
+      ? [
+          { key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) },
+          { key: "l", does: "show or hide source lines", run: () => update({ lines: !now.lines, node: "" }) },
+        ]
       : []),
-    { key: "l", does: "show or hide source lines", run: () => update({ lines: !now.lines, node: "" }) },
+    {
+      key: "m",
+      does: "fold or unfold the frames that all stacks share",
+      run: () => update({ unfolded: !now.unfolded }),
+    },
     { key: "u", does: "undo", run: undo },
     {
       key: "Escape",
@@ -92,6 +101,7 @@ export function FlameView(): JSX.Element {
     },
   ]);
 
+  const isAtLeast = tree?.isAtLeast === true;
   const key = legend(now.colour, palette(now.colour, isDark.value));
   const total = drawn?.total[now.unit].value ?? 0;
   return (
@@ -115,32 +125,23 @@ export function FlameView(): JSX.Element {
           ]}
           onChange={(shape) => update({ shape })}
         />
-        <Select
-          label="Boxes"
-          value={now.frames}
-          options={FRAMES.map((value) => ({
-            value,
-            text: { function: "functions", site: "lines", file: "files", module: "modules", crate: "crates" }[value],
-          }))}
-          onChange={(frames) => update({ frames, node: "" })}
-        />
+        {hasServer && (
+          <Select
+            label="Boxes"
+            value={now.frames}
+            options={FRAMES.map((value) => ({
+              value,
+              text: { function: "functions", site: "lines", file: "files", module: "modules", crate: "crates" }[value],
+            }))}
+            onChange={(frames) => update({ frames, node: "" })}
+          />
+        )}
         <Select
           label="Colour"
           value={now.colour}
           options={COLOURS.filter(isTold).map((value) => ({ value, text: value }))}
           onChange={(colour) => update({ colour })}
         />
-        {key && (
-          <span class="legend">
-            {key.low}
-            <span class="legend-ramp">
-              {key.fills.map((fill, k) => (
-                <i key={k} style={{ background: fill }} />
-              ))}
-            </span>
-            {key.high}
-          </span>
-        )}
         <button
           type="button"
           class="button"
@@ -167,6 +168,12 @@ export function FlameView(): JSX.Element {
                     hide: now.hide.includes(STDLIB) ? now.hide.filter((one) => one !== STDLIB) : [...now.hide, STDLIB],
                     node: "",
                   }),
+              },
+              {
+                text: "Fold the frames that all stacks share",
+                hint: "m",
+                isChecked: !now.unfolded,
+                run: () => update({ unfolded: !now.unfolded }),
               },
               {
                 text: "Keep recursion",
@@ -197,7 +204,7 @@ export function FlameView(): JSX.Element {
         />
         <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
       </div>
-      {(now.focus.length > 0 || now.hide.length > 0) && (
+      {now.focus.length > 0 && (
         <div class="transforms">
           {now.focus.map((name, place) => (
             <Chip
@@ -207,18 +214,12 @@ export function FlameView(): JSX.Element {
               onRemove={() => update({ focus: now.focus.slice(0, place), node: "" })}
             />
           ))}
-          {now.hide.map((name, place) => (
-            <Chip
-              key={`h${place}`}
-              kind="hidden"
-              text={printable(name)}
-              onRemove={() => update({ hide: now.hide.filter((_, k) => k !== place), node: "" })}
-            />
-          ))}
           {tree?.focus_total && (
             <span class="muted">
+              {isAtLeast && "at least "}
               {bytes(tree.focus_total.bytes.value)} inside,{" "}
               {percent(tree.focus_total.bytes.value, tree.total.bytes.value)} of all
+              {isAtLeast && ": more may be in small boxes that a report file merges into “other”"}
             </span>
           )}
         </div>
@@ -251,6 +252,17 @@ export function FlameView(): JSX.Element {
               ))}
               describe={`Flame graph of ${scopeText(now)}`}
             />
+            {key && (
+              <span class="legend">
+                {key.low}
+                <span class="legend-ramp">
+                  {key.fills.map((fill, k) => (
+                    <i key={k} style={{ background: fill }} />
+                  ))}
+                </span>
+                {key.high}
+              </span>
+            )}
           </div>
         )
       )}

@@ -47,7 +47,7 @@ export function IcicleView(): JSX.Element {
       data &&
       picture(
         drawnTree(data),
-        { unit: now.unit, order: now.order, colour: "module", shape: now.shape },
+        { unit: now.unit, order: now.order, colour: "module", shape: now.shape, folds: false },
         `Retained: ${now.unit === "bytes" ? bytes(data.subject.total.bytes) : `${countShort(data.subject.total.blocks)} blocks`}`,
       ),
     [data, now.unit, now.order, now.shape],
