@@ -9,8 +9,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { connectionTests } from "./connection.mjs";
+import { combinationTests } from "./combinations.mjs";
 import { compareTests } from "./compare.mjs";
+import { connectionTests } from "./connection.mjs";
 import { filterTests } from "./filter.mjs";
 import { flameTests } from "./flame.mjs";
 import { heapTests } from "./heap.mjs";
@@ -28,6 +29,7 @@ const tests = [
   ...tableTests,
   ...filterTests,
   ...compareTests,
+  ...combinationTests,
   ...connectionTests,
   ...heapTests,
   ...liveTests,
