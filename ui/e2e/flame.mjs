@@ -165,4 +165,56 @@ export const flameTests = [
       assert.equal(heights.size, 1, [...heights].join());
     },
   ],
+  [
+    "Enter in the search goes to the largest match, then to the next",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      await page.keyboard.press("/");
+      await page.keyboard.type("stdlib");
+      const spoken = page.locator(".flame-scroller .spoken");
+      const amounts = [];
+      for (let n = 0; n < 3; n++) {
+        await page.keyboard.press("Enter");
+        await page.waitForFunction(
+          (before) => !before.includes(document.querySelector(".flame-scroller .spoken").textContent),
+          ["", ...amounts],
+        );
+        amounts.push(await spoken.textContent());
+      }
+      assert.ok(
+        amounts.every((text) => text.startsWith("Stdlib.")),
+        amounts.join(),
+      );
+      const shares = amounts.map((text) => Number(/([\d.]+) %/.exec(text)[1]));
+      assert.deepEqual(
+        shares,
+        shares.toSorted((a, b) => b - a),
+      );
+    },
+  ],
+  [
+    "the wheel zooms with Ctrl, dragging pans, Escape shows everything",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      const name = await nameAt(page, 2, 0.05);
+      await page.mouse.move(...(await flamePoint(page, 2, 0.05)));
+      await page.keyboard.down("Control");
+      await page.mouse.wheel(0, -600);
+      await page.keyboard.up("Control");
+      await page.waitForFunction(() => location.hash.includes("range="));
+      const range = async () => (await chosen(page, "range")).split("..").map(Number);
+      const [from, to] = await range();
+      assert.ok(from > 0 && from < 0.05 && 0.05 < to && to < 0.25, `${from}..${to}`);
+      assert.equal(await nameAt(page, 2, 0.05), name, "what is pointed at stays");
+      await page.mouse.move(...(await flamePoint(page, 2, 0.6)));
+      await page.mouse.down();
+      await page.mouse.move(...(await flamePoint(page, 2, 0.2)), { steps: 4 });
+      await page.mouse.up();
+      await page.waitForFunction((from) => !location.hash.includes(`range=${from}`), from);
+      assert.ok((await range())[0] > from);
+      assert.equal(await chosen(page, "node"), null, "a drag is no click");
+      await page.keyboard.press("Escape");
+      assert.equal(await chosen(page, "range"), null);
+    },
+  ],
 ];

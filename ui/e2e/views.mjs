@@ -297,4 +297,16 @@ export const viewTests = [
       assert.ok(line.width > 100 && Math.abs(area.y - line.y) < 3 && area.height > 100, JSON.stringify([line, area]));
     },
   ],
+  [
+    "the details of a recording count its domains",
+    async ({ page, url, serve, trace }) => {
+      const domains = async (address) => {
+        await open(page, address);
+        await page.locator(".facts").click();
+        return page.locator(".details dt", { hasText: "Domains" }).locator("+ dd").textContent();
+      };
+      assert.equal(await domains(url), "1");
+      assert.match(await domains(await serve(trace("odd/domains.ctf"))), /^\d+: 0, /);
+    },
+  ],
 ];

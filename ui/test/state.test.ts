@@ -33,6 +33,7 @@ test("an address keeps everything that was chosen", () => {
     colour: "growth",
     order: "name",
     node: "c.1x2",
+    range: { from: 0.25, to: 0.5 },
     search: "/a b/",
     treeDirection: "down",
     open: "1x2.3y4",

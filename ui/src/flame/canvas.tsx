@@ -12,14 +12,22 @@ import { openMenu } from "../widgets/menu";
 import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
 import type { NodeTools } from "./actions";
+import type { Span } from "../state/codec";
 import { palette } from "./colours";
 import { type Band, cutOff, depthAt, drawBand, fitted, fullName, type Look, ROW, rowTop } from "./draw";
 import { FoldTip } from "./fold-tip";
 import { neighbour, nodeAt } from "./layout";
+import { moved, zoomedAround } from "./pan";
 import { bandOf, locate, nameOf, type Picture } from "./picture";
-import type { Found } from "./search";
+import { type Found, outermost } from "./search";
 
 const ANIMATION_MS = 160;
+
+/** Delay before a gesture is in the URL. */
+const REST_MS = 150;
+
+/** Pixels that the pointer moves before it drags. */
+const DRAG = 4;
 
 interface Place {
   part: number;
@@ -31,6 +39,8 @@ export function FlameCanvas(props: {
   /** The question that the picture is the answer to: with another one it is scrolled to its start. */
   of: string | null;
   found: (Found | null)[];
+  /** Counts how often the next match of the search was asked for. */
+  jumps: number;
   isBottomUp: boolean;
   tools: NodeTools;
   describe: string;
@@ -45,6 +55,9 @@ export function FlameCanvas(props: {
   const [top, setTop] = useState(0);
   const zoomed = useMemo(() => locate(picture, now.node), [picture, now.node]);
   const ranges = useAnimatedRanges(picture, zoomed);
+  const [gesture, setGesture] = useState<{ range: Span | null } | null>(null);
+  const rest = useRef(0);
+  const drag = useRef<{ x: number; y: number; isMoved: boolean } | null>(null);
   const contentHeight = Math.max(picture.rows * ROW + 4, 0);
   // Flames grow from the bottom.
   const isStanding = picture.parts.length === 1 && picture.parts[0]?.isUp === true;
@@ -66,7 +79,8 @@ export function FlameCanvas(props: {
 
   const bands = picture.parts.map((part, k): Band => {
     const band = bandOf(part, props.found[k] ?? null, -1, offset);
-    const range = ranges[k];
+    const free = gesture ? gesture.range : now.range;
+    const range = k === 0 && (gesture || free) ? (free ?? { from: 0, to: 1 }) : ranges[k];
     return range ? { ...band, from: range.from, to: range.to } : band;
   });
 
@@ -122,9 +136,49 @@ export function FlameCanvas(props: {
   /** The first box that is drawn: in preorder, what is folded comes before. */
   const first: Place = { part: 0, node: picture.parts[0]?.folded ?? 0 };
   const nodeOf = (place: Place): TreeNode => picture.parts[place.part]?.layout.nodes[place.node] as TreeNode;
-  const zoomTo = (place: Place | null) => update({ node: place ? nameOf(picture, place.part, place.node) : "" });
+  const zoomTo = (place: Place | null) =>
+    update({ node: place ? nameOf(picture, place.part, place.node) : "", range: null });
+
+  /** Shows a part of the width at once, and has it in the URL when the gesture rests. */
+  const show = (range: Span | null) => {
+    setGesture({ range });
+    setHovered(null);
+    hideTip();
+    clearTimeout(rest.current);
+    rest.current = window.setTimeout(() => {
+      update({ range, ...(range === null ? { node: "" } : {}) }, "range");
+      setGesture(null);
+    }, REST_MS);
+  };
+
+  const onWheel = (event: WheelEvent) => {
+    const band = bands[0];
+    if (!band || width === 0) return;
+    const across = event.shiftKey ? event.deltaY : event.deltaX;
+    if (event.ctrlKey || event.metaKey) {
+      const { left } = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
+      const place = band.from + ((event.clientX - left) / width) * (band.to - band.from);
+      show(zoomedAround(band, place, Math.exp(event.deltaY / 300)));
+    } else if (Math.abs(across) > Math.abs(event.shiftKey ? 0 : event.deltaY) && band.to - band.from < 1) {
+      show(moved(band, (across / width) * (band.to - band.from)));
+    } else return;
+    event.preventDefault();
+  };
+
+  const onPointerMove = (event: PointerEvent) => {
+    const active = drag.current;
+    const [band, element] = [bands[0], scroller.current];
+    if (!active || !band || !element || event.buttons !== 1) return;
+    const [dx, dy] = [event.clientX - active.x, event.clientY - active.y];
+    if (!active.isMoved && Math.hypot(dx, dy) < DRAG) return;
+    if (!active.isMoved) canvas.current?.setPointerCapture(event.pointerId);
+    drag.current = { x: event.clientX, y: event.clientY, isMoved: true };
+    element.scrollTop -= dy;
+    if (band.to - band.from < 1) show(moved(band, (-dx / width) * (band.to - band.from)));
+  };
 
   const onMouseMove = (event: MouseEvent) => {
+    if (drag.current?.isMoved && event.buttons === 1) return;
     const place = placeAt(event);
     if (place === null || typeof place === "number") {
       setHovered(null);
@@ -141,7 +195,7 @@ export function FlameCanvas(props: {
   const onClick = (event: MouseEvent) => {
     const place = placeAt(event);
     // The second click of a double click would zoom out again.
-    if (event.detail > 1) return;
+    if (event.detail > 1 || drag.current?.isMoved) return;
     if (place !== null && place === picture.fold?.bar) update({ unfolded: true });
     else if (typeof place === "number") zoomTo(null);
     else if (place) {
@@ -201,6 +255,14 @@ export function FlameCanvas(props: {
     else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
   };
 
+  useEffect(() => {
+    const [match, part] = [props.found[0], picture.parts[0]];
+    if (props.jumps === 0 || !match || !part) return;
+    const matches = outermost(part.layout.nodes, match);
+    const node = matches[(props.jumps - 1) % matches.length];
+    if (node !== undefined) select({ part: 0, node });
+  }, [props.jumps]);
+
   // The box that the mouse or the keyboard has moved to last.
   const chosen = hovered ?? selected;
   const bindings: Binding[] = [
@@ -230,6 +292,11 @@ export function FlameCanvas(props: {
           tabIndex={0}
           role="application"
           aria-label={`${props.describe}. Arrow keys move, Enter zooms in, ? lists all keys. The tab Tree has the same as text.`}
+          onWheel={onWheel}
+          onPointerDown={(event) => {
+            drag.current = { x: event.clientX, y: event.clientY, isMoved: false };
+          }}
+          onPointerMove={onPointerMove}
           onMouseMove={onMouseMove}
           onMouseLeave={() => {
             setHovered(null);

@@ -1,7 +1,7 @@
 // The flame graph.
 
 import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../api/types";
 import { bytes, countShort, percent, printable } from "../format";
 import { useKeys } from "../keys";
@@ -68,6 +68,8 @@ export function FlameView(): JSX.Element {
     [drawn, now.search],
   );
   const searchBox = useRef<HTMLInputElement>(null);
+  const [jumps, setJumps] = useState(0);
+  useEffect(() => setJumps(0), [now.search]);
 
   useKeys("View", [
     { key: "/", does: "search", run: () => searchBox.current?.focus() },
@@ -95,7 +97,7 @@ export function FlameView(): JSX.Element {
       run: () => {
         if (document.activeElement === searchBox.current) searchBox.current?.blur();
         if (now.search !== "") update({ search: "" });
-        else if (now.node !== "") update({ node: "" });
+        else if (now.node !== "" || now.range) update({ node: "", range: null });
         else if (now.focus.length > 0) update({ focus: [] });
       },
     },
@@ -192,7 +194,7 @@ export function FlameView(): JSX.Element {
           <span class="found" role="status">
             {shown.nodes === 0
               ? "nothing found"
-              : `${percent(shown[now.unit], total)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"}`}
+              : `${percent(shown[now.unit], total)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"} (Enter: next)`}
           </span>
         )}
         <SearchBox
@@ -201,6 +203,7 @@ export function FlameView(): JSX.Element {
           label="Search for functions"
           value={now.search}
           onInput={(search) => update({ search }, "search")}
+          onEnter={() => setJumps(jumps + 1)}
         />
         <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
       </div>
@@ -240,6 +243,7 @@ export function FlameView(): JSX.Element {
               picture={drawn}
               of={answer.of}
               found={found}
+              jumps={jumps}
               isBottomUp={tree.direction === "bottom_up"}
               tools={functionTools(hasServer, (node, _, isBottomUp) => (
                 <FrameTip

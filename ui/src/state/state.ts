@@ -61,6 +61,8 @@ const CODECS = {
   colour: choice(COLOURS, "module"),
   order: choice(["size", "name"], "size"),
   node: text(),
+  /** The visible part of the width, if it was zoomed without a box: in shares. */
+  range: span,
   search: text(),
   treeDirection: choice(["up", "down"], "up"),
   open: text(),
