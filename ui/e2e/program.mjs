@@ -35,14 +35,16 @@ export function shell(line) {
 /** Starts `heapline view` and waits until it says where. */
 export function serve(file, ...options) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, ["view", file, "--no-browser", "--port", "0", ...options], {
+    const port = options.includes("--port") ? [] : ["--port", "0"];
+    const child = spawn(program, ["view", file, "--no-browser", ...port, ...options], {
       stdio: ["ignore", "pipe", "pipe"],
     });
+    const exit = new Promise((ended) => child.on("exit", ended));
     let said = "";
     const listen = (data) => {
       said += data;
       const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(said)?.[0];
-      if (url) resolve({ url, stop: () => child.kill("SIGINT") });
+      if (url) resolve({ url, stop: () => child.kill("SIGINT"), exit });
     };
     child.stdout.on("data", listen);
     child.stderr.on("data", listen);

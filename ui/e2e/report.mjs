@@ -103,4 +103,44 @@ export const reportTests = [
       );
     },
   ],
+  [
+    "a focus in a report file says that it may be more",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      await open(page, report({ heapline, trace, scratch }), "live=all&focus=Stdlib.Map.Make.bal");
+      const text = () => page.locator(".transforms").textContent();
+      const tree = heapline("tree", trace(MIX), "--focus", "Stdlib.Map.Make.bal", "--json");
+      const share = ((100 * tree.focus_total.bytes.value) / tree.total.bytes.value).toFixed(1);
+      if (!(await text()).includes(` ${share} % of all`)) assert.match(await text(), /at least .* inside/);
+      // What has nothing merged is exact.
+      await open(page, report({ heapline, trace, scratch }), "live=all&focus=Mix");
+      assert.match(await text(), /100\.0 % of all/);
+      assert.doesNotMatch(await text(), /at least/);
+    },
+  ],
+  [
+    "a report file does not offer what it does not have",
+    async ({ page, heapline, trace, scratch }) => {
+      await page.context().setOffline(true);
+      const url = report({ heapline, trace, scratch });
+      await open(page, url, "live=all&hide=Stdlib.*&view=table");
+      await page.locator(".chip", { hasText: "Stdlib.*" }).waitFor();
+      assert.match(await page.locator(".whole-note").textContent(), /hidden functions are included/);
+      await page.locator(".rows-body .row").first().click({ button: "right" });
+      const items = await page.getByRole("menuitem").allTextContents();
+      assert.ok(items.some((text) => text.includes("Focus")) && !items.some((text) => text.includes("Hide")));
+      await page.keyboard.press("Escape");
+      await open(page, url, "live=all");
+      assert.equal(await page.getByLabel("Boxes").count(), 0);
+      await page.keyboard.press("l");
+      assert.equal(await chosen(page, "lines"), null);
+      await open(page, url, "live=all&view=tree");
+      assert.equal(await page.getByLabel("A row is a").count(), 0);
+      await open(page, url, "view=compare&before=0..0.01");
+      await page.locator(".diff-box .rows-body .row").first().waitFor();
+      assert.equal(await page.getByRole("radio", { name: "Live at the peak" }).count(), 1, "only the tile");
+      await page.locator(".facts").click();
+      assert.equal(await page.getByRole("radiogroup", { name: "Estimator" }).count(), 0);
+    },
+  ],
 ];

@@ -1,6 +1,7 @@
 // End-to-end tests in a real browser.
 //
 //   HEAPLINE=target/debug/heapline CHROMIUM=/usr/bin/chromium npm run e2e [PART OF A NAME]
+//   PAGE=dist npm run e2e     after `npm run build`: with this page in place of the program's, except in report files
 //
 // Each test gets a page of its own. What a page writes to its console as an error fails the test.
 
@@ -8,12 +9,32 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { combinationTests } from "./combinations.mjs";
+import { compareTests } from "./compare.mjs";
+import { connectionTests } from "./connection.mjs";
+import { filterTests } from "./filter.mjs";
+import { flameTests } from "./flame.mjs";
 import { heapTests } from "./heap.mjs";
 import { liveTests } from "./live.mjs";
 import { heapline, serve, trace } from "./program.mjs";
 import { reportTests } from "./report.mjs";
+import { tableTests } from "./table.mjs";
+import { timelineTests } from "./timeline.mjs";
 import { viewTests } from "./views.mjs";
 
+const tests = [
+  ...viewTests,
+  ...timelineTests,
+  ...flameTests,
+  ...tableTests,
+  ...filterTests,
+  ...compareTests,
+  ...combinationTests,
+  ...connectionTests,
+  ...heapTests,
+  ...liveTests,
+  ...reportTests,
+];
 const wanted = process.argv[2] ?? "";
 const scratch = await mkdtemp(join(tmpdir(), "heapline-e2e-"));
 const browser = await chromium.launch({
@@ -24,6 +45,14 @@ const browser = await chromium.launch({
 const server = await serve(trace("mix-ocaml53/trace.ctf"));
 const servers = [server];
 let failed = 0;
+
+/** Answers with the page in a folder: one that was just built needs no new program. */
+function fromFolder(folder) {
+  return (route) => {
+    const name = new URL(route.request().url()).pathname.split("/").at(-1);
+    return route.fulfill({ path: join(folder, "assets", name) });
+  };
+}
 
 /** The tools of tests. */
 const tools = {
@@ -40,13 +69,14 @@ const tools = {
 };
 
 try {
-  for (const [name, test] of [...viewTests, ...heapTests, ...liveTests, ...reportTests]) {
+  for (const [name, test] of tests) {
     if (!name.includes(wanted)) continue;
     const context = await browser.newContext({
       viewport: { width: 1280, height: 900 },
       colorScheme: "light",
       permissions: ["clipboard-read", "clipboard-write"],
     });
+    if (process.env.PAGE) await context.route("**/assets/app.*", fromFolder(process.env.PAGE));
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     const errors = [];

@@ -32,7 +32,7 @@ const PICTURES = [
   { name: "table", hash: "folded=&view=table&live=all", theme: "light" },
   { name: "tree", hash: "folded=&view=tree&live=all", theme: "light" },
   { name: "leaks", hash: "folded=&view=leaks", theme: "light" },
-  { name: "compare", hash: "folded=&view=compare", theme: "light" },
+  { name: "compare", hash: "view=compare", theme: "light" },
   { name: "lifetimes", hash: "folded=&view=lifetimes&live=all", theme: "light" },
 ];
 

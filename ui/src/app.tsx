@@ -14,11 +14,12 @@ import { retainedQuestion } from "./heap/questions";
 import { HelpDialog, openHelp } from "./help";
 import { FilterBar } from "./filter/bar";
 import { useKeys } from "./keys";
-import { ask, currentSource, generation, useAnswer, useSource } from "./state/answers";
+import { ask, currentSource, generation, isReplaced, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
 import { followRecording, mode, togglePause } from "./state/live";
-import { heap, info, status, tells } from "./state/session";
-import { amend, setRule, type State, state, update, VIEWS } from "./state/state";
+import { chooseScope, type Tile } from "./state/scope";
+import { heap, info, status, tells, traceFacts } from "./state/session";
+import { amend, setDuration, setRule, type State, state, update, VIEWS } from "./state/state";
 import { toggleTheme } from "./theme";
 import { extended } from "./timeline/snap";
 import { Timeline } from "./timeline/timeline";
@@ -28,13 +29,17 @@ import { LifetimesView } from "./views/lifetimes";
 import { SnapshotsView } from "./views/snapshots";
 import { TableView } from "./views/table";
 import { TreeView } from "./views/tree";
-import { NoticeLayer } from "./widgets/controls";
+import { Connection } from "./connection";
+import { NoticeLayer, notify } from "./widgets/controls";
 import { Mark } from "./widgets/icons";
 import { MenuLayer } from "./widgets/menu";
 import { Tabs, viewKeys } from "./widgets/tabs";
 import { TipLayer } from "./widgets/tip";
 
 const POLL_MS = 150;
+
+/** Set in the session when the page is loaded again because the server shows something else. */
+const REPLACED_KEY = "heapline-replaced";
 
 export const VIEW_NAMES: Record<(typeof VIEWS)[number], string> = {
   flame: "Flame graph",
@@ -73,6 +78,11 @@ export function App(): JSX.Element {
 async function open(): Promise<void> {
   const source = await openSource();
   useSource(source);
+  isReplaced.subscribe((isReplaced) => {
+    if (!isReplaced) return;
+    sessionStorage.setItem(REPLACED_KEY, "");
+    location.reload();
+  });
   if (!source.hasServer) setRule(oneAtATime);
   status.value = await source.status();
   if (status.value.state === "failed") {
@@ -82,14 +92,17 @@ async function open(): Promise<void> {
     const { report } = await loaded(source, ask<Retained>(retainedQuestion(state.value)));
     document.title = `${basename(report.subject.program ?? "")} · Heapline`;
     heap.value = report.subject;
+    tellIfReplaced();
     return;
   }
   // Send the initial requests now: the server answers them as soon as the trace is loaded.
   const asked = ask<Info>(infoQuestion);
-  if (source.hasServer) for (const question of firstQuestions(state.value)) ask(question).catch(() => {});
+  if (source.hasServer) for (const question of firstQuestions(state.value, traceFacts())) ask(question).catch(() => {});
   const { report } = await loaded(source, asked);
   document.title = `${basename(report.trace.executable_name)} · Heapline`;
   info.value = report;
+  setDuration(report.duration);
+  tellIfReplaced();
   generation.subscribe(() => {
     // If it fails, so do the questions of the views, which say why.
     ask<Info>(infoQuestion).then(
@@ -97,11 +110,19 @@ async function open(): Promise<void> {
         const before = info.value?.duration ?? 0;
         info.value = report;
         amendSpans(before, report.duration);
+        setDuration(report.duration);
       },
       () => {},
     );
   });
   if (status.value.recording && source.follow) followRecording();
+}
+
+/** Says why the page was loaded again. */
+function tellIfReplaced(): void {
+  if (sessionStorage.getItem(REPLACED_KEY) === null) return;
+  sessionStorage.removeItem(REPLACED_KEY);
+  notify(`The server shows another recording now: ${status.value?.trace ?? ""}. The page was loaded again.`, 10_000);
 }
 
 /** Waits for the first answer, and shows the progress of loading meanwhile. */
@@ -142,14 +163,19 @@ export function basename(path: string): string {
 function Page({ info }: { info: Info }): JSX.Element {
   const now = state.value;
   const { data: whole } = useAnswer<Summary>(wholeQuestion(now));
-  const { data: summary, error, isStale } = useAnswer<Summary>(summaryQuestion(now));
+  const { data: summary, error, isStale } = useAnswer<Summary>(summaryQuestion(now, traceFacts()));
+  const choose = (tile: Tile) => {
+    const change = chooseScope(now, tile, traceFacts());
+    if (typeof change === "string") notify(change);
+    else update(change);
+  };
   const peak = whole ? { time: whole.peak_time, bytes: whole.live_at_peak.bytes.value } : null;
   useKeys("Everywhere", [
     { key: "?", does: "this help", run: openHelp },
     ...viewKeys(shownViews(), VIEW_NAMES, (view) => update({ view })),
-    { key: "a", does: "show allocated memory", run: () => update({ live: "all" }) },
-    { key: "p", does: "show memory live at the peak", run: () => update({ live: "peak" }) },
-    { key: "e", does: "show memory live at the end", run: () => update({ live: "end" }) },
+    { key: "a", does: "show allocated memory", run: () => choose("all") },
+    { key: "p", does: "show memory live at the peak", run: () => choose("peak") },
+    { key: "e", does: "show memory live at the end", run: () => choose("end") },
     { key: "b", does: "collapse or expand the timeline", run: () => update({ folded: !now.folded }) },
     { key: "w", does: "write a filter", run: () => document.querySelector<HTMLElement>(".filter-input")?.focus() },
     { key: "d", does: "light or dark", run: toggleTheme },
@@ -160,8 +186,9 @@ function Page({ info }: { info: Info }): JSX.Element {
   return (
     <div class="page">
       <Header info={info} />
+      <Connection />
       <main>
-        <Headline summary={summary} whole={whole} isStale={isStale} />
+        <Headline summary={summary} whole={whole} isStale={isStale} error={error} onChoose={choose} />
         <FilterBar error={error} />
         <Timeline
           duration={info.duration}

@@ -91,7 +91,7 @@ export function label({ name, place }: Label): string {
 
 /** Removes control characters and bidirectional overrides from a text of the trace. */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+  return text.replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 }
 
 /** A time in the syntax of the query language, exact to the microsecond of the trace. */

@@ -7,7 +7,7 @@ import { basename } from "./app";
 import { bytes, count, printable, seconds } from "./format";
 import { openHelp } from "./help";
 import { LiveMark } from "./live-mark";
-import { type Answer, useAnswer } from "./state/answers";
+import { type Answer, currentSource, useAnswer } from "./state/answers";
 import { commandOf } from "./state/command";
 import { viewQuestion } from "./state/questions";
 import { traceFacts } from "./state/session";
@@ -114,6 +114,11 @@ export function Header({ info }: { info: Info }): JSX.Element {
   );
 }
 
+/** How many domains there are, and their numbers unless there is only the first. */
+export function domainText(domains: readonly number[]): string {
+  return domains.length === 1 && domains[0] === 0 ? "1" : `${domains.length}: ${domains.join(", ")}`;
+}
+
 function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -145,7 +150,7 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
       "Trace",
       `${info.file}, ${bytes(info.file_size ?? info.trace_bytes)}: ${info.format} format ${info.format_version}, ${count(info.packets)} packets`,
     ],
-    [isNative ? "Threads" : "Domains", info.domains.join(", ")],
+    [isNative ? "Threads" : "Domains", domainText(info.domains)],
     [
       "Sampling",
       info.is_exact
@@ -217,24 +222,26 @@ function Details({ info, onClose }: { info: Info; onClose: () => void }): JSX.El
           ))}
         </dl>
       )}
-      <h2>Numbers</h2>
-      <Segmented
-        label="Estimator"
-        value={state.value.estimator}
-        options={[
-          {
-            value: "horvitz-thompson",
-            text: "Best estimate",
-            help: "Size over the probability of being sampled: the most precise",
-          },
-          {
-            value: "count",
-            text: "As memtrace counts",
-            help: "Samples over the rate: the numbers of memtrace's tools and viewer",
-          },
-        ]}
-        onChange={(estimator) => update({ estimator })}
-      />
+      {currentSource().hasServer && <h2>Numbers</h2>}
+      {currentSource().hasServer && (
+        <Segmented
+          label="Estimator"
+          value={state.value.estimator}
+          options={[
+            {
+              value: "horvitz-thompson",
+              text: "Best estimate",
+              help: "Size over the probability of being sampled: the most precise",
+            },
+            {
+              value: "count",
+              text: "As memtrace counts",
+              help: "Samples over the rate: the numbers of memtrace's tools and viewer",
+            },
+          ]}
+          onChange={(estimator) => update({ estimator })}
+        />
+      )}
     </div>
   );
 }

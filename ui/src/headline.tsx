@@ -3,12 +3,16 @@
 import type { JSX } from "preact";
 import type { Estimate, Figures, Summary } from "./api/types";
 import { bytes, countShort, estimatedBytes, estimatedCount, percent, seconds } from "./format";
+import type { ApiError } from "./api/source";
 import { scopeText } from "./state/describe";
-import { state, update } from "./state/state";
+import { chooseScope, shownScope, type Tile as Scope } from "./state/scope";
+import { traceFacts } from "./state/session";
+import { state } from "./state/state";
+import { moveInRadioGroup } from "./widgets/controls";
 import { tipOn } from "./widgets/tip";
 
 interface Tile {
-  live: "all" | "peak" | "end";
+  live: Scope;
   figures: (summary: Summary) => Figures;
   note: (summary: Summary) => string;
   help: string;
@@ -24,51 +28,72 @@ const TILES: readonly Tile[] = [
   {
     live: "peak",
     figures: (summary) => summary.live_at_peak,
-    note: (summary) => `after ${seconds(summary.peak_time)}`,
+    note: (summary) => `at ${seconds(summary.peak_time)}`,
     help: "Memory live when the program used most. Click to show it in all views.",
   },
   {
     live: "end",
     figures: (summary) => summary.live_at_end,
-    note: (summary) => `after ${seconds(summary.subject.duration)}`,
+    note: (summary) => `at ${seconds(summary.subject.duration)}`,
     help: "Memory not collected by the end of the trace, including garbage that was not found yet.",
   },
 ];
 
-export function Headline(props: { summary: Summary | null; whole: Summary | null; isStale: boolean }): JSX.Element {
+export function Headline(props: {
+  summary: Summary | null;
+  whole: Summary | null;
+  isStale: boolean;
+  error: ApiError | null;
+  onChoose: (tile: Scope) => void;
+}): JSX.Element {
   const { summary, whole } = props;
-  const { live } = state.value;
+  const now = state.value;
+  const shown = shownScope(now);
+  const isOther = typeof shown === "number";
   const isPart = summary !== null && whole !== null && summary.subject.sampled_blocks !== whole.subject.sampled_blocks;
   return (
-    <div class={`headline ${props.isStale ? "stale" : ""}`} role="radiogroup" aria-label="What to look at">
+    <div
+      class={`headline ${props.isStale ? "stale" : ""}`}
+      role="radiogroup"
+      aria-label="What to look at"
+      onKeyDown={moveInRadioGroup}
+    >
       {TILES.map((tile) => {
         const figures = summary && tile.figures(summary);
         const all = whole && tile.figures(whole);
+        const change = chooseScope(now, tile.live, traceFacts());
+        const refusal = typeof change === "string" ? change : null;
         return (
           <button
             key={tile.live}
             type="button"
             role="radio"
-            aria-checked={live === tile.live}
+            aria-checked={shown === tile.live}
+            disabled={refusal !== null}
+            tabIndex={shown === tile.live || (isOther && tile.live === "all") ? 0 : -1}
             class="tile"
-            onClick={() => update({ live: tile.live })}
+            onClick={() => props.onChoose(tile.live)}
             {...tipOn(
               <div class="tip-text">
-                {tile.help}
+                {refusal ?? tile.help}
                 {figures && <p class="muted">{estimatedCount(figures.blocks)} blocks</p>}
               </div>,
             )}
           >
             <span class="tile-name">{scopeText(tile)}</span>
-            <span class="tile-note">
-              {figures &&
-                summary &&
-                (isPart && all
-                  ? `${percent(figures.bytes.value, all.bytes.value)} of ${bytes(all.bytes.value)}`
-                  : tile.note(summary))}
+            <span class="tile-value">
+              {figures ? <Amount estimate={figures.bytes} /> : props.error ? "not known" : "…"}
             </span>
-            <span class="tile-value">{figures ? <Amount estimate={figures.bytes} /> : "…"}</span>
-            <span class="tile-note">{figures && `${countShort(figures.blocks.value)} blocks`}</span>
+            <span class="tile-notes">
+              <span>
+                {figures &&
+                  summary &&
+                  (isPart && all
+                    ? `${percent(figures.bytes.value, all.bytes.value)} of ${bytes(all.bytes.value)}`
+                    : tile.note(summary))}
+              </span>
+              <span>{figures && `${countShort(figures.blocks.value)} blocks`}</span>
+            </span>
           </button>
         );
       })}
@@ -83,11 +108,13 @@ export function Headline(props: { summary: Summary | null; whole: Summary | null
           )}
         >
           <span class="tile-name">Promoted</span>
-          <span class="tile-note">{summary.promotion_rate && `${bytes(summary.promotion_rate.value)}/s`}</span>
           <span class="tile-value">
             <Amount estimate={summary.promoted.bytes} />
           </span>
-          <span class="tile-note">{countShort(summary.promoted.blocks.value)} blocks</span>
+          <span class="tile-notes">
+            <span>{summary.promotion_rate && `${bytes(summary.promotion_rate.value)}/s`}</span>
+            <span>{countShort(summary.promoted.blocks.value)} blocks</span>
+          </span>
         </div>
       )}
     </div>

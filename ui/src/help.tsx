@@ -61,9 +61,10 @@ export function HelpDialog(): JSX.Element {
               </p>
               <h3>Mouse</h3>
               <p>
-                <b>Timeline</b>: drag to select memory allocated in a time window; click a layer to split it by caller;
-                click the axis or a flag to select memory live at that time. <b>Flame graph</b>: click to zoom, right
-                click for more. <b>Heat map</b>: click a cell to select its blocks.
+                <b>Timeline</b>: drag to select memory allocated in a time window (in Compare: the window after, with
+                Shift the one before); click a layer to split it by caller; click the axis or a flag to select memory
+                live at that time. <b>Flame graph</b>: click to zoom in on a box, turn the wheel with Ctrl to zoom
+                anywhere, drag to pan, right click for more. <b>Heat map</b>: click a cell to select its blocks.
               </p>
               <p>The URL contains the whole state: reload, share it, or go back.</p>
             </div>
@@ -94,7 +95,7 @@ export function HelpDialog(): JSX.Element {
                 <dt>
                   <kbd>[</kbd> <kbd>]</kbd>
                 </dt>
-                <dd>set the start and the end of a window</dd>
+                <dd>set the start and the end of a window (with Shift of the one before, in Compare)</dd>
                 <dt>
                   <kbd>Enter</kbd>
                 </dt>

@@ -22,5 +22,5 @@ test("programs without promotions are not offered OCaml's heaps", () => {
 });
 
 test("snapshots are not offered conditions about lifetimes and sizes", () => {
-  assert.deepEqual(clauses(SNAPSHOTS), ["live at end", "not inside module /^Stdlib/"]);
+  assert.deepEqual(clauses(SNAPSHOTS), ["live at end", "not module /^Stdlib/"]);
 });

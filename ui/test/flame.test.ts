@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Palette } from "../src/flame/colours";
 import { colourNumbers, palette } from "../src/flame/colours";
-import { type Band, depthAt, drawBand, fitted, rowTop } from "../src/flame/draw";
+import { type Band, depthAt, drawBand, fitted, ROW, rowTop } from "../src/flame/draw";
 import { layOut, neighbour, nodeAt, pathNames, pathTo } from "../src/flame/layout";
-import { locate, nameOf, picture, search } from "../src/flame/picture";
+import { bandOf, locate, nameOf, type Part, picture, search } from "../src/flame/picture";
 import { find, matcher } from "../src/flame/search";
 import { type Branch, nodesOf, treeOf } from "./tree";
 
@@ -180,10 +180,19 @@ test("a tree that grows up and one that grows down have their first row at the b
   assert.equal(depthAt(down, 90), -1);
 });
 
-const CHOICES = { unit: "bytes", order: "size", colour: "module", shape: "icicle" } as const;
+const CHOICES = { unit: "bytes", order: "size", colour: "module", shape: "icicle", folds: false } as const;
 
 function band(layout: ReturnType<typeof layOut>): Band {
-  return { layout, colours: new Uint8Array(layout.nodes.length), matches: null, base: 0, isUp: false, from: 0, to: 1 };
+  return {
+    layout,
+    colours: new Uint8Array(layout.nodes.length),
+    matches: null,
+    folded: 0,
+    base: 0,
+    isUp: false,
+    from: 0,
+    to: 1,
+  };
 }
 
 function drawn(band: Band, width: number, top = 0): { rectangles: number; texts: number } {
@@ -199,3 +208,42 @@ function drawn(band: Band, width: number, top = 0): { rectangles: number; texts:
   drawBand(context as never, band, { width, height: 400, top }, look, { hovered: -1, selected: -1 });
   return counts;
 }
+
+test("the frames that nearly all stacks share are one box, up to where stacks differ", () => {
+  const tree = treeOf([
+    [
+      "main",
+      1000,
+      [
+        [
+          "run",
+          998,
+          [
+            [
+              "protect",
+              997,
+              [
+                ["a", 600],
+                ["b", 397],
+              ],
+            ],
+          ],
+        ],
+        ["exit", 2],
+      ],
+    ],
+  ]);
+  const drawn = picture(tree, { ...CHOICES, folds: true }, "all");
+  assert.deepEqual(drawn.fold, { bar: 1, names: ["main", "run"] });
+  assert.deepEqual(drawn.bar.texts, ["all", "2 frames: main › run"]);
+  assert.equal(drawn.rows, 2 + 2);
+  // Boxes keep their place: what is not in common is not stretched.
+  const band = bandOf(drawn.parts[0] as Part, null, -1, 0);
+  assert.equal(rowTop(band, 2), 2 * ROW);
+  assert.equal(depthAt(band, 2 * ROW + 1), 2);
+  assert.equal(depthAt(band, ROW + 1), -1);
+  assert.equal(band.layout.right[2], 0.997);
+  assert.equal(picture(tree, CHOICES, "all").fold, null);
+  const flame = picture(tree, { ...CHOICES, shape: "flame", folds: true }, "all");
+  assert.deepEqual(flame.bar, { row: 2, texts: ["2 frames: main › run", "all"] });
+});

@@ -16,6 +16,7 @@ const TREE: DominatorTree = {
     program: "server",
     pid: 1,
     total: { bytes: 100, blocks: 5 },
+    folded: 0,
     damage: { references: 0, roots: 0, others: 0 },
   },
   nodes: [

@@ -44,9 +44,39 @@ test("two traces are compared, or two windows, which are the halves at first", (
     const found = questions.diffQuestion(state(hash), { ...trace, ...more });
     return found && address(found);
   };
-  assert.equal(asked("#of=end", { hasOther: true }), "diff?of=end&rows=200");
-  assert.equal(asked(""), "diff?rows=200&window=0s..1.5s&window=1.5s..3s");
-  assert.equal(asked("", { slices: [0, 1, 2, 3] }), "diff?rows=200&window=0s..2s&window=2s..3s");
-  assert.equal(asked("#before=0..1&after=1..2.5", { hasOther: true }), "diff?rows=200&window=0s..1s&window=1s..2.5s");
+  assert.equal(asked("#of=end", { hasOther: true }), "diff?of=end&rows=5000");
+  assert.equal(asked(""), "diff?rows=5000&window=0s..1.5s&window=1.5s..3s");
+  assert.equal(asked("", { slices: [0, 1, 2, 3] }), "diff?rows=5000&window=0s..2s&window=2s..3s");
+  assert.equal(asked("#before=0..1&after=1..2.5", { hasOther: true }), "diff?rows=5000&window=0s..1s&window=1s..2.5s");
   assert.equal(asked("", { duration: 0 }), null);
+});
+
+test("the table is sorted by the engine, which knows all rows", () => {
+  const asked = (hash: string) => decoded(address(questions.tableQuestion(state(`#live=all&${hash}`))));
+  assert.equal(asked("sort=inclusive"), "hotspots?rows=1000&sort=inclusive");
+  assert.equal(asked("sort=life&ascending"), "hotspots?reverse=true&rows=1000&sort=lifetime");
+});
+
+test("hidden functions are hidden in all views that have functions", () => {
+  const hidden = state("#hide=Stdlib.*");
+  const facts = { duration: 3, slices: null, hasOther: false };
+  for (const asked of [
+    questions.flameQuestion(hidden),
+    questions.tableQuestion(hidden),
+    questions.treeQuestion(hidden),
+    questions.leaksQuestion(hidden),
+    questions.diffQuestion(hidden, facts),
+    questions.seriesQuestion(hidden, 400),
+  ])
+    assert.match(address(asked as Parameters<typeof address>[0]), /hide=Stdlib/);
+});
+
+test("leaks and the comparison of two traces follow the window; two windows take its place", () => {
+  const brushed = state("#view=compare&window=1..2");
+  const facts = { duration: 3, slices: null, hasOther: false };
+  const text = (asked: Parameters<typeof address>[0] | null) => asked && decoded(address(asked));
+  assert.match(text(questions.leaksQuestion(brushed)) ?? "", /where=allocated in 1s\.\.2s/);
+  assert.match(text(questions.diffQuestion(brushed, { ...facts, hasOther: true })) ?? "", /where=allocated in/);
+  assert.doesNotMatch(text(questions.diffQuestion(brushed, facts)) ?? "", /where/);
+  assert.equal(text(questions.summaryQuestion(brushed, facts)), "summary");
 });

@@ -5,7 +5,7 @@ import { pathNames } from "../src/flame/layout";
 import { parseState } from "../src/state/state";
 import { columns, csvWord, exported, sorted } from "../src/views/columns";
 import { ageClause } from "../src/views/heatmap";
-import { leadingTo, opening, visibleRows } from "../src/views/tree-rows";
+import { leadingTo, opening, openRows, openText, visibleRows } from "../src/views/tree-rows";
 import { figures, nodesOf } from "./tree";
 
 function row(name: string, own: number, life: number | null): Hotspot {
@@ -17,6 +17,7 @@ function row(name: string, own: number, life: number | null): Hotspot {
     inclusive: figures(own * 2),
     mean_size: 24,
     lifetime: { p50: life, p90: null, p99: null },
+    oldest: 1.25,
     promoted_percent: null,
     growth: [],
     is_noise: false,
@@ -38,6 +39,11 @@ test("rows are sorted by any column; what outlives the trace lives longest", () 
   assert.equal(names(sorted(ROWS, all, "own", true)), "bca");
   assert.equal(names(sorted(ROWS, all, "life", false)), "abc");
   assert.equal(names(sorted(ROWS, all, "name", false)), "abc");
+});
+
+test("a median that is not known is longer than the oldest block, not than the run", () => {
+  const life = columns(parseState("#live=all"), REPORT).find((column) => column.name === "life");
+  assert.equal(life?.text(row("a", 1, null)), "> 1.25 s");
 });
 
 test("columns that would repeat what is looked at are left out", () => {
@@ -100,6 +106,26 @@ test("a tree shows what is open, and opening goes on to where it divides", () =>
   assert.equal(shown([]), "ae");
   assert.equal(shown(opening(nodes, 0, ids)), "abcde");
   assert.equal(shown([ids[1] as string]), "ae");
+});
+
+test("the rows that are open are in the address", () => {
+  const nodes = nodesOf([
+    [
+      "a",
+      10,
+      [
+        ["b", 6, [["c", 6]]],
+        ["d", 4],
+      ],
+    ],
+  ]);
+  const ids = pathNames(nodes);
+  assert.deepEqual([...openRows("", nodes, ids)], [ids[0]], "the largest branch at first");
+  const open = new Set([ids[0] as string, ids[1] as string]);
+  assert.deepEqual(openRows(openText(open), nodes, ids), open);
+  assert.deepEqual([...openRows("of.another.tree", nodes, ids)], [ids[0]]);
+  assert.equal(openRows(openText(new Set()), nodes, ids).size, 0);
+  assert.equal(openRows("*", nodes, ids).size, nodes.length);
 });
 
 test("a search opens what leads to its matches", () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inOrder } from "../src/timeline/layers";
 import type { Series } from "../src/api/types";
-import { indexAt, largest, layerAt, stack, timeOf, xOf } from "../src/timeline/draw";
+import { indexAt, largest, layerAt, stack, timeOf, xOf, outline } from "../src/timeline/draw";
 import { measured, niceStep, tickTime, timeTicks, valueTicks, wallTime } from "../src/timeline/scale";
 import { snapped } from "../src/timeline/snap";
 
@@ -83,4 +84,31 @@ test("windows of a report file are between its slices, and never empty", () => {
 
 test("other windows are exact to the microsecond, and never empty", () => {
   assert.deepEqual(snapped({ from: 0.10000049, to: 0.10000049 }, null), { from: 0.1, to: 0.100001 });
+});
+
+test("ranges of sizes and lifetimes are layers in their order", () => {
+  const series = (names: string[]) =>
+    ({
+      groups: names.map((name) => ({ label: { name }, is_other: name.startsWith("other") })),
+    }) as unknown as Series;
+  const sorted = (split: "size" | "age" | "function", names: string[]) =>
+    inOrder(series(names), split).groups.map((group) => group.label.name);
+  assert.deepEqual(sorted("size", ["other (2)", "256 - 511 words", "4 - 7 words", "1 word"]), [
+    "1 word",
+    "4 - 7 words",
+    "256 - 511 words",
+    "other (2)",
+  ]);
+  assert.deepEqual(
+    sorted("age", ["alive at the end", "lived 1 s to 10 s", "lived 100 µs to 1 ms", "lived less than 10 µs"]),
+    ["lived less than 10 µs", "lived 100 µs to 1 ms", "lived 1 s to 10 s", "alive at the end"],
+  );
+  assert.deepEqual(sorted("function", ["2", "1"]), ["2", "1"]);
+});
+
+test("the line above the layers leaves them only at peaks between two points", () => {
+  const line = (values: number[], high: number[]) => outline({ values, high }).map(({ at, value }) => `${at}:${value}`);
+  // The highest value of an interval in which memory falls is that at its start.
+  assert.deepEqual(line([4, 8, 2], [4, 8, 8]), ["0:4", "1:8", "2:2"]);
+  assert.deepEqual(line([4, 8, 2], [4, 9, 8]), ["0:4", "0.5:9", "1:8", "2:2"]);
 });

@@ -75,3 +75,8 @@ test("patterns are globs or regular expressions", () => {
   assert.ok(!matches("MyStdlib.f"));
   assert.ok(!matches("B.A.x"));
 });
+
+test("the total of a focus may be more if something outside of it was merged", () => {
+  assert.equal(transformed(TREE, ["map"], []).isAtLeast, true);
+  assert.equal(transformed(TREE, ["h"], []).isAtLeast, false, "what is merged is inside");
+});

@@ -119,6 +119,12 @@ impl Survival {
             .collect()
     }
 
+    /// The age of the oldest, dead or alive, rounded down like all ages; `None` if there are none.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        let last = |ages: &LogHistogram| ages.weights.len().checked_sub(1).map(lowest);
+        last(&self.died).max(last(&self.alive))
+    }
+
     /// The age that a share of all does not live longer than; `None` if more than the rest was
     /// still alive.
     pub(crate) fn quantile(&self, share: f64) -> Option<u64> {

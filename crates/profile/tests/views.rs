@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::ValueEnum as _;
 use heapline_formats::{Options, Reader};
 use heapline_profile::query::{Pattern, TimePoint};
 use heapline_profile::reports::{
@@ -238,5 +239,73 @@ fn the_peak_that_is_followed_while_reading_is_that_of_all_blocks() {
             let all = Scope::new(&profile, &Query::default(), estimator);
             assert_eq!(profile.peak(estimator).moment, all.peak(), "{trace}");
         }
+    }
+}
+
+#[test]
+fn rows_are_the_first_of_all_by_every_column() {
+    let profile = load();
+    let all = scope(&profile, "");
+    let table = |sort, reverse, rows| {
+        let options = HotspotOptions {
+            sort,
+            reverse,
+            rows,
+            ..HotspotOptions::default()
+        };
+        hotspots(&all, &options)
+    };
+    let key = |row: &Hotspot, sort| match sort {
+        SortBy::Allocated => row.own.allocated.bytes.value,
+        SortBy::Inclusive => row.inclusive.unwrap().bytes.value,
+        SortBy::Peak => row.own.live_at_peak.bytes.value,
+        SortBy::End => row.own.live_at_end.bytes.value,
+        SortBy::Blocks => row.own.allocated.blocks.value,
+        SortBy::Size => row.mean_size,
+        SortBy::Promoted => row.promoted_percent.unwrap_or(-1.0),
+        SortBy::Lifetime => match (row.lifetime.p50, row.oldest) {
+            (median, Some(_)) => median.unwrap_or(f64::INFINITY),
+            (_, None) => -1.0,
+        },
+        SortBy::Name => 0.0,
+    };
+    for &sort in SortBy::value_variants() {
+        let whole = table(sort, false, 1000);
+        assert_eq!(whole.hidden_rows, 0);
+        let is_sorted = |rows: &[Hotspot]| {
+            rows.windows(2).all(|pair| match sort {
+                SortBy::Name => pair[0].label.name <= pair[1].label.name,
+                _ => key(&pair[0], sort) >= key(&pair[1], sort),
+            })
+        };
+        assert!(is_sorted(&whole.rows), "{sort:?}");
+        let few = table(sort, false, 3);
+        assert_eq!(few.rows, whole.rows[..3], "{sort:?}");
+        assert_eq!(few.hidden_rows, whole.rows.len() - 3);
+        let mut reversed = table(sort, true, 1000).rows;
+        reversed.reverse();
+        assert!(is_sorted(&reversed), "{sort:?} reversed");
+    }
+}
+
+#[test]
+fn a_median_that_is_not_known_is_longer_than_the_oldest_block() {
+    let profile = load();
+    let late = scope(&profile, "allocated in 50%..");
+    let options = HotspotOptions {
+        rows: 1000,
+        ..HotspotOptions::default()
+    };
+    let report = hotspots(&late, &options);
+    let half = report.subject.duration / 2.0;
+    let unknown = |row: &&Hotspot| row.lifetime.p50.is_none();
+    assert!(report.rows.iter().any(|row| unknown(&row)));
+    for row in report.rows.iter().filter(unknown) {
+        let oldest = row.oldest.unwrap();
+        assert!(
+            0.0 < oldest && oldest <= half,
+            "{}: {oldest}",
+            row.label.name
+        );
     }
 }

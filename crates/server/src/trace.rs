@@ -74,6 +74,13 @@ impl Trace {
         })
     }
 
+    /// Reads only the beginning. Fails if the file cannot be opened or is not a trace; errors are for people.
+    pub fn check(&self) -> Result<(), String> {
+        Reader::new(self.bytes(&Progress::default())?, self.options())
+            .map(drop)
+            .map_err(|error| self.problem(&error))
+    }
+
     pub(crate) fn load(&self, progress: &Progress) -> Result<Profile, String> {
         Reader::new(self.bytes(progress)?, self.options())
             .and_then(|mut reader| Profile::load(&mut reader, STORE))

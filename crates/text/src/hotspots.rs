@@ -79,7 +79,10 @@ fn table(report: &Hotspots, context: &Context<'_>) -> Table {
         SortBy::Inclusive => &[6, 7, 5, 8, 9, 3],
         SortBy::Blocks => &[6, 7, 8, 2, 9, 3],
         SortBy::Peak => &[6, 7, 5, 8, 2, 9, 4],
-        SortBy::Allocated | SortBy::End => &[6, 7, 5, 8, 2, 9, 3],
+        SortBy::Allocated | SortBy::End | SortBy::Name => &[6, 7, 5, 8, 2, 9, 3],
+        SortBy::Size => &[7, 5, 8, 2, 9, 3],
+        SortBy::Promoted => &[6, 5, 8, 2, 9, 3],
+        SortBy::Lifetime => &[6, 7, 5, 2, 9, 3],
     });
     for row in &report.rows {
         table.row(cells(row, report));
@@ -130,7 +133,7 @@ fn cells(row: &Hotspot, report: &Hotspots) -> Vec<(String, Style)> {
         } else if allocated.samples == 0 {
             "-".to_owned()
         } else {
-            duration_or_longer(row.lifetime.p50, report.subject.duration)
+            duration_or_longer(row.lifetime.p50, row.oldest.unwrap_or(0.0))
         }),
         cell(sparkline(&row.growth)),
         cell(label(&row.label)),

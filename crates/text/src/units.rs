@@ -119,12 +119,12 @@ pub fn program_name(path: &str) -> &str {
     }
 }
 
-/// A median lifetime; if it is not known, more than the whole run.
+/// A median lifetime; if it is not known, more than the age of the oldest block.
 #[must_use]
-pub fn duration_or_longer(known: Option<f64>, run: f64) -> String {
+pub fn duration_or_longer(known: Option<f64>, oldest: f64) -> String {
     match known {
         Some(known) => seconds(known),
-        None => format!("> {}", seconds(run)),
+        None => format!("> {}", seconds(oldest)),
     }
 }
 

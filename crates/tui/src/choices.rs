@@ -163,6 +163,7 @@ impl Choices {
                         Unit::Blocks if situation.tells.sizes => SortBy::Blocks,
                         _ => SortBy::Allocated,
                     },
+                    reverse: false,
                     rows: ROWS,
                     look: self.look(),
                 },

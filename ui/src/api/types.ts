@@ -477,6 +477,8 @@ inclusive: Figures | null,
 mean_size: number,
 /** Lifetimes of the blocks, in seconds. */
 lifetime: Quantiles,
+/** Seconds of the oldest block, dead or alive: lifetimes that are null are longer. Null if no block was followed. */
+oldest: number | null,
 /** Bytes promoted in percent of those allocated on the minor heap, or null. */
 promoted_percent: number | null,
 /** Live bytes at equal distances of time, the last one at the end. */
@@ -631,6 +633,8 @@ alive: Figures,
 mean: number | null,
 /** Seconds of the one that died oldest; null if none died. */
 max: number | null,
+/** Seconds of the oldest block, dead or alive: lifetimes that are null are longer. Null if there are no blocks. */
+oldest: number | null,
 /** The spread in seconds. */
 seconds: Quantiles,
 /** The spread in bytes that were allocated meanwhile. */
@@ -992,7 +996,7 @@ unattributed_bytes: number,
 gc: GcCounters | null, };
 
 /** The sort order of rows. */
-export type SortBy = "allocated" | "inclusive" | "peak" | "end" | "blocks";
+export type SortBy = "allocated" | "inclusive" | "peak" | "end" | "blocks" | "size" | "lifetime" | "promoted" | "name";
 
 /** Sizes and lifetimes of blocks. */
 export type Stats = {

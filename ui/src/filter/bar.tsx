@@ -3,11 +3,12 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/source";
-import { bytes } from "../format";
+import { bytes, printable } from "../format";
 import { currentSource } from "../state/answers";
 import { clausesOf, withClause } from "../state/patterns";
-import { windowClause } from "../state/questions";
-import { info, tells } from "../state/session";
+import { comparesWindows, windowClause } from "../state/questions";
+import { shownScope } from "../state/scope";
+import { info, tells, traceFacts } from "../state/session";
 import { state, update } from "../state/state";
 import { Chip, Explain, IconButton } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
@@ -144,7 +145,13 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
         )}
         {hasServer && <kbd>w</kbd>}
         {completion && (
-          <ul class="completions" id="completions" role="listbox">
+          <ul
+            class="completions"
+            id="completions"
+            role="listbox"
+            // Browsers let Tab stop at what can be scrolled; it is gone then.
+            tabIndex={-1}
+          >
             {completion.items.map((item, place) => (
               <li
                 key={item.text}
@@ -159,7 +166,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
                   if (!completer.isWaiting) accept(completion, item.text);
                 }}
               >
-                <code>{item.text}</code>
+                <code>{printable(item.text)}</code>
                 <span>{item.name ? bytes(item.name.bytes) : item.hint}</span>
                 <i>{item.name?.kind}</i>
               </li>
@@ -195,7 +202,22 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
               onRemove={() => update({ where: clauses.filter((_, k) => k !== place).join(" and "), node: "" })}
             />
           ))}
-        {now.window && (
+        {now.hide.map((name, place) => (
+          <Chip
+            key={`h${place}`}
+            kind="hidden"
+            text={printable(name)}
+            help={
+              <div class="tip-text">
+                {hasServer
+                  ? "Left out of all stacks; its memory is its callers'."
+                  : "Left out of the flame graph and of the tree; its memory is its callers'. A report file has tables and the timeline only as a whole."}
+              </div>
+            }
+            onRemove={() => update({ hide: now.hide.filter((_, k) => k !== place), node: "" })}
+          />
+        ))}
+        {now.window && !comparesWindows(now, traceFacts()) && (
           <Chip
             kind={`${now.windowOf} in`}
             text={spanText(now.window.from, now.window.to)}
@@ -229,7 +251,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
               : {})}
           />
         )}
-        {typeof now.live === "number" && (
+        {typeof now.live === "number" && typeof shownScope(now) === "number" && (
           <Chip
             kind="live at"
             text={spanText(now.live, now.live).split(" – ")[0] ?? ""}
@@ -255,7 +277,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             )}
             <span>
               {error.message}
-              {error.body.expected ? `; expected ${error.body.expected}` : ""}
+              {error.body.expected ? `; expected ${error.body.expected}` : ""}. What is shown is of the filter before.
             </span>
           </>
         )}

@@ -29,6 +29,6 @@ export function quickClauses(duration: number, tells: Capabilities): QuickClause
     { text: "Alive at the end", clause: "live at end" },
     ...(tells.lifetimes ? [{ text: `Living longer than ${tenth}`, clause: `lifetime > ${tenth}` }] : []),
     ...(tells.sizes ? SIZES : []),
-    ...(isOCaml ? [{ text: "Not in the standard library", clause: "not inside module /^Stdlib/" }] : []),
+    ...(isOCaml ? [{ text: "Not allocated by the standard library itself", clause: "not module /^Stdlib/" }] : []),
   ];
 }

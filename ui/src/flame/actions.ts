@@ -12,6 +12,8 @@ interface Action {
   text: string;
   /** True if it needs a server that answers any request. */
   needsEngine?: boolean;
+  /** True if a report file can do it to trees only: its tables are ready-made. */
+  needsTree?: boolean;
   change: (state: State, name: string) => Partial<State>;
 }
 
@@ -30,6 +32,7 @@ export const ACTIONS: readonly Action[] = [
   {
     key: "h",
     text: "Hide: attribute its memory to the caller",
+    needsTree: true,
     change: (now, name) => ({ hide: [...now.hide, patternOf(name)], node: "" }),
   },
   {
@@ -59,15 +62,25 @@ export interface NodeTools {
   tip: (node: TreeNode, index: number, isBottomUp: boolean) => JSX.Element | null;
 }
 
+/** The actions on functions in a tree. */
+function treeActions(hasServer: boolean): readonly Action[] {
+  return ACTIONS.filter((action) => !action.needsEngine || hasServer);
+}
+
+/** The actions on functions in a table. */
+export function tableActions(hasServer: boolean): readonly Action[] {
+  return ACTIONS.filter((action) => !(action.needsEngine || action.needsTree) || hasServer);
+}
+
 /** The tools of functions in a call tree. */
 export function functionTools(hasServer: boolean, tip: NodeTools["tip"]): NodeTools {
   return {
-    actions: ACTIONS.filter((action) => !action.needsEngine || hasServer).map((action) => ({
+    actions: treeActions(hasServer).map((action) => ({
       key: action.key,
       text: action.text,
       run: (node) => act(action, node.label.name),
     })),
-    menu: (node) => functionMenu(node, hasServer),
+    menu: (node) => functionMenu(node, treeActions(hasServer)),
     tip,
   };
 }
@@ -78,14 +91,17 @@ export function act(action: Action, name: string): void {
 }
 
 /** The menu of a function. */
-export function functionMenu(node: Pick<TreeNode, "label" | "kind">, hasServer: boolean): (MenuItem | "line")[] {
+export function functionMenu(
+  node: Pick<TreeNode, "label" | "kind">,
+  actions: readonly Action[],
+): (MenuItem | "line")[] {
   const { name, place } = node.label;
   const isOther = node.kind === "other";
   return [
-    ...ACTIONS.map((action) => ({
+    ...actions.map((action) => ({
       text: action.text,
       hint: action.key,
-      isDisabled: isOther || (action.needsEngine === true && !hasServer),
+      isDisabled: isOther,
       run: () => act(action, name),
     })),
     "line",

@@ -12,13 +12,22 @@ import { openMenu } from "../widgets/menu";
 import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
 import type { NodeTools } from "./actions";
+import type { Span } from "../state/codec";
 import { palette } from "./colours";
-import { type Band, depthAt, drawBand, fitted, fullName, type Look, ROW } from "./draw";
+import { type Band, cutOff, depthAt, drawBand, fitted, fullName, type Look, ROW, rowTop } from "./draw";
+import { FoldTip } from "./fold-tip";
 import { neighbour, nodeAt } from "./layout";
+import { moved, zoomedAround } from "./pan";
 import { bandOf, locate, nameOf, type Picture } from "./picture";
-import type { Found } from "./search";
+import { type Found, outermost } from "./search";
 
 const ANIMATION_MS = 160;
+
+/** Delay before a gesture is in the URL. */
+const REST_MS = 150;
+
+/** Pixels that the pointer moves before it drags. */
+const DRAG = 4;
 
 interface Place {
   part: number;
@@ -30,6 +39,8 @@ export function FlameCanvas(props: {
   /** The question that the picture is the answer to: with another one it is scrolled to its start. */
   of: string | null;
   found: (Found | null)[];
+  /** Counts how often the next match of the search was asked for. */
+  jumps: number;
   isBottomUp: boolean;
   tools: NodeTools;
   describe: string;
@@ -44,12 +55,20 @@ export function FlameCanvas(props: {
   const [top, setTop] = useState(0);
   const zoomed = useMemo(() => locate(picture, now.node), [picture, now.node]);
   const ranges = useAnimatedRanges(picture, zoomed);
+  const [gesture, setGesture] = useState<{ range: Span | null } | null>(null);
+  const rest = useRef(0);
+  const drag = useRef<{ x: number; y: number; isMoved: boolean } | null>(null);
   const contentHeight = Math.max(picture.rows * ROW + 4, 0);
   // Flames grow from the bottom.
   const isStanding = picture.parts.length === 1 && picture.parts[0]?.isUp === true;
   const offset = isStanding ? Math.max(0, height - contentHeight) : 0;
 
-  useEffect(() => setSelected(null), [picture]);
+  useEffect(() => {
+    // The numbers of boxes are those of the picture before.
+    setSelected(null);
+    setHovered(null);
+    hideTip();
+  }, [picture]);
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;
@@ -60,7 +79,8 @@ export function FlameCanvas(props: {
 
   const bands = picture.parts.map((part, k): Band => {
     const band = bandOf(part, props.found[k] ?? null, -1, offset);
-    const range = ranges[k];
+    const free = gesture ? gesture.range : now.range;
+    const range = k === 0 && (gesture || free) ? (free ?? { from: 0, to: 1 }) : ranges[k];
     return range ? { ...band, from: range.from, to: range.to } : band;
   });
 
@@ -85,21 +105,25 @@ export function FlameCanvas(props: {
     picture.bar.texts.forEach((text, k) => {
       const y = (picture.bar.row + k) * ROW + offset - top;
       context.fillStyle = ink.accent;
-      context.globalAlpha = picture.parts.length > 1 ? 0.9 : 0.14;
+      context.globalAlpha = picture.parts.length > 1 ? 0.9 : k === picture.fold?.bar ? 0.07 : 0.14;
       context.fillRect(0, y, width - 1, ROW - 1);
       context.globalAlpha = 1;
       context.fillStyle = picture.parts.length > 1 ? ink.ground : ink.text;
-      context.font = `600 11.5px ${SANS}`;
-      context.fillText(fitted(context, text, width - 10), 5, y + ROW / 2);
+      const isFold = k === picture.fold?.bar;
+      context.font = `${isFold ? 400 : 600} 11.5px ${SANS}`;
+      const room = width - 10;
+      context.fillText(isFold ? cutOff(context, text, room) : fitted(context, text, room), 5, y + ROW / 2);
     });
   });
 
-  const placeAt = (event: MouseEvent): Place | "bar" | null => {
+  /** The box at a place, or the number of the bar. */
+  const placeAt = (event: MouseEvent): Place | number | null => {
     const bounds = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
     const x = event.clientX - bounds.left;
     const y = event.clientY - bounds.top + top;
     const row = Math.floor((y - offset) / ROW);
-    if (row >= picture.bar.row && row < picture.bar.row + picture.bar.texts.length) return "bar";
+    const bar = row - picture.bar.row;
+    if (bar >= 0 && bar < picture.bar.texts.length) return bar;
     for (const [part, band] of bands.entries()) {
       const depth = depthAt(band, y);
       if (depth < 0) continue;
@@ -109,14 +133,58 @@ export function FlameCanvas(props: {
     return null;
   };
 
+  /** The first box that is drawn: in preorder, what is folded comes before. */
+  const first: Place = { part: 0, node: picture.parts[0]?.folded ?? 0 };
   const nodeOf = (place: Place): TreeNode => picture.parts[place.part]?.layout.nodes[place.node] as TreeNode;
-  const zoomTo = (place: Place | null) => update({ node: place ? nameOf(picture, place.part, place.node) : "" });
+  const zoomTo = (place: Place | null) =>
+    update({ node: place ? nameOf(picture, place.part, place.node) : "", range: null });
+
+  /** Shows a part of the width at once, and has it in the URL when the gesture rests. */
+  const show = (range: Span | null) => {
+    setGesture({ range });
+    setHovered(null);
+    hideTip();
+    clearTimeout(rest.current);
+    rest.current = window.setTimeout(() => {
+      update({ range, ...(range === null ? { node: "" } : {}) }, "range");
+      setGesture(null);
+    }, REST_MS);
+  };
+
+  const onWheel = (event: WheelEvent) => {
+    const band = bands[0];
+    if (!band || width === 0) return;
+    const across = event.shiftKey ? event.deltaY : event.deltaX;
+    if (event.ctrlKey || event.metaKey) {
+      const { left } = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
+      const place = band.from + ((event.clientX - left) / width) * (band.to - band.from);
+      show(zoomedAround(band, place, Math.exp(event.deltaY / 300)));
+    } else if (Math.abs(across) > Math.abs(event.shiftKey ? 0 : event.deltaY) && band.to - band.from < 1) {
+      show(moved(band, (across / width) * (band.to - band.from)));
+    } else return;
+    event.preventDefault();
+  };
+
+  const onPointerMove = (event: PointerEvent) => {
+    const active = drag.current;
+    const [band, element] = [bands[0], scroller.current];
+    if (!active || !band || !element || event.buttons !== 1) return;
+    const [dx, dy] = [event.clientX - active.x, event.clientY - active.y];
+    if (!active.isMoved && Math.hypot(dx, dy) < DRAG) return;
+    if (!active.isMoved) canvas.current?.setPointerCapture(event.pointerId);
+    drag.current = { x: event.clientX, y: event.clientY, isMoved: true };
+    element.scrollTop -= dy;
+    if (band.to - band.from < 1) show(moved(band, (-dx / width) * (band.to - band.from)));
+  };
 
   const onMouseMove = (event: MouseEvent) => {
+    if (drag.current?.isMoved && event.buttons === 1) return;
     const place = placeAt(event);
-    if (place === null || place === "bar") {
+    if (place === null || typeof place === "number") {
       setHovered(null);
-      hideTip();
+      if (place !== null && place === picture.fold?.bar)
+        showTip(event.clientX, event.clientY, <FoldTip {...picture.fold} />);
+      else hideTip();
       return;
     }
     setHovered(place);
@@ -126,7 +194,10 @@ export function FlameCanvas(props: {
 
   const onClick = (event: MouseEvent) => {
     const place = placeAt(event);
-    if (place === "bar") zoomTo(null);
+    // The second click of a double click would zoom out again.
+    if (event.detail > 1 || drag.current?.isMoved) return;
+    if (place !== null && place === picture.fold?.bar) update({ unfolded: true });
+    else if (typeof place === "number") zoomTo(null);
     else if (place) {
       setSelected(place);
       const isZoomed = zoomed && zoomed.part === place.part && zoomed.node === place.node;
@@ -137,7 +208,7 @@ export function FlameCanvas(props: {
   const onContextMenu = (event: MouseEvent) => {
     event.preventDefault();
     const place = placeAt(event);
-    if (!place || place === "bar") return;
+    if (place === null || typeof place === "number") return;
     setSelected(place);
     const node = nodeOf(place);
     openMenu(
@@ -155,13 +226,14 @@ export function FlameCanvas(props: {
 
   const move = (way: "up" | "down" | "left" | "right") => {
     const from = selected ?? zoomed;
-    const first: Place = { part: 0, node: 0 };
     if (!from) return select(nodeOf(first) ? first : null);
     const isUp = picture.parts[from.part]?.isUp ?? false;
     const layout = picture.parts[from.part]?.layout;
     if (!layout) return;
     const kin = way === "left" || way === "right" ? way : (way === "down") !== isUp ? "child" : "parent";
     const node = neighbour(layout, from.node, kin);
+    const isFolded = node >= 0 && (layout.nodes[node] as TreeNode).depth < (picture.parts[from.part]?.folded ?? 0);
+    if (isFolded) return;
     if (node >= 0) select({ part: from.part, node });
     // Past the focus, to its other side.
     else if (kin === "parent" && picture.parts.length > 1) {
@@ -172,15 +244,26 @@ export function FlameCanvas(props: {
 
   const select = (place: Place | null) => {
     setSelected(place);
+    // The keys are now about this box, wherever the mouse rests.
+    setHovered(null);
+    hideTip();
     const element = scroller.current;
     const band = place && bands[place.part];
     if (!element || !place || !band) return;
-    const depth = nodeOf(place).depth;
-    const y = band.isUp ? band.base - (depth + 1) * ROW : band.base + depth * ROW;
+    const y = rowTop(band, nodeOf(place).depth);
     if (y < element.scrollTop) element.scrollTop = y;
     else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
   };
 
+  useEffect(() => {
+    const [match, part] = [props.found[0], picture.parts[0]];
+    if (props.jumps === 0 || !match || !part) return;
+    const matches = outermost(part.layout.nodes, match);
+    const node = matches[(props.jumps - 1) % matches.length];
+    if (node !== undefined) select({ part: 0, node });
+  }, [props.jumps]);
+
+  // The box that the mouse or the keyboard has moved to last.
   const chosen = hovered ?? selected;
   const bindings: Binding[] = [
     { key: "ArrowDown", does: "down a row", run: () => move("down") },
@@ -188,7 +271,7 @@ export function FlameCanvas(props: {
     { key: "ArrowLeft", does: "to the left", run: () => move("left") },
     { key: "ArrowRight", does: "to the right", run: () => move("right") },
     { key: "Enter", does: "zoom in on the selected box", run: () => selected && zoomTo(selected) },
-    { key: "z", does: "zoom in on the box pointed at", run: () => chosen && zoomTo(chosen) },
+    { key: "z", does: "zoom in on the selected box, or the one pointed at", run: () => chosen && zoomTo(chosen) },
     ...props.tools.actions.map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
@@ -209,6 +292,11 @@ export function FlameCanvas(props: {
           tabIndex={0}
           role="application"
           aria-label={`${props.describe}. Arrow keys move, Enter zooms in, ? lists all keys. The tab Tree has the same as text.`}
+          onWheel={onWheel}
+          onPointerDown={(event) => {
+            drag.current = { x: event.clientX, y: event.clientY, isMoved: false };
+          }}
+          onPointerMove={onPointerMove}
           onMouseMove={onMouseMove}
           onMouseLeave={() => {
             setHovered(null);
@@ -216,9 +304,7 @@ export function FlameCanvas(props: {
           }}
           onClick={onClick}
           onContextMenu={onContextMenu}
-          onFocus={() =>
-            !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? { part: 0, node: 0 })
-          }
+          onFocus={() => !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? first)}
         />
       </div>
       <div style={{ height: `${Math.max(0, contentHeight - height)}px` }} />

@@ -15,6 +15,8 @@ export interface Band {
   layout: Layout;
   colours: Uint8Array;
   matches: Uint8Array | null;
+  /** Rows of the tree that are folded, from its roots on. */
+  folded: number;
   /** The line that the tree grows from, and its direction. */
   base: number;
   isUp: boolean;
@@ -39,13 +41,15 @@ export interface Pointer {
 
 /** The upper edge of the row of a depth. */
 export function rowTop(band: Band, depth: number): number {
-  return band.isUp ? band.base - (depth + 1) * ROW : band.base + depth * ROW;
+  const row = depth - band.folded;
+  return band.isUp ? band.base - (row + 1) * ROW : band.base + row * ROW;
 }
 
 /** The depth at a height, or -1. */
 export function depthAt(band: Band, y: number): number {
-  const depth = Math.floor((band.isUp ? band.base - y : y - band.base) / ROW);
-  return depth < band.layout.rows.length ? depth : -1;
+  const row = Math.floor((band.isUp ? band.base - y : y - band.base) / ROW);
+  const depth = row + band.folded;
+  return row >= 0 && depth < band.layout.rows.length ? depth : -1;
 }
 
 /** Draws the visible part of a band. `top` is the scroll offset. */
@@ -60,7 +64,7 @@ export function drawBand(
   const scale = view.width / (band.to - band.from);
   context.font = look.font;
   context.textBaseline = "middle";
-  for (let depth = 0; depth < layout.rows.length; depth++) {
+  for (let depth = band.folded; depth < layout.rows.length; depth++) {
     const y = rowTop(band, depth) - view.top;
     if (y + ROW < 0 || y > view.height) continue;
     const row = layout.rows[depth] as Int32Array;
@@ -189,6 +193,14 @@ export function fitted(context: CanvasRenderingContext2D, raw: string, room: num
   const perCharacter = textWidth(context, last) / last.length;
   const fits = Math.floor(room / perCharacter) - 1;
   return fits >= 2 ? `${last.slice(0, fits)}…` : "";
+}
+
+/** Cuts a text off at its end to fit. */
+export function cutOff(context: CanvasRenderingContext2D, raw: string, room: number): string {
+  const text = printable(raw);
+  const width = context.measureText(text).width;
+  if (width <= room) return text;
+  return `${text.slice(0, Math.max(0, Math.floor((room / width) * text.length) - 2))}…`;
 }
 
 /** The full name of a label, for tooltips and screen readers. */

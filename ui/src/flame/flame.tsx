@@ -1,7 +1,7 @@
 // The flame graph.
 
 import type { JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../api/types";
 import { bytes, countShort, percent, printable } from "../format";
 import { useKeys } from "../keys";
@@ -51,21 +51,25 @@ export function FlameView(): JSX.Element {
       whole && !hasServer && now.focus.length + now.hide.length > 0 ? transformed(whole, now.focus, now.hide) : whole,
     [whole, now.focus, now.hide],
   );
+  // A search may find what is folded. Callers of allocations are not common frames.
+  const folds = !now.unfolded && now.search === "" && now.direction === "down";
   const drawn = useMemo(
     () =>
       tree &&
       picture(
         tree,
-        { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape },
+        { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape, folds },
         `${scopeText(now)}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
       ),
-    [tree, now.unit, now.order, now.colour, now.shape, isRecording()],
+    [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording()],
   );
   const { found, shown } = useMemo(
     () => (drawn ? search(drawn, now.search) : { found: [], shown: null }),
     [drawn, now.search],
   );
   const searchBox = useRef<HTMLInputElement>(null);
+  const [jumps, setJumps] = useState(0);
+  useEffect(() => setJumps(0), [now.search]);
 
   useKeys("View", [
     { key: "/", does: "search", run: () => searchBox.current?.focus() },
@@ -76,9 +80,16 @@ export function FlameView(): JSX.Element {
     },
     { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
     ...(hasServer
-      ? [{ key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) }]
+      ? [
+          { key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) },
+          { key: "l", does: "show or hide source lines", run: () => update({ lines: !now.lines, node: "" }) },
+        ]
       : []),
-    { key: "l", does: "show or hide source lines", run: () => update({ lines: !now.lines, node: "" }) },
+    {
+      key: "m",
+      does: "fold or unfold the frames that all stacks share",
+      run: () => update({ unfolded: !now.unfolded }),
+    },
     { key: "u", does: "undo", run: undo },
     {
       key: "Escape",
@@ -86,12 +97,13 @@ export function FlameView(): JSX.Element {
       run: () => {
         if (document.activeElement === searchBox.current) searchBox.current?.blur();
         if (now.search !== "") update({ search: "" });
-        else if (now.node !== "") update({ node: "" });
+        else if (now.node !== "" || now.range) update({ node: "", range: null });
         else if (now.focus.length > 0) update({ focus: [] });
       },
     },
   ]);
 
+  const isAtLeast = tree?.isAtLeast === true;
   const key = legend(now.colour, palette(now.colour, isDark.value));
   const total = drawn?.total[now.unit].value ?? 0;
   return (
@@ -115,32 +127,23 @@ export function FlameView(): JSX.Element {
           ]}
           onChange={(shape) => update({ shape })}
         />
-        <Select
-          label="Boxes"
-          value={now.frames}
-          options={FRAMES.map((value) => ({
-            value,
-            text: { function: "functions", site: "lines", file: "files", module: "modules", crate: "crates" }[value],
-          }))}
-          onChange={(frames) => update({ frames, node: "" })}
-        />
+        {hasServer && (
+          <Select
+            label="Boxes"
+            value={now.frames}
+            options={FRAMES.map((value) => ({
+              value,
+              text: { function: "functions", site: "lines", file: "files", module: "modules", crate: "crates" }[value],
+            }))}
+            onChange={(frames) => update({ frames, node: "" })}
+          />
+        )}
         <Select
           label="Colour"
           value={now.colour}
           options={COLOURS.filter(isTold).map((value) => ({ value, text: value }))}
           onChange={(colour) => update({ colour })}
         />
-        {key && (
-          <span class="legend">
-            {key.low}
-            <span class="legend-ramp">
-              {key.fills.map((fill, k) => (
-                <i key={k} style={{ background: fill }} />
-              ))}
-            </span>
-            {key.high}
-          </span>
-        )}
         <button
           type="button"
           class="button"
@@ -169,6 +172,12 @@ export function FlameView(): JSX.Element {
                   }),
               },
               {
+                text: "Fold the frames that all stacks share",
+                hint: "m",
+                isChecked: !now.unfolded,
+                run: () => update({ unfolded: !now.unfolded }),
+              },
+              {
                 text: "Keep recursion",
                 hint: "r",
                 isChecked: now.recursion,
@@ -185,7 +194,7 @@ export function FlameView(): JSX.Element {
           <span class="found" role="status">
             {shown.nodes === 0
               ? "nothing found"
-              : `${percent(shown[now.unit], total)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"}`}
+              : `${percent(shown[now.unit], total)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"} (Enter: next)`}
           </span>
         )}
         <SearchBox
@@ -194,10 +203,11 @@ export function FlameView(): JSX.Element {
           label="Search for functions"
           value={now.search}
           onInput={(search) => update({ search }, "search")}
+          onEnter={() => setJumps(jumps + 1)}
         />
         <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
       </div>
-      {(now.focus.length > 0 || now.hide.length > 0) && (
+      {now.focus.length > 0 && (
         <div class="transforms">
           {now.focus.map((name, place) => (
             <Chip
@@ -207,18 +217,12 @@ export function FlameView(): JSX.Element {
               onRemove={() => update({ focus: now.focus.slice(0, place), node: "" })}
             />
           ))}
-          {now.hide.map((name, place) => (
-            <Chip
-              key={`h${place}`}
-              kind="hidden"
-              text={printable(name)}
-              onRemove={() => update({ hide: now.hide.filter((_, k) => k !== place), node: "" })}
-            />
-          ))}
           {tree?.focus_total && (
             <span class="muted">
+              {isAtLeast && "at least "}
               {bytes(tree.focus_total.bytes.value)} inside,{" "}
               {percent(tree.focus_total.bytes.value, tree.total.bytes.value)} of all
+              {isAtLeast && ": more may be in small boxes that a report file merges into “other”"}
             </span>
           )}
         </div>
@@ -239,6 +243,7 @@ export function FlameView(): JSX.Element {
               picture={drawn}
               of={answer.of}
               found={found}
+              jumps={jumps}
               isBottomUp={tree.direction === "bottom_up"}
               tools={functionTools(hasServer, (node, _, isBottomUp) => (
                 <FrameTip
@@ -251,6 +256,17 @@ export function FlameView(): JSX.Element {
               ))}
               describe={`Flame graph of ${scopeText(now)}`}
             />
+            {key && (
+              <span class="legend">
+                {key.low}
+                <span class="legend-ramp">
+                  {key.fills.map((fill, k) => (
+                    <i key={k} style={{ background: fill }} />
+                  ))}
+                </span>
+                {key.high}
+              </span>
+            )}
           </div>
         )
       )}

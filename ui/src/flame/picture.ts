@@ -16,8 +16,10 @@ export interface Part {
   names: string[];
   colours: Uint8Array;
   isUp: boolean;
-  /** The position of its row 0, counted in rows from the top. */
+  /** The position of its first row, counted in rows from the top. */
   baseRow: number;
+  /** Rows that are folded, from the roots on. */
+  folded: number;
 }
 
 export interface Picture {
@@ -27,6 +29,8 @@ export interface Picture {
   total: Figures;
   /** The boxes that span the whole width, and their row: everything, or the functions in focus. */
   bar: { row: number; texts: string[] };
+  /** The frames that nearly all stacks share, and the bar that stands for them; null if they are not folded. */
+  fold: { bar: number; names: string[] } | null;
 }
 
 export interface Choices {
@@ -34,6 +38,29 @@ export interface Choices {
   order: Order;
   colour: State["colour"];
   shape: State["shape"];
+  /** True if the frames that nearly all stacks share are one box. */
+  folds: boolean;
+}
+
+/** The share of the memory that has a frame in common for it to be folded. */
+const COMMON = 0.99;
+
+/** Fewer frames are not worth a box of their own. */
+const FEWEST_FOLDED = 2;
+
+/**
+ * The frames from the root on that nearly all memory has in common, without the last: that is where stacks begin to
+ * differ.
+ */
+export function commonFrames(nodes: readonly TreeNode[], total: number, unit: Unit): number[] {
+  const chain: number[] = [];
+  // Nodes are in preorder: the next frame of the chain is the next large one below the last.
+  nodes.forEach((node, i) => {
+    const isNext = node.parent === (chain.at(-1) ?? null);
+    if (isNext && node.kind === "call" && node.total[unit].value >= COMMON * total) chain.push(i);
+  });
+  const folded = chain.slice(0, -1);
+  return total > 0 && folded.length >= FEWEST_FOLDED ? folded : [];
 }
 
 /** The parts of a tree that are drawn. */
@@ -45,6 +72,7 @@ export type DrawnTree = Pick<Tree, "nodes" | "callers" | "focus" | "focus_total"
 export function picture(tree: DrawnTree, choices: Choices, barText: string): Picture {
   const total = tree.focus_total ?? tree.total;
   const part = (nodes: readonly TreeNode[]): Omit<Part, "isUp" | "baseRow"> => ({
+    folded: 0,
     layout: layOut(nodes, total[choices.unit].value, choices.unit, choices.order),
     names: pathNames(nodes),
     colours: colourNumbers(nodes, choices.colour, tree.subject.duration),
@@ -64,14 +92,20 @@ export function picture(tree: DrawnTree, choices: Choices, barText: string): Pic
       total,
       // The answer has them in quotes.
       bar: { row: above, texts: tree.focus.map((text) => text.replace(/^"(.*)"$/s, "$1")) },
+      fold: null,
     };
   }
   const isFlame = choices.shape === "flame";
+  const common = choices.folds ? commonFrames(tree.nodes, total[choices.unit].value, choices.unit) : [];
+  const names = common.map((node) => tree.nodes[node]?.label.name ?? "");
+  const texts = names.length > 0 ? [barText, `${names.length} frames: ${names.join(" › ")}`] : [barText];
+  const shown = depth - names.length;
   return {
-    parts: [{ ...main, isUp: isFlame, baseRow: isFlame ? depth : 1 }],
-    rows: depth + 1,
+    parts: [{ ...main, folded: names.length, isUp: isFlame, baseRow: isFlame ? shown : texts.length }],
+    rows: shown + texts.length,
     total,
-    bar: { row: isFlame ? depth : 0, texts: [barText] },
+    bar: { row: isFlame ? shown : 0, texts: isFlame ? texts.reverse() : texts },
+    fold: names.length > 0 ? { bar: isFlame ? 0 : 1, names } : null,
   };
 }
 
@@ -89,6 +123,7 @@ export function bandOf(part: Part, found: Found | null, zoomed: number, top: num
     layout: part.layout,
     colours: part.colours,
     matches: found?.isMatch ?? null,
+    folded: part.folded,
     base: top + part.baseRow * ROW,
     isUp: part.isUp,
     from: zoomed >= 0 ? (part.layout.left[zoomed] as number) : 0,

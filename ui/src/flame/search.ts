@@ -20,6 +20,19 @@ export function matcher(text: string): ((label: Label) => boolean) | null {
   return (label) => label.name.toLowerCase().includes(lower) || (label.place ?? "").toLowerCase().includes(lower);
 }
 
+/** The matches that are not inside of others, largest first. */
+export function outermost(nodes: readonly TreeNode[], { isMatch }: Found): number[] {
+  const isInside = new Uint8Array(nodes.length);
+  const found: number[] = [];
+  nodes.forEach((node, i) => {
+    const { parent } = node;
+    if (parent !== null && (isMatch[parent] === 1 || isInside[parent] === 1)) isInside[i] = 1;
+    else if (isMatch[i] === 1) found.push(i);
+  });
+  const size = (i: number) => (nodes[i] as TreeNode).total.bytes.value;
+  return found.sort((a, b) => size(b) - size(a));
+}
+
 export interface Found {
   /** 1 for each node that matches. */
   isMatch: Uint8Array;

@@ -27,11 +27,15 @@ export function transformed(tree: Tree, focus: readonly string[], hide: readonly
   const callees = new Forest();
   const callers = new Forest();
   let total: Figures | null = null;
+  let isAtLeast = false;
   const paths = childPaths(visible);
   visible.forEach((node, i) => {
     const path = paths(i);
     const outermost = path.findIndex((k) => isCalled(visible[k] as TreeNode, inFocus));
-    if (outermost < 0) return;
+    if (outermost < 0) {
+      isAtLeast ||= node.kind === "other" && node.total.bytes.value > 0;
+      return;
+    }
     const below = path.slice(outermost + 1).map((k) => visible[k] as TreeNode);
     if (below.length > 0) {
       callees.add(below, node.total, node.own, node.details);
@@ -48,6 +52,7 @@ export function transformed(tree: Tree, focus: readonly string[], hide: readonly
     ...tree,
     focus: [...focus.slice(0, 1)],
     focus_total: total ?? NOTHING,
+    isAtLeast,
     nodes: callees.nodes(),
     callers: callers.nodes(),
   };

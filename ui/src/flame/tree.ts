@@ -17,4 +17,6 @@ export interface TreeNode {
 export type Tree = Omit<Flame, "labels" | "min" | "focus_own" | "nodes" | "callers"> & {
   nodes: TreeNode[];
   callers: TreeNode[];
+  /** True if small nodes that were merged may be in focus too, so that the total of the focus may be larger. */
+  isAtLeast?: boolean;
 };

@@ -47,7 +47,7 @@ export function IcicleView(): JSX.Element {
       data &&
       picture(
         drawnTree(data),
-        { unit: now.unit, order: now.order, colour: "module", shape: now.shape },
+        { unit: now.unit, order: now.order, colour: "module", shape: now.shape, folds: false },
         `Retained: ${now.unit === "bytes" ? bytes(data.subject.total.bytes) : `${countShort(data.subject.total.blocks)} blocks`}`,
       ),
     [data, now.unit, now.order, now.shape],
@@ -67,7 +67,7 @@ export function IcicleView(): JSX.Element {
       run: () => {
         if (document.activeElement === searchBox.current) searchBox.current?.blur();
         if (now.search !== "") update({ search: "" });
-        else if (now.node !== "") update({ node: "" });
+        else if (now.node !== "" || now.range) update({ node: "", range: null });
       },
     },
   ]);
@@ -124,6 +124,7 @@ export function IcicleView(): JSX.Element {
               picture={drawn}
               of={answer.of}
               found={found}
+              jumps={0}
               isBottomUp={false}
               tools={valueTools(data)}
               describe="Icicle graph of retained memory"

@@ -25,8 +25,17 @@ let source: Source | null = null;
 /** Which state of which traces the page shows, from the first answer on. */
 let subject: { identity: string; epoch: number } | null = null;
 
-/** Counts how often the trace has grown: then everything is asked again. */
+/** Counts how often the trace has grown or the server has come back: then everything is asked again. */
 export const generation = signal(0);
+
+/** True once the server has answered about another trace, or about another run of the same one. */
+export const isReplaced = signal(false);
+
+/** True while the server does not answer. It is asked again and again until it does. */
+export const isUnreachable = signal(false);
+
+const RETRY_MS = 2000;
+let retry: ReturnType<typeof setTimeout> | undefined;
 
 export function useSource(chosen: Source): void {
   source = chosen;
@@ -121,18 +130,36 @@ async function fetchAnswer(question: Question, signal: AbortSignal): Promise<Rep
   subject ??= { identity, epoch };
   if (identity === subject.identity && epoch === subject.epoch) return reply;
   if (identity === subject.identity && before < subject.epoch) return fetchAnswer(question, signal);
-  throw new ApiError({
-    code: "other_trace",
-    message: "The server shows another trace now. Reload the page to see it.",
-  });
+  isReplaced.value = true;
+  throw new ApiError({ code: "other_trace", message: "The server shows another trace now." });
+}
+
+/** Asks the server if it is back; if so, asks all questions again. */
+export async function reconnect(): Promise<void> {
+  clearTimeout(retry);
+  try {
+    await currentSource().status();
+  } catch {
+    retry = setTimeout(() => void reconnect(), RETRY_MS);
+    return;
+  }
+  isUnreachable.value = false;
+  generation.value += 1;
+}
+
+function onUnreachable(): void {
+  if (isUnreachable.value) return;
+  isUnreachable.value = true;
+  retry = setTimeout(() => void reconnect(), RETRY_MS);
 }
 
 /**
- * True if an error stands in for the answer. A filter that is still being typed does not: what was there before stays,
- * and the mistake is shown in the filter.
+ * True if an error stands in for the answer. A filter that is still being typed and a server that is gone for a moment do
+ * not: what was there before stays, as stale, and the error is shown on top of the page.
  */
 export function isFatal({ error, data }: Answer<unknown>): boolean {
-  return error !== null && (data === null || error.body.parameter !== "where");
+  if (error === null) return false;
+  return data === null || (error.body.parameter !== "where" && error.body.code !== "unreachable");
 }
 
 /** The answer to a request, and while it is pending the previous one. */
@@ -153,6 +180,7 @@ export function useAnswer<T>(question: Question | null): Answer<T> {
       (error: unknown) => {
         if (abort.signal.aborted) return;
         const shown = error instanceof ApiError ? error : new ApiError({ code: "failed", message: String(error) });
+        if (shown.body.code === "unreachable") onUnreachable();
         setArrived(({ reply, of }) => ({ name, of, reply, error: shown }));
       },
     );
@@ -166,7 +194,7 @@ export function useAnswer<T>(question: Question | null): Answer<T> {
     data: reply?.report ?? null,
     error: isCurrent ? error : null,
     command: isCurrent && error === null ? (reply?.command ?? null) : null,
-    isStale: !isCurrent && last.of !== of,
+    isStale: isCurrent ? error !== null && reply !== null : last.of !== of,
     of: last.of,
   };
 }

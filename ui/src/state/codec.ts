@@ -50,6 +50,13 @@ export const span: Codec<Span | null> = {
   },
 };
 
+/** The part of a window within the run; null if there is none. */
+export function clampSpan(window: Span | null, duration: number): Span | null {
+  // Report files have windows that end a microsecond after the last event.
+  if (!window || window.to <= duration + 2e-6) return window;
+  return window.from < duration ? { from: window.from, to: duration } : null;
+}
+
 /** The scope: allocated memory, or memory live at a point in time (in seconds, if it has no name). */
 export type Moment = "all" | "peak" | "end" | number;
 

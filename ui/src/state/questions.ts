@@ -1,6 +1,6 @@
 // Derives requests from the state. The only code that knows both the state and the options of commands.
 
-import { type Question, question } from "../api/question";
+import { type Choice, type Question, question } from "../api/question";
 import { queryTime } from "../format";
 import type { Span } from "./codec";
 import type { State } from "./state";
@@ -38,9 +38,9 @@ export function wholeQuestion(state: State): Question {
   return question("summary", { estimator: state.estimator });
 }
 
-/** The totals of the selection. */
-export function summaryQuestion(state: State): Question {
-  return question("summary", blocks(state));
+/** The totals of the selection. Windows that are compared do not restrict it. */
+export function summaryQuestion(state: State, trace: TraceFacts): Question {
+  return question("summary", blocks(comparesWindows(state, trace) ? { ...state, window: null } : state));
 }
 
 /** Points of a timeline: the number for which report files have answers. */
@@ -61,6 +61,7 @@ export function seriesQuestion(state: State, points: number): Question {
     by,
     points,
     "callers-of": state.callers,
+    hide: state.hide,
     from: state.zoom ? queryTime(state.zoom.from) : null,
     to: state.zoom ? queryTime(state.zoom.to) : null,
   });
@@ -68,7 +69,7 @@ export function seriesQuestion(state: State, points: number): Question {
 
 /** The total of all blocks, to compare a filtered timeline with. */
 export function wholeSeriesQuestion(state: State, points: number): Question {
-  return seriesQuestion({ ...state, where: "", callers: [], split: "none" }, points);
+  return seriesQuestion({ ...state, where: "", callers: [], hide: [], split: "none" }, points);
 }
 
 function stacks(state: State, isUp: boolean) {
@@ -93,10 +94,25 @@ export function treeQuestion(state: State): Question {
 
 export const TABLE_ROWS = 1000;
 
+/** The columns of the table as the command names them. */
+const SORTS: Record<State["sort"], Choice<"hotspots", "sort">> = {
+  own: "allocated",
+  inclusive: "inclusive",
+  peak: "peak",
+  end: "end",
+  blocks: "blocks",
+  size: "size",
+  life: "lifetime",
+  promoted: "promoted",
+  name: "name",
+};
+
 export function tableQuestion(state: State): Question {
   return question("hotspots", {
     ...scope(state),
     by: state.by,
+    sort: SORTS[state.sort],
+    reverse: state.ascending,
     hide: state.hide,
     rows: TABLE_ROWS,
   });
@@ -117,9 +133,9 @@ export function heatmapQuestion(state: State): Question {
 
 export function leaksQuestion(state: State): Question {
   return question("leaks", {
-    where: typed(state),
-    estimator: state.estimator,
+    ...blocks(state),
     by: state.leaksBy,
+    hide: state.hide,
     rows: 100,
   });
 }
@@ -131,6 +147,14 @@ export interface TraceFacts {
   slices: readonly number[] | null;
   /** True if there is another trace to compare with. */
   hasOther: boolean;
+}
+
+/** Rows of a comparison: so many that few programs have more. */
+export const DIFF_ROWS = 5000;
+
+/** True if the view compares two windows of the run, which the timeline then shows in place of the brushed one. */
+export function comparesWindows(state: State, trace: TraceFacts): boolean {
+  return state.view === "compare" && diffWindows(state, trace) !== null;
 }
 
 /** The compared windows: by default the halves of the run; null if two traces are compared. */
@@ -151,12 +175,11 @@ export function diffQuestion(state: State, trace: TraceFacts): Question | null {
   const text = (window: Span) => `${queryTime(window.from)}..${queryTime(window.to)}`;
   return question("diff", {
     window: windows ? [text(windows.before), text(windows.after)] : [],
-    where: typed(state),
-    estimator: state.estimator,
+    ...blocks(windows ? { ...state, window: null } : state),
     of: state.of,
     by: state.diffBy,
     hide: state.hide,
-    rows: 200,
+    rows: DIFF_ROWS,
     "only-real": state.realOnly,
   });
 }
@@ -181,10 +204,10 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
   }
 }
 
-/** The initial requests of the page, for any trace. */
-export function firstQuestions(state: State): Question[] {
-  const first = [seriesQuestion(state, POINTS), summaryQuestion(state)];
+/** The initial requests of the page, of a trace whose length is not known yet. */
+export function firstQuestions(state: State, trace: TraceFacts): Question[] {
+  const first = [seriesQuestion(state, POINTS), summaryQuestion(state, trace)];
   // What is compared by default depends on how long the run was.
-  const view = state.view === "compare" ? null : viewQuestion(state, { duration: 0, slices: null, hasOther: false });
+  const view = state.view === "compare" ? null : viewQuestion(state, trace);
   return view ? [...first, view] : first;
 }

@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Choice } from "../api/question";
 import { REQUESTS } from "../api/requests";
-import { type Codec, choice, flag, list, moment, option, span, text } from "./codec";
+import { type Codec, choice, clampSpan, flag, list, moment, option, span, text } from "./codec";
 
 export const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks", "compare", "snapshots"] as const;
 export const HEAP_VIEWS = ["icicle", "tree", "retained", "why", "compare", "findings"] as const;
@@ -31,6 +31,8 @@ export const FRAMES = REQUESTS.flame.by.values;
 export const COLOURS = ["module", "heap", "lifetime", "growth"] as const;
 export const SORTS = ["own", "inclusive", "peak", "end", "blocks", "size", "life", "promoted", "name"] as const;
 
+export const DIFF_SORTS = ["change", "percent", "before", "after", "blocks", "name"] as const;
+
 const CODECS = {
   view: choice(VIEWS, "flame"),
   // The selection.
@@ -55,11 +57,15 @@ const CODECS = {
   hide: list,
   recursion: flag,
   lines: flag,
+  unfolded: flag,
   colour: choice(COLOURS, "module"),
   order: choice(["size", "name"], "size"),
   node: text(),
+  /** The visible part of the width, if it was zoomed without a box: in shares. */
+  range: span,
   search: text(),
   treeDirection: choice(["up", "down"], "up"),
+  open: text(),
   // The table and the lists.
   by: choice(GROUPS, REQUESTS.hotspots.by.default),
   sort: choice(SORTS, "own"),
@@ -73,6 +79,7 @@ const CODECS = {
   of: option(REQUESTS.diff.of),
   diffBy: choice(FRAMES, REQUESTS.diff.by.default),
   realOnly: flag,
+  diffSort: choice(DIFF_SORTS, "change"),
   // Heap snapshots.
   heap: choice(HEAP_VIEWS, "icicle"),
   retainedBy: option(REQUESTS.retained.by),
@@ -109,6 +116,25 @@ const current = signal<State>(parseState(typeof location === "undefined" ? "" : 
 
 /** The state of the page. */
 export const state = computed(() => current.value);
+
+/** The length of the run, once it is known. */
+let duration = Number.POSITIVE_INFINITY;
+
+/** Times after the end of the run are clamped to it: addresses are edited, and shared between traces. */
+export function clamped(state: State, duration: number): State {
+  const live = typeof state.live === "number" && state.live > duration ? "end" : state.live;
+  const [window, zoom, before, after] = [state.window, state.zoom, state.before, state.after].map((one) =>
+    clampSpan(one, duration),
+  ) as [State["window"], State["zoom"], State["before"], State["after"]];
+  return { ...state, live, window, zoom, before, after };
+}
+
+/** Tells how long the run is. */
+export function setDuration(seconds: number): void {
+  duration = seconds;
+  const next = clamped(current.value, duration);
+  if (printState(next) !== printState(current.value)) amend(next);
+}
 
 let rule = (change: Partial<State>): Partial<State> => change;
 
@@ -150,6 +176,7 @@ export function undo(): void {
 export function followHistory(): void {
   window.addEventListener("popstate", () => {
     current.value = parseState(location.hash);
+    setDuration(duration);
   });
 }
 

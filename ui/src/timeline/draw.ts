@@ -21,7 +21,8 @@ export interface Plot {
   inks: Inks;
   font: string;
   ticks: { at: number; text: string }[];
-  window: Span | null;
+  /** The brushed window, or those that are compared, with their names. */
+  windows: readonly { span: Span; text: string }[];
   hovered: { index: number; layer: number } | null;
   moment: number | null;
 }
@@ -52,6 +53,20 @@ export function stack(series: Series): Float64Array[] {
     below = top;
   }
   return tops.length > 0 ? tops : [Float64Array.from(series.total.values)];
+}
+
+/**
+ * The line above the layers: the total at each point, and between two points the highest value of the interval, if that
+ * is higher than both. Places are counted in points; the first interval begins at -1.
+ */
+export function outline({ values, high }: Pick<Series["total"], "values" | "high">): { at: number; value: number }[] {
+  const line: { at: number; value: number }[] = [];
+  values.forEach((value, i) => {
+    const most = high[i] ?? value;
+    if (most > Math.max(value, values[i - 1] ?? 0) * (1 + 1e-9)) line.push({ at: i - 0.5, value: most });
+    line.push({ at: i, value });
+  });
+  return line;
 }
 
 /** The layer at a value, or -1 above all. */
@@ -85,6 +100,26 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
     context.lineTo(0, y(start ?? values[0] ?? 0));
     for (let i = 0; i < xs.length; i++) context.lineTo(xs[i] as number, y(values[i] as number));
   };
+
+  const placeOf = (at: number) => {
+    const [left, right] = [xs[Math.floor(at)] ?? 0, xs[Math.ceil(at)] ?? 0];
+    return left + (right - left) * (at - Math.floor(at));
+  };
+  const outlined = () => {
+    context.lineTo(0, y(start ?? series.total.values[0] ?? 0));
+    for (const { at, value } of outline(series.total)) context.lineTo(placeOf(at), y(value));
+  };
+
+  // Peaks within an interval are above all layers, which show the points.
+  context.beginPath();
+  context.moveTo(0, bottom);
+  outlined();
+  context.lineTo(xs.at(-1) ?? 0, bottom);
+  context.closePath();
+  context.fillStyle = plot.other;
+  context.globalAlpha = 0.55;
+  context.fill();
+  context.globalAlpha = 1;
 
   for (let layer = tops.length - 1; layer >= 0; layer--) {
     const group = series.groups[layer];
@@ -128,12 +163,12 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
   context.lineWidth = 1.2;
   context.lineJoin = "round";
   context.beginPath();
-  line(series.total.high);
+  outlined();
   context.stroke();
   context.globalAlpha = 1;
 
   drawGrid(context, plot, most, y, bottom);
-  drawWindow(context, plot, bottom);
+  drawWindows(context, plot, bottom);
   drawMoment(context, plot, bottom, y);
 }
 
@@ -184,22 +219,35 @@ function drawGrid(
   context.textAlign = "left";
 }
 
-/** Dims the area outside of the window. */
-function drawWindow(context: CanvasRenderingContext2D, plot: Plot, bottom: number): void {
-  if (!plot.window) return;
-  const from = xOf(plot, plot.window.from);
-  const to = xOf(plot, plot.window.to);
+/** Dims the area outside of the windows, and draws their edges. */
+function drawWindows(context: CanvasRenderingContext2D, plot: Plot, bottom: number): void {
+  if (plot.windows.length === 0) return;
+  const edges = plot.windows.map(({ span, text }) => ({ from: xOf(plot, span.from), to: xOf(plot, span.to), text }));
   context.fillStyle = plot.inks.ground;
   context.globalAlpha = 0.66;
-  context.fillRect(0, 0, Math.max(0, from), bottom);
-  context.fillRect(Math.min(plot.width, to), 0, plot.width - to, bottom);
+  let x = 0;
+  for (const { from, to } of [...edges].sort((a, b) => a.from - b.from)) {
+    if (from > x) context.fillRect(x, 0, from - x, bottom);
+    x = Math.max(x, to);
+  }
+  if (x < plot.width) context.fillRect(x, 0, plot.width - x, bottom);
   context.globalAlpha = 1;
-  context.fillStyle = plot.inks.accent;
-  for (const x of [from, to]) {
-    context.fillRect(Math.round(x) - 1, TOP - 6, 2, bottom - TOP + 6);
-    context.beginPath();
-    context.roundRect(Math.round(x) - 3, (TOP + bottom) / 2 - 11, 6, 22, 3);
-    context.fill();
+  for (const { from, to, text } of edges) {
+    context.fillStyle = plot.inks.accent;
+    for (const x of [from, to]) {
+      context.fillRect(Math.round(x) - 1, TOP - 6, 2, bottom - TOP + 6);
+      context.beginPath();
+      context.roundRect(Math.round(x) - 3, (TOP + bottom) / 2 - 11, 6, 22, 3);
+      context.fill();
+    }
+    if (text === "") continue;
+    context.textBaseline = "top";
+    context.textAlign = "left";
+    const left = Math.max(0, from) + 5;
+    const width = context.measureText(text).width + 8;
+    context.fillRect(left, bottom - 19, width, 16);
+    context.fillStyle = plot.inks.ground;
+    context.fillText(text, left + 4, bottom - 17);
   }
 }
 

@@ -2,7 +2,10 @@ import type { JSX } from "preact";
 import { bytes, seconds } from "../format";
 import type { Span } from "../state/codec";
 import { isRecording } from "../state/live";
+import { chooseScope, shownScope } from "../state/scope";
+import { traceFacts } from "../state/session";
 import { state, update } from "../state/state";
+import { notify } from "../widgets/controls";
 import { tipOn } from "../widgets/tip";
 import { xOf } from "./draw";
 
@@ -16,8 +19,15 @@ export function Marks(props: {
   frame: { range: Span; width: number };
   peak: { time: number; bytes: number };
   duration: number;
+  /** True if two windows are compared, so that no point in time is chosen. */
+  isCompared: boolean;
 }): JSX.Element {
-  const { live } = state.value;
+  const live = props.isCompared ? "all" : shownScope(state.value);
+  const choose = (tile: "peak" | "end") => {
+    const change = chooseScope(state.value, tile, traceFacts());
+    if (typeof change === "string") notify(change);
+    else update(change);
+  };
   const { frame, peak, duration } = props;
   const marks: { name: string; text: string; time: number; isOn: boolean; run: () => void; help: string }[] = [
     {
@@ -25,7 +35,7 @@ export function Marks(props: {
       text: "peak",
       time: peak.time,
       isOn: live === "peak",
-      run: () => update({ live: "peak" }),
+      run: () => choose("peak"),
       help: `The peak: ${bytes(peak.bytes)} alive ${seconds(peak.time)} after the start. Click to select it.`,
     },
     {
@@ -33,7 +43,7 @@ export function Marks(props: {
       text: isRecording() ? "now" : "end",
       time: duration,
       isOn: live === "end",
-      run: () => update({ live: "end" }),
+      run: () => choose("end"),
       help: `Memory live ${isRecording() ? "now" : "at the end of the trace"}. Click to select it.`,
     },
   ];

@@ -113,5 +113,5 @@ export function valueTicks(measure: Measure, largest: number, most: number): num
 
 /** The length of a window, as text. */
 export function spanText(from: number, to: number): string {
-  return `${seconds(from)} – ${seconds(to)}`;
+  return `${from === 0 ? "0" : seconds(from)} – ${seconds(to)}`;
 }

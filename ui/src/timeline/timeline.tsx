@@ -7,7 +7,9 @@ import { estimatedBytes, percent, seconds } from "../format";
 import { useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
 import { patternOf } from "../state/patterns";
-import { POINTS, seriesQuestion, wholeSeriesQuestion } from "../state/questions";
+import { diffWindows, POINTS, seriesQuestion, wholeSeriesQuestion } from "../state/questions";
+import { shownScope } from "../state/scope";
+import { traceFacts } from "../state/session";
 import { state, update } from "../state/state";
 import { inks, isDark, layerColours } from "../theme";
 import { commandOf } from "../state/command";
@@ -16,7 +18,7 @@ import { openMenu } from "../widgets/menu";
 import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
 import { AXIS, drawTimeline, indexAt, largest, layerAt, type Plot, stack, timeOf, TOP, xOf } from "./draw";
-import { groupName } from "./layers";
+import { groupName, inOrder } from "./layers";
 import { Marks } from "./marks";
 import { measured, tickTime, timeTicks, wallTime } from "./scale";
 import { snapped } from "./snap";
@@ -36,7 +38,12 @@ interface Drag {
   /** Undo reverts a whole drag at once. */
   name: string;
   timer: number;
+  /** The window that is drawn. */
+  target: WindowName;
 }
+
+/** A part of the state that is a window in the timeline. */
+type WindowName = "window" | "before" | "after";
 
 export interface TimelineProps {
   duration: number;
@@ -50,26 +57,43 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(box);
-  const answer = useAnswer<Series>(seriesQuestion(now, POINTS));
-  const { data: series, isStale, error } = answer;
+  // A report file has the layers with all functions.
+  const answer = useAnswer<Series>(seriesQuestion(props.slices ? { ...now, hide: [] } : now, POINTS));
+  const { data, isStale, error } = answer;
+  const series = useMemo(() => data && inOrder(data, now.split), [data, now.split]);
   const command = commandOf(answer);
   const isFiltered = now.where.trim() !== "" || now.callers.length > 0;
   const whole = useAnswer<Series>(isFiltered ? wholeSeriesQuestion(now, POINTS) : null).data;
+  // Leaks are about the end, and comparisons about windows or whole traces.
+  const hasMoments = !props.slices && now.view !== "leaks" && now.view !== "compare";
   const [hovered, setHovered] = useState<{ index: number; layer: number } | null>(null);
-  const [brush, setBrush] = useState<Span | null>(null);
+  const [brush, setBrush] = useState<{ target: WindowName; span: Span } | null>(null);
   const drag = useRef<Drag | null>(null);
 
   const range = now.zoom ?? { from: 0, to: Math.max(props.duration, 1e-6) };
   const tops = useMemo(() => (series ? stack(series) : []), [series]);
   const colours = layerColours(isDark.value);
+  const scope = shownScope(now);
+  const compared = now.view === "compare" ? diffWindows(now, traceFacts()) : null;
+  // What is live at the end of a window is not live at the end of the run.
   const moment =
-    now.live === "peak"
-      ? (props.peak?.time ?? null)
-      : now.live === "end"
-        ? props.duration
-        : now.live === "all"
-          ? null
-          : now.live;
+    compared || scope === "all" || props.duration === 0
+      ? null
+      : scope === "peak"
+        ? (props.peak?.time ?? null)
+        : scope === "end"
+          ? props.duration
+          : scope;
+  const windows: { name: WindowName; text: string; span: Span }[] = (
+    compared
+      ? [
+          { name: "before" as const, text: "before", span: compared.before as Span | null },
+          { name: "after" as const, text: "after", span: compared.after },
+        ]
+      : [{ name: "window" as const, text: "", span: now.window }]
+  )
+    .map((one) => (brush?.target === one.name ? { ...one, span: brush.span } : one))
+    .filter((one): one is { name: WindowName; text: string; span: Span } => one.span !== null);
   const frame = { range, width };
 
   useEffect(() => {
@@ -94,7 +118,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         text:
           now.clock === "elapsed" ? tickTime(at, step) : wallTime(props.startMicros, at, step, now.clock === "local"),
       })),
-      window: brush ?? now.window,
+      windows,
       hovered,
       moment,
     };
@@ -115,18 +139,24 @@ export function Timeline(props: TimelineProps): JSX.Element {
     return { index, layer: y > bottom || value < 0 || series.groups.length === 0 ? -1 : layerAt(tops, index, value) };
   };
 
-  const windowEdgeAt = (x: number): keyof Span | null => {
-    if (!now.window) return null;
-    if (Math.abs(xOf(frame, now.window.from) - x) < GRIP) return "from";
-    return Math.abs(xOf(frame, now.window.to) - x) < GRIP ? "to" : null;
+  /** The window whose edge is at a place, and its other edge. */
+  const windowEdgeAt = (x: number): { target: WindowName; anchor: number } | null => {
+    const isAt = (t: number) => Math.abs(xOf(frame, t) - x) < GRIP;
+    for (const { name, span } of windows) {
+      if (isAt(span.from)) return { target: name, anchor: span.to };
+      if (isAt(span.to)) return { target: name, anchor: span.from };
+    }
+    return null;
   };
 
   const onPointerDown = (event: PointerEvent) => {
     if (event.button !== 0) return;
     const { x } = place(event);
-    const edge = windowEdgeAt(x);
-    const anchor = edge && now.window ? now.window[edge === "from" ? "to" : "from"] : timeOf(frame, x);
-    drag.current = { startX: x, anchor, isMoved: false, name: `drag ${event.timeStamp}`, timer: 0 };
+    // A report file has one comparison.
+    if (compared && props.slices) return;
+    const fresh = { target: compared ? (event.shiftKey ? "before" : "after") : "window", anchor: timeOf(frame, x) };
+    const { target, anchor } = windowEdgeAt(x) ?? (fresh as { target: WindowName; anchor: number });
+    drag.current = { startX: x, anchor, isMoved: false, name: `drag ${event.timeStamp}`, timer: 0, target };
     canvas.current?.setPointerCapture(event.pointerId);
     hideTip();
   };
@@ -139,11 +169,11 @@ export function Timeline(props: TimelineProps): JSX.Element {
       if (active.isMoved) {
         const t = timeOf(frame, x);
         const window = snapped({ from: Math.min(active.anchor, t), to: Math.max(active.anchor, t) }, props.slices);
-        setBrush(window);
+        setBrush({ target: active.target, span: window });
         setHovered(null);
         // The views follow as soon as the pointer rests.
         clearTimeout(active.timer);
-        active.timer = self.setTimeout(() => update({ window }, active.name), REST_MS);
+        active.timer = self.setTimeout(() => update({ [active.target]: window }, active.name), REST_MS);
       }
       return;
     }
@@ -160,7 +190,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
     drag.current = null;
     if (!active) return;
     clearTimeout(active.timer);
-    if (active.isMoved && brush) update({ window: brush }, active.name);
+    if (active.isMoved && brush) update({ [brush.target]: brush.span }, active.name);
     else if (!active.isMoved) onClick(place(event));
     setBrush(null);
   };
@@ -170,7 +200,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
     if (!point || !series) return;
     const group = series.groups[point.layer];
     if (group && drillable(group)) drillInto(group);
-    else if (!props.slices) update({ live: Number(timeOf(frame, x).toFixed(6)) });
+    else if (hasMoments) update({ live: Number(timeOf(frame, x).toFixed(6)) });
   };
 
   const drillable = (group: GroupLine) =>
@@ -191,9 +221,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const t = Number(timeOf(frame, x).toFixed(6));
     const group = point ? series?.groups[point.layer] : undefined;
     openMenu(event.clientX, event.clientY, [
-      { text: `What is alive at ${seconds(t)}`, isDisabled: props.slices !== null, run: () => update({ live: t }) },
-      { text: "Memory live at the peak", run: () => update({ live: "peak" }) },
-      { text: "What is alive at the end", run: () => update({ live: "end" }) },
+      { text: `What is alive at ${seconds(t)}`, isDisabled: !hasMoments, run: () => update({ live: t }) },
       "line",
       ...(group && drillable(group)
         ? [{ text: `Callers of ${group.label.name}`, run: () => drillInto(group) }, "line" as const]
@@ -214,6 +242,18 @@ export function Timeline(props: TimelineProps): JSX.Element {
     ]);
   };
 
+  /** Sets an edge of a window; with Shift, of the one before if two are compared. */
+  const setEdge = (key: string, t: number): boolean => {
+    const isStart = key === "[" || key === "{";
+    if (!isStart && key !== "]" && key !== "}") return false;
+    if (compared && props.slices) return true;
+    const target: WindowName = !compared ? "window" : key === "{" || key === "}" ? "before" : "after";
+    const span = windows.find(({ name }) => name === target)?.span ?? { from: 0, to: props.duration };
+    const next = isStart ? { from: t, to: span.to } : { from: span.from, to: t };
+    if (next.from < next.to) update({ [target]: snapped(next, props.slices) });
+    return true;
+  };
+
   const onKeyDown = (event: KeyboardEvent) => {
     if (!series || series.times.length === 0) return;
     const last = series.times.length - 1;
@@ -222,12 +262,8 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const step = event.shiftKey ? 20 : 1;
     if (event.key === "ArrowLeft") setHovered({ index: Math.max(0, index - step), layer: -1 });
     else if (event.key === "ArrowRight") setHovered({ index: Math.min(last, index + step), layer: -1 });
-    else if (event.key === "Enter" && !props.slices) update({ live: t });
-    else if (event.key === "[" && t < (now.window?.to ?? props.duration))
-      update({ window: snapped({ from: t, to: now.window?.to ?? props.duration }, props.slices) });
-    else if (event.key === "]" && t > (now.window?.from ?? 0))
-      update({ window: snapped({ from: now.window?.from ?? 0, to: t }, props.slices) });
-    else return;
+    else if (event.key === "Enter" && hasMoments) update({ live: t });
+    else if (!setEdge(event.key, t)) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -267,7 +303,9 @@ export function Timeline(props: TimelineProps): JSX.Element {
           onKeyDown={onKeyDown}
           onBlur={() => setHovered(null)}
         />
-        {props.peak && width > 0 && <Marks frame={frame} peak={props.peak} duration={props.duration} />}
+        {props.peak && props.duration > 0 && width > 0 && (
+          <Marks frame={frame} peak={props.peak} duration={props.duration} isCompared={compared !== null} />
+        )}
         {error && !series && <Empty title={error.message} />}
         {props.duration === 0 && <Empty title="No time passed in this trace" />}
         <span class="spoken" aria-live="polite">

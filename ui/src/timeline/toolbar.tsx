@@ -5,7 +5,7 @@ import { GROUP_NAMES } from "../state/describe";
 import { tells } from "../state/session";
 import { GROUPS, MEASURES, state, update } from "../state/state";
 import { Chip, Explain, IconButton, Select } from "../widgets/controls";
-import { groupName } from "./layers";
+import { Legend } from "./legend";
 import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./scale";
 
 /** Controls for measure, grouping and layers. */
@@ -62,29 +62,13 @@ export function TimelineBar(props: {
       {now.zoom && (
         <Chip kind="zoomed to" text={spanText(now.zoom.from, now.zoom.to)} onRemove={() => update({ zoom: null })} />
       )}
-      <ul class="layers" aria-label="Layers">
-        {props.series?.groups.map((group, layer) => (
-          <li key={layer}>
-            <button
-              type="button"
-              class={layer === props.hovered ? "is-hovered" : ""}
-              onMouseEnter={() => props.onHover(layer)}
-              onMouseLeave={() => props.onHover(-1)}
-              onClick={() => props.onPick(group)}
-            >
-              <i
-                class="dot"
-                style={{
-                  background: group.is_other
-                    ? props.colours.other
-                    : props.colours.fills[layer % props.colours.fills.length],
-                }}
-              />
-              {groupName(group)}
-            </button>
-          </li>
-        ))}
-      </ul>
+      <Legend
+        groups={props.series?.groups ?? []}
+        colours={props.colours}
+        hovered={props.hovered}
+        onHover={props.onHover}
+        onPick={props.onPick}
+      />
       <IconButton
         icon="zoom"
         text={now.zoom ? "Zoom out" : "Zoom to the window"}

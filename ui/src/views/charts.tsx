@@ -165,8 +165,7 @@ export function Survival(props: { points: readonly { age: number; alive: number 
   const y = (alive: number) => (1 - alive) * chart.plotHeight;
   let path = `M0 ${y(1)}`;
   for (const point of positive) path += `H${x(point.age).toFixed(1)}V${y(point.alive).toFixed(1)}`;
-  const end = positive.at(-1);
-  if (end) path += `H${chart.plotWidth}`;
+  path += `H${chart.plotWidth}`;
   const decades: number[] = [];
   for (let power = Math.ceil(first); power <= last; power++) decades.push(10 ** power);
   const onMove = (event: MouseEvent) => {

@@ -106,12 +106,12 @@ export function columns(state: State, report: Hotspots): Column[] {
       ? {
           name: "life",
           title: "Median life",
-          help: "Median lifetime of its blocks. >: more than half were live at the end, so it is a lower bound.",
+          help: "Median lifetime of its blocks. >: more than half were live at the end; this is the age of the oldest.",
           width: "88px",
           rank: 3,
           value: (row) => row.lifetime.p50 ?? (row.allocated.samples > 0 ? Number.POSITIVE_INFINITY : -1),
-          cell: (row) => life(row, report),
-          text: (row) => life(row, report),
+          cell: life,
+          text: life,
         }
       : null,
     report.subject.tells.promotions
@@ -130,16 +130,16 @@ export function columns(state: State, report: Hotspots): Column[] {
   return all.filter((column) => column !== null);
 }
 
-function life(row: Hotspot, report: Hotspots): string {
+function life(row: Hotspot): string {
   if (row.allocated.samples === 0) return "-";
-  return row.lifetime.p50 === null ? `> ${seconds(report.subject.duration)}` : seconds(row.lifetime.p50);
+  return row.lifetime.p50 === null ? `> ${seconds(row.oldest ?? 0)}` : seconds(row.lifetime.p50);
 }
 
 function share(part: Figures, whole: Figures): number {
   return whole.bytes.value > 0 ? (100 * part.bytes.value) / whole.bytes.value : 0;
 }
 
-/** Sorts the rows. */
+/** Sorts the rows of a report file, which has them in one order. */
 export function sorted(
   rows: readonly Hotspot[],
   all: readonly Column[],

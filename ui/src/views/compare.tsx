@@ -1,41 +1,41 @@
 // Significant changes between two traces, or between two time windows of one.
 
 import type { JSX } from "preact";
-import type { NamedDiff, Series } from "../api/types";
-import { bytes, count, estimatedBytes, estimatedChange, signedCount } from "../format";
-import { functionMenu } from "../flame/actions";
+import { useRef } from "preact/hooks";
+import type { NamedDiff } from "../api/types";
+import { count, estimatedBytes, estimatedChange } from "../format";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { groupOptions } from "../state/describe";
-import { diffQuestion, diffWindows, POINTS, wholeSeriesQuestion } from "../state/questions";
+import type { Span } from "../state/codec";
+import { diffQuestion, diffWindows } from "../state/questions";
 import { status, traceFacts } from "../state/session";
-import { FRAMES, state, update } from "../state/state";
-import { Check, Empty, Segmented, Select } from "../widgets/controls";
-import { openMenu } from "../widgets/menu";
+import { FRAMES, type State, state, update } from "../state/state";
+import { spanText } from "../timeline/scale";
+import { Check, Empty, Explain, Segmented, Select } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
-import { tipOn } from "../widgets/tip";
-import { Name } from "./table";
-import { WindowPicker } from "./window-picker";
+import { SearchBox } from "../widgets/search-box";
+import { changePercent } from "./diff-rows";
+import { DiffTable, Verdict } from "./diff-table";
+import { WholeNote } from "./whole-note";
 
 const NO_WINDOWS = { before: null, after: null };
 
 export function CompareView(): JSX.Element {
-  const now = state.value;
-  const { hasServer, slices } = currentSource();
+  const { hasServer } = currentSource();
+  // A report file has one pair of windows, with all functions.
+  const now: State = hasServer ? state.value : { ...state.value, hide: [], window: null, ...NO_WINDOWS };
   const against = status.value?.against ?? null;
   const facts = traceFacts();
   const windows = diffWindows(now, facts);
   const question = diffQuestion(now, facts);
   const answer = useAnswer<NamedDiff>(question);
   const { data, error, isStale } = answer;
-  const series = useAnswer<Series>(
-    windows ? wholeSeriesQuestion({ ...now, measure: "live-bytes", zoom: null }, POINTS) : null,
-  ).data;
-  const largest = Math.max(...(data?.rows.map((row) => Math.abs(row.bytes.value)) ?? []), 1);
+  const filter = useRef<HTMLInputElement>(null);
 
   return (
     <div class="view">
       <div class="toolbar">
-        {against !== null && (
+        {against !== null && hasServer && (
           <Segmented
             label="Compare"
             value={windows ? "windows" : "traces"}
@@ -52,9 +52,10 @@ export function CompareView(): JSX.Element {
           label="Of what"
           value={now.of}
           options={[
-            { value: "allocated", text: "Allocated" },
-            { value: "peak", text: "Live at the peak" },
-            { value: "end", text: "Live at the end" },
+            { value: "allocated" as const, text: "Allocated" },
+            // A window has no peak.
+            ...(windows ? [] : [{ value: "peak" as const, text: "Live at the peak" }]),
+            { value: "end" as const, text: "Live at the end" },
           ]}
           onChange={(of) => update({ of })}
         />
@@ -72,37 +73,32 @@ export function CompareView(): JSX.Element {
             onChange={(realOnly) => update({ realOnly })}
           />
         )}
-        <span class="spring" />
-        {windows && (
-          <button
-            type="button"
-            class="button"
-            onClick={() => update(diffWindows({ ...now, ...NO_WINDOWS }, { ...facts, hasOther: false }) ?? {})}
-          >
-            First half against second half
-          </button>
+        <WholeNote what="comparison" ignoresWindow={windows === null} />
+        {windows && hasServer && (
+          <>
+            <button
+              type="button"
+              class="button"
+              onClick={() => update(diffWindows({ ...now, ...NO_WINDOWS }, { ...facts, hasOther: false }) ?? {})}
+            >
+              Halves
+            </button>
+            <Explain>
+              The timeline shows both windows. Drag in it to choose the one after, with Shift the one before, or move
+              their edges. Halves compares the first half of the run with the second. To compare with another trace:{" "}
+              <code>heapline view NEW --against OLD</code>
+            </Explain>
+          </>
         )}
+        <span class="spring" />
+        <SearchBox
+          box={filter}
+          placeholder="Filter rows"
+          label="Filter the rows"
+          value={now.rows}
+          onInput={(rows) => update({ rows }, "rows")}
+        />
       </div>
-      {windows && (
-        <div class="pickers">
-          <WindowPicker
-            name="Before"
-            series={series}
-            duration={facts.duration}
-            window={windows.before}
-            slices={slices}
-            onPick={(before) => update({ before })}
-          />
-          <WindowPicker
-            name="After"
-            series={series}
-            duration={facts.duration}
-            window={windows.after}
-            slices={slices}
-            onPick={(after) => update({ after })}
-          />
-        </div>
-      )}
       {error && isFatal(answer) ? (
         <Problem error={error} />
       ) : question === null ? (
@@ -110,103 +106,8 @@ export function CompareView(): JSX.Element {
       ) : (
         data && (
           <div class={`compare ${isStale ? "stale" : ""}`}>
-            <div class="compare-total">
-              <span>
-                <span class="muted">before</span> {estimatedBytes(data.total.before.bytes)}
-              </span>
-              <span>
-                <span class="muted">after</span> {estimatedBytes(data.total.after.bytes)}
-              </span>
-              <span>
-                <span class="muted">change</span> <b>{estimatedChange(data.total.bytes)}</b>
-                {data.total.percent !== null &&
-                  ` (${data.total.percent > 0 ? "+" : ""}${data.total.percent.toFixed(1)} %)`}
-              </span>
-              <Verdict isReal={data.total.is_real} p={data.total.p_value} />
-              <span class="muted">
-                {count(data.real_changes)} {data.real_changes === 1 ? "change" : "changes"} called real; on average one
-                in twenty is not.
-              </span>
-            </div>
-            <div class="diff-list" role="table" aria-label="Changes">
-              <div class="diff diff-head" role="row">
-                <span role="columnheader" class="number">
-                  Change
-                </span>
-                <span role="columnheader" class="number">
-                  %
-                </span>
-                <span role="columnheader">
-                  <span class="spoken">Bar</span>
-                </span>
-                <span role="columnheader" class="number">
-                  Before
-                </span>
-                <span role="columnheader" class="number">
-                  After
-                </span>
-                <span role="columnheader" class="number">
-                  Blocks
-                </span>
-                <span role="columnheader">
-                  <span class="spoken">Real or chance</span>
-                </span>
-                <span role="columnheader">{now.diffBy === "site" ? "Line of source" : now.diffBy}</span>
-              </div>
-              {data.rows.map((row, k) => {
-                const share = (50 * Math.abs(row.bytes.value)) / largest;
-                const isUp = row.bytes.value > 0;
-                return (
-                  <div
-                    key={k}
-                    class={`diff ${row.is_real ? "" : "is-chance"}`}
-                    role="row"
-                    onContextMenu={(event) => {
-                      if (now.diffBy !== "function" && now.diffBy !== "site") return;
-                      event.preventDefault();
-                      openMenu(
-                        event.clientX,
-                        event.clientY,
-                        functionMenu({ label: row.label, kind: "call" }, hasServer),
-                        row.label.name,
-                      );
-                    }}
-                  >
-                    <span role="cell" class="number">
-                      {estimatedChange(row.bytes)}
-                    </span>
-                    <span role="cell" class="number muted">
-                      {row.percent === null ? "new" : `${row.percent > 0 ? "+" : ""}${row.percent.toFixed(1)}`}
-                    </span>
-                    <span role="cell" class="diff-bar">
-                      <i
-                        class={isUp ? "is-up" : "is-down"}
-                        style={isUp ? { left: "50%", width: `${share}%` } : { right: "50%", width: `${share}%` }}
-                      />
-                    </span>
-                    <span role="cell" class="number muted">
-                      {bytes(row.before.bytes.value)}
-                    </span>
-                    <span role="cell" class="number muted">
-                      {bytes(row.after.bytes.value)}
-                    </span>
-                    <span role="cell" class="number muted">
-                      {signedCount(row.blocks.value)}
-                    </span>
-                    <span role="cell">
-                      <Verdict isReal={row.is_real} p={row.p_value} />
-                    </span>
-                    <Name label={row.label} />
-                  </div>
-                );
-              })}
-              {data.hidden_rows > 0 && <p class="leak-rest muted">{count(data.hidden_rows)} more rows.</p>}
-              {against === null && hasServer && (
-                <p class="leak-rest muted">
-                  To compare with another trace: <code>heapline view NEW --against OLD</code>
-                </p>
-              )}
-            </div>
+            <Total data={data} windows={windows} />
+            <DiffTable data={data} by={now.diffBy} hasServer={hasServer} filter={filter} />
           </div>
         )
       )}
@@ -214,19 +115,30 @@ export function CompareView(): JSX.Element {
   );
 }
 
-function Verdict({ isReal, p }: { isReal: boolean; p: number }): JSX.Element {
-  const chance = p < 0.001 ? "less than one in a thousand" : p.toFixed(3);
+/** The change of everything together. */
+function Total(props: { data: NamedDiff; windows: { before: Span; after: Span } | null }): JSX.Element {
+  const { data, windows } = props;
+  const { total } = data;
+  const all = data.rows.length + data.hidden_rows;
   return (
-    <span
-      class={`verdict ${isReal ? "is-real" : ""}`}
-      {...tipOn(
-        <div class="tip-text">
-          {isReal ? "This change is significant." : "This change is within the sampling error."} Probability that chance
-          gives as much: {chance}.
-        </div>,
-      )}
-    >
-      {isReal ? "● real" : "○ chance"}
-    </span>
+    <div class="compare-total">
+      <span>
+        <span class="muted">before{windows && ` (${spanText(windows.before.from, windows.before.to)})`}</span>{" "}
+        {estimatedBytes(total.before.bytes)}
+      </span>
+      <span>
+        <span class="muted">after{windows && ` (${spanText(windows.after.from, windows.after.to)})`}</span>{" "}
+        {estimatedBytes(total.after.bytes)}
+      </span>
+      <span>
+        <span class="muted">change</span> <b>{estimatedChange(total.bytes)}</b>
+        {total.percent !== null && ` (${changePercent(total.percent)} %)`}
+      </span>
+      <Verdict isReal={total.is_real} p={total.p_value} />
+      <span class="muted">
+        {count(all)} {all === 1 ? "row" : "rows"}, {count(data.real_changes)} called real; on average one in twenty of
+        those is not.
+      </span>
+    </div>
   );
 }

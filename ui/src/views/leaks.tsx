@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Leak, Leaks } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, percent, printable, seconds } from "../format";
-import { functionMenu } from "../flame/actions";
+import { functionMenu, tableActions } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { patternOf } from "../state/patterns";
@@ -16,7 +16,9 @@ import { openMenu } from "../widgets/menu";
 import { Problem } from "../widgets/problem";
 import { Spark } from "../widgets/spark";
 import { tipOn } from "../widgets/tip";
+import { spanText } from "../timeline/scale";
 import { Name } from "./table";
+import { WholeNote } from "./whole-note";
 
 const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
   linear: { text: "linear", help: "Grows all the time: typical of a leak." },
@@ -30,7 +32,7 @@ const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
 export function LeaksView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
-  const answer = useAnswer<Leaks>(leaksQuestion(now));
+  const answer = useAnswer<Leaks>(leaksQuestion(hasServer ? now : { ...now, hide: [], window: null }));
   const { data, error, isStale } = answer;
   const [selected, setSelected] = useState(-1);
   const list = useRef<HTMLDivElement>(null);
@@ -62,6 +64,12 @@ export function LeaksView(): JSX.Element {
           onChange={(leaksBy) => update({ leaksBy })}
         />
         <p class="leak-text">
+          {hasServer && now.window && (
+            <>
+              Of what was {now.windowOf === "live" ? "alive" : now.windowOf} in{" "}
+              {spanText(now.window.from, now.window.to)}:{" "}
+            </>
+          )}
           <b>{estimatedBytes(data.retained.bytes)}</b> at the end is older than {seconds(data.min_age)}; since half-way
           that changed by <b>{estimatedChange(data.growth)}</b>.{" "}
           <span class="muted">
@@ -69,6 +77,7 @@ export function LeaksView(): JSX.Element {
             the end than half-way, by more than the error of the difference.
           </span>
         </p>
+        <WholeNote what="list" ignoresWindow />
       </div>
       {rows.length === 0 ? (
         <Empty title="Nothing grows">
@@ -118,7 +127,7 @@ export function LeaksView(): JSX.Element {
                   [
                     { text: "Show its callers, for memory live at the end", hint: "Enter", run: () => show(row) },
                     "line",
-                    ...functionMenu({ label: row.label, kind: "call" }, hasServer),
+                    ...functionMenu({ label: row.label, kind: "call" }, tableActions(hasServer)),
                   ],
                   row.label.name,
                 );

@@ -63,9 +63,9 @@ export function LifetimesView(): JSX.Element {
           title="Survival"
           help="The share of blocks that live longer than a given time. Blocks that were live at the end are treated as censored (Kaplan-Meier)."
           facts={[
-            ["median", quantile(lifetimes.seconds.p50, data.subject.duration)],
-            ["90 %", quantile(lifetimes.seconds.p90, data.subject.duration)],
-            ["99 %", quantile(lifetimes.seconds.p99, data.subject.duration)],
+            ["median", quantile(lifetimes.seconds.p50, lifetimes.oldest)],
+            ["90 %", quantile(lifetimes.seconds.p90, lifetimes.oldest)],
+            ["99 %", quantile(lifetimes.seconds.p99, lifetimes.oldest)],
             ["alive at end", percent(lifetimes.alive.blocks.value, data.total.blocks.value)],
           ]}
         >
@@ -124,8 +124,9 @@ export function LifetimesView(): JSX.Element {
   );
 }
 
-function quantile(value: number | null, duration: number): string {
-  return value === null ? `> ${seconds(duration)}` : seconds(value);
+/** A lifetime; if it is not known, longer than the age of the oldest block. */
+function quantile(value: number | null, oldest: number | null): string {
+  return value === null ? `> ${seconds(oldest ?? 0)}` : seconds(value);
 }
 
 function sizeQuantiles({ p50, p99 }: Quantiles): [string, string][] {

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Hotspot, Hotspots, Label } from "../api/types";
 import { bytes, count, percent, printable } from "../format";
-import { ACTIONS, act, functionMenu } from "../flame/actions";
+import { ACTIONS, act, functionMenu, tableActions } from "../flame/actions";
 import { matcher } from "../flame/search";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
@@ -21,14 +21,17 @@ import { Spark } from "../widgets/spark";
 import { tipOn } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { type Column, columns, exported, sorted } from "./columns";
+import { WholeNote } from "./whole-note";
 
 export function TableView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
-  const answer = useAnswer<Hotspots>(tableQuestion(hasServer ? now : { ...now, hide: [] }));
+  // A report file has the rows in one order, with all functions.
+  const asked: State = hasServer ? now : { ...now, hide: [], sort: "own", ascending: false };
+  const answer = useAnswer<Hotspots>(tableQuestion(asked));
   const { data, error, isStale } = answer;
   // With a point in time, the curve would only show a peak there; growth needs all times.
-  const growth = useAnswer<Hotspots>(growthQuestion(hasServer ? now : { ...now, hide: [] })).data;
+  const growth = useAnswer<Hotspots>(growthQuestion(asked)).data;
   const growthOf = useMemo(() => new Map(growth?.rows.map((row) => [nameOf(row.label), row.growth])), [growth]);
   // By name: rows move when the trace grows.
   const [selectedName, setSelectedName] = useState<string | null>(null);
@@ -41,7 +44,7 @@ export function TableView(): JSX.Element {
     if (!data) return [];
     const matches = matcher(now.rows);
     const chosen = matches ? data.rows.filter((row) => matches(row.label)) : data.rows;
-    return sorted(chosen, all, now.sort, now.ascending);
+    return hasServer ? chosen : sorted(chosen, all, now.sort, now.ascending);
   }, [data, all, now.rows, now.sort, now.ascending]);
   useEffect(() => setSelectedName(null), [answer.of, now.sort, now.ascending, now.rows]);
   const selected = selectedName === null ? -1 : rows.findIndex((row) => nameOf(row.label) === selectedName);
@@ -62,7 +65,7 @@ export function TableView(): JSX.Element {
       does: "show the selected function in the flame graph",
       run: () => chosen && isFrames && focus(chosen),
     },
-    ...ACTIONS.filter((action) => !action.needsEngine || hasServer).map((action) => ({
+    ...tableActions(hasServer).map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
       run: () => {
@@ -106,7 +109,12 @@ export function TableView(): JSX.Element {
         <span class="muted">
           {data &&
             `${rows.length < allRows ? `${count(rows.length)} of ` : ""}${count(allRows)} row${allRows === 1 ? "" : "s"}`}
+          {data && data.hidden_rows > 0 && now.rows !== "" && `, from the first ${count(data.rows.length)}`}
+          {data && data.hidden_rows > 0 && !hasServer && !(now.sort === "own" && !now.ascending) && (
+            <>: those with most of their own, sorted</>
+          )}
         </span>
+        <WholeNote what="table" />
         <span class="spring" />
         <SearchBox
           box={filter}
@@ -188,7 +196,7 @@ export function TableView(): JSX.Element {
                         openMenu(
                           event.clientX,
                           event.clientY,
-                          functionMenu({ label: row.label, kind: "call" }, hasServer),
+                          functionMenu({ label: row.label, kind: "call" }, tableActions(hasServer)),
                           row.label.name,
                         );
                     }}
@@ -257,11 +265,22 @@ function Arrow({ ascending }: { ascending: boolean }): JSX.Element {
 
 export function Name({ label, isNoise = false }: { label: Label; isNoise?: boolean }): JSX.Element {
   return (
-    <span role="cell" class={`name ${isNoise ? "is-noise" : ""}`}>
-      {printable(label.name)}
-      {label.place && <span class="place">{printable(label.place)}</span>}
+    <span role="cell" class={`name has-place ${isNoise ? "is-noise" : ""}`}>
+      <span class="name-text">{printable(label.name)}</span>
+      {label.place && <PlaceText place={printable(label.place)} />}
       {label.via && <span class="place">in {printable(label.via)}</span>}
     </span>
+  );
+}
+
+/** A place in the source. If there is too little room, the folders are cut off, not the line. */
+function PlaceText({ place }: { place: string }): JSX.Element {
+  const file = place.lastIndexOf("/") + 1;
+  return (
+    <>
+      {file > 0 && <span class="place place-folder">{place.slice(0, file)}</span>}
+      <span class="place place-file">{place.slice(file)}</span>
+    </>
   );
 }
 

@@ -59,3 +59,24 @@ export function leadingTo(
   }
   return [...opened];
 }
+
+/** All rows are open, or none: as in the URL. */
+export const ALL_OPEN = "*";
+export const NONE_OPEN = "-";
+
+/**
+ * The names of the expanded nodes, from the URL. If it has none of this tree, the largest branch is expanded: a collapsed
+ * tree shows little.
+ */
+export function openRows(text: string, nodes: readonly TreeNode[], names: readonly string[]): ReadonlySet<string> {
+  if (text === ALL_OPEN) return new Set(names);
+  if (text === NONE_OPEN) return new Set();
+  const chosen = new Set(text.split("."));
+  if (names.some((name) => chosen.has(name))) return chosen;
+  return new Set(nodes.length > 0 ? opening(nodes, 0, names) : []);
+}
+
+/** The text of expanded nodes for the URL. */
+export function openText(open: ReadonlySet<string>): string {
+  return open.size === 0 ? NONE_OPEN : [...open].join(".");
+}

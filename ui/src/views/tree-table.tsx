@@ -15,7 +15,7 @@ import { openMenu } from "../widgets/menu";
 import { SearchBox } from "../widgets/search-box";
 import { hideTip, showTip } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
-import { leadingTo, opening, visibleRows } from "./tree-rows";
+import { ALL_OPEN, leadingTo, NONE_OPEN, opening, openRows, openText, visibleRows } from "./tree-rows";
 
 export function TreeTable(props: {
   /** Null until they are there. */
@@ -38,12 +38,12 @@ export function TreeTable(props: {
   tools: NodeTools;
   note: string;
   choices?: ComponentChildren;
-  chips?: ComponentChildren;
 }): JSX.Element {
   const now = state.value;
   const { nodes, tools, total, isUp } = props;
   const names = useMemo(() => (nodes ? pathNames(nodes) : []), [nodes]);
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const open = useMemo(() => openRows(now.open, nodes ?? [], names), [now.open, nodes, names]);
+  const setOpen = (text: string) => update({ open: text }, "open rows");
   // By name: rows move when the trace grows.
   const [selectedName, setSelectedName] = useState<string | null>(null);
   const matches = useMemo(() => matcher(now.search), [now.search]);
@@ -54,11 +54,6 @@ export function TreeTable(props: {
   }, [nodes, open, names, matches]);
   const searchBox = useRef<HTMLInputElement>(null);
 
-  // Expand the largest branch at first: a collapsed tree shows little.
-  useEffect(() => {
-    if (!nodes || nodes.length === 0) return;
-    setOpen((before) => (names.some((name) => before.has(name)) ? before : new Set(opening(nodes, 0, names))));
-  }, [nodes]);
   useEffect(() => setSelectedName(null), [props.of]);
   const selected = Math.max(
     0,
@@ -73,7 +68,7 @@ export function TreeTable(props: {
     const next = new Set(open);
     if (isOpen) for (const name of opening(nodes, at.node, names)) next.add(name);
     else next.delete(names[at.node] as string);
-    setOpen(next);
+    setOpen(openText(next));
   };
   const parentRow = (row: number) => rows.findIndex((one) => one.node === nodeAt(row)?.parent);
   const move = (to: number) => setSelected(Math.max(0, Math.min(rows.length - 1, to)));
@@ -102,7 +97,7 @@ export function TreeTable(props: {
         update({ search: "" });
       },
     },
-    { key: "*", does: "open everything", run: () => setOpen(new Set(names)) },
+    { key: "*", does: "open everything", run: () => setOpen(ALL_OPEN) },
     ...tools.actions.map((action) => ({
       key: action.key,
       does: action.text.toLowerCase(),
@@ -181,13 +176,12 @@ export function TreeTable(props: {
     <div class="view">
       <div class="toolbar">
         {props.choices}
-        <button type="button" class="button" onClick={() => setOpen(new Set(names))}>
+        <button type="button" class="button" onClick={() => setOpen(ALL_OPEN)}>
           Open all
         </button>
-        <button type="button" class="button" onClick={() => setOpen(new Set())}>
+        <button type="button" class="button" onClick={() => setOpen(NONE_OPEN)}>
           Close all
         </button>
-        {props.chips}
         <span class="spring" />
         <span class="muted wide-only">{props.note}</span>
         <SearchBox

@@ -7,12 +7,11 @@ import { functionTools } from "../flame/actions";
 import { treeOf } from "../flame/columns";
 import { FrameTip } from "../flame/frame-tip";
 import { transformed } from "../flame/transform";
-import { printable } from "../format";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { groupOptions } from "../state/describe";
 import { treeQuestion } from "../state/questions";
 import { FRAMES, state, update } from "../state/state";
-import { Chip, Segmented, Select } from "../widgets/controls";
+import { Segmented, Select } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
 import { TreeTable } from "./tree-table";
 
@@ -58,22 +57,16 @@ export function TreeView(): JSX.Element {
             ]}
             onChange={(treeDirection) => update({ treeDirection })}
           />
-          <Select
-            label="A row is a"
-            value={now.frames}
-            options={groupOptions(FRAMES)}
-            onChange={(frames) => update({ frames })}
-          />
+          {hasServer && (
+            <Select
+              label="A row is a"
+              value={now.frames}
+              options={groupOptions(FRAMES)}
+              onChange={(frames) => update({ frames })}
+            />
+          )}
         </>
       }
-      chips={now.hide.map((name, place) => (
-        <Chip
-          key={place}
-          kind="hidden"
-          text={printable(name)}
-          onRemove={() => update({ hide: now.hide.filter((_, k) => k !== place) })}
-        />
-      ))}
     />
   );
 }

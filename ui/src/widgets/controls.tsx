@@ -11,6 +11,21 @@ interface Option<T extends string> {
   help?: string;
 }
 
+/** Arrow keys move to another button of a radio group, and choose it. */
+export function moveInRadioGroup(event: KeyboardEvent): void {
+  const forward = event.key === "ArrowRight" || event.key === "ArrowDown";
+  if (!forward && event.key !== "ArrowLeft" && event.key !== "ArrowUp") return;
+  const group = event.currentTarget as HTMLElement;
+  const buttons = [...group.querySelectorAll<HTMLElement>("[role=radio]:not(:disabled)")];
+  const place = buttons.indexOf(event.target as HTMLElement);
+  if (place < 0) return;
+  const next = buttons[(place + (forward ? 1 : -1) + buttons.length) % buttons.length];
+  next?.focus();
+  next?.click();
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 /** A row of toggle buttons; possibly none is selected. */
 export function Segmented<T extends string>(props: {
   label: string;
@@ -18,14 +33,16 @@ export function Segmented<T extends string>(props: {
   options: readonly Option<T>[];
   onChange: (value: T) => void;
 }): JSX.Element {
+  const isNone = !props.options.some((option) => option.value === props.value);
   return (
-    <div class="segmented" role="radiogroup" aria-label={props.label}>
-      {props.options.map((option) => (
+    <div class="segmented" role="radiogroup" aria-label={props.label} onKeyDown={moveInRadioGroup}>
+      {props.options.map((option, place) => (
         <button
           key={option.value}
           type="button"
           role="radio"
           aria-checked={option.value === props.value}
+          tabIndex={option.value === props.value || (isNone && place === 0) ? 0 : -1}
           onClick={() => props.onChange(option.value)}
           {...(option.help ? tipOn(option.help) : {})}
         >
@@ -106,15 +123,20 @@ export function Chip(props: {
   onRemove: () => void;
   onClick?: (event: MouseEvent) => void;
 }): JSX.Element {
+  const body = (
+    <>
+      {props.kind !== "" && <span class="chip-kind">{props.kind}</span>}
+      <span class="chip-text">{props.text}</span>
+    </>
+  );
   return (
     <span class="chip" {...(props.help ? tipOn(props.help) : {})}>
-      {props.kind !== "" && <span class="chip-kind">{props.kind}</span>}
       {props.onClick ? (
-        <button type="button" class="chip-text" onClick={props.onClick}>
-          {props.text}
+        <button type="button" class="chip-body" onClick={props.onClick}>
+          {body}
         </button>
       ) : (
-        <span class="chip-text">{props.text}</span>
+        <span class="chip-body">{body}</span>
       )}
       <button
         type="button"
@@ -151,12 +173,12 @@ const notice = signal<string | null>(null);
 let noticeTimer = 0;
 
 /** Shows a short notification. */
-export function notify(text: string): void {
+export function notify(text: string, ms = 2600): void {
   notice.value = text;
   clearTimeout(noticeTimer);
   noticeTimer = window.setTimeout(() => {
     notice.value = null;
-  }, 2600);
+  }, ms);
 }
 
 export function NoticeLayer(): JSX.Element {

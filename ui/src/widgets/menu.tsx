@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { printable } from "../format";
 import { hideTip } from "./tip";
 
 export interface MenuItem {
@@ -91,7 +92,7 @@ export function MenuLayer(): JSX.Element | null {
 
   return (
     <div class="menu" role="menu" ref={box} onKeyDown={onKeyDown} onContextMenu={(event) => event.preventDefault()}>
-      {shown.title && <div class="menu-title">{shown.title}</div>}
+      {shown.title && <div class="menu-title">{printable(shown.title)}</div>}
       {shown.items.map((item, place) =>
         item === "line" ? (
           <hr key={place} />
@@ -108,7 +109,7 @@ export function MenuLayer(): JSX.Element | null {
             }}
           >
             <span class="menu-check">{item.isChecked ? "✓" : ""}</span>
-            <span>{item.text}</span>
+            <span>{printable(item.text)}</span>
             {item.hint && <kbd>{item.hint}</kbd>}
           </button>
         ),

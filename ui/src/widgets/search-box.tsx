@@ -7,6 +7,7 @@ export function SearchBox(props: {
   label: string;
   value: string;
   onInput: (text: string) => void;
+  onEnter?: () => void;
 }): JSX.Element {
   return (
     <label class="search">
@@ -18,6 +19,7 @@ export function SearchBox(props: {
         aria-label={props.label}
         value={props.value}
         onInput={(event) => props.onInput(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === "Enter" && props.onEnter?.()}
       />
       <kbd>/</kbd>
     </label>

@@ -1,8 +1,9 @@
 // A tooltip shared by the whole page, kept inside the window.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { state } from "../state/state";
 
 interface Tip {
   x: number;
@@ -19,6 +20,16 @@ export function showTip(x: number, y: number, content: ComponentChildren): void 
 
 export function hideTip(): void {
   tip.value = null;
+}
+
+/** Hides the tooltip when what it is about may be elsewhere: the page has changed, or was scrolled. */
+export function followTips(): void {
+  effect(() => {
+    void state.value;
+    hideTip();
+  });
+  window.addEventListener("scroll", hideTip, { capture: true, passive: true });
+  window.addEventListener("blur", hideTip);
 }
 
 export function TipLayer(): JSX.Element | null {

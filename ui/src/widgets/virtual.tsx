@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSize } from "./size";
 
-export const ROW_HEIGHT = 28;
+export const ROW_HEIGHT = 23;
 const SPARE_ROWS = 6;
 
 /** A scrolling list of rows of the same height. `selected` is scrolled into view. */

@@ -93,6 +93,10 @@ impl Args {
         }
         let is_file = self.input.file_size().is_some();
         let (trace, against) = reopen::traces(&self.input, self.others.against)?;
+        // Before a browser opens, so that the terminal says what is wrong.
+        for trace in [Some(&trace), against.as_ref()].into_iter().flatten() {
+            trace.check().map_err(anyhow::Error::msg)?;
+        }
         let mut subjects = Subjects::new(trace, against);
         if is_file {
             let recording = Recording {

@@ -272,7 +272,7 @@ fn a_report_has_the_answers_in_it() {
         "heatmap",
         "series?by=module&measure=allocated-bytes&points=400",
         "leaks?rows=100",
-        "diff?rows=200&window=0s..0.027947s&window=0.027947s..0.041922s",
+        "diff?rows=5000&window=0s..0.027947s&window=0.027947s..0.041922s",
     ] {
         let expected = answer(&session, &request(key));
         assert_near(&unpacked(key)["report"], &expected, key);

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use heapline_model::Space;
 use serde::Serialize;
 
-use super::{Figures, Subject, largest};
-use crate::estimate::{Amount, Estimate, Sum};
+use super::{Figures, Subject};
+use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::histogram::Survival;
 use crate::options::{self, Look, MAX_ROWS};
@@ -16,6 +16,9 @@ use crate::timeline::Timeline;
 
 /// Points of the growth of each row.
 const POINTS: usize = 16;
+
+/// Groups whose lifetimes are in memory at the same time: there may be millions of them.
+const GROUPS_AT_ONCE: usize = 4096;
 
 /// The sort order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
@@ -33,6 +36,14 @@ pub enum SortBy {
     End,
     /// Blocks allocated by the group itself.
     Blocks,
+    /// Mean size of a block.
+    Size,
+    /// Median lifetime of the blocks; the longest if it is not known, because most are live at the end.
+    Lifetime,
+    /// Share of its memory on the minor heap that was promoted.
+    Promoted,
+    /// Name, from A to Z.
+    Name,
 }
 
 /// Options of [`hotspots`].
@@ -46,6 +57,10 @@ pub struct HotspotOptions {
     /// Sort rows by
     #[arg(long, value_enum, default_value_t)]
     pub sort: SortBy,
+
+    /// Reverse the order of rows
+    #[arg(long)]
+    pub reverse: bool,
 
     /// Limit the number of rows
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
@@ -112,6 +127,8 @@ pub struct Hotspot {
     pub mean_size: f64,
     /// Lifetimes of the blocks, in seconds.
     pub lifetime: Quantiles,
+    /// Seconds of the oldest block, dead or alive: lifetimes that are null are longer. Null if no block was followed.
+    pub oldest: Option<f64>,
     /// Bytes promoted in percent of those allocated on the minor heap, or null.
     pub promoted_percent: Option<f64>,
     /// Live bytes at equal distances of time, the last one at the end.
@@ -164,6 +181,21 @@ impl Sums {
         self.promoted += other.promoted;
     }
 
+    /// Mean bytes of a block. A damaged trace may have blocks without samples.
+    fn mean_size(&self) -> f64 {
+        let blocks = self.allocated.blocks.value;
+        if blocks > 0.0 {
+            self.allocated.bytes.value / blocks
+        } else {
+            0.0
+        }
+    }
+
+    fn promoted_percent(&self) -> Option<f64> {
+        let minor = self.minor.bytes.value;
+        (minor > 0.0).then(|| 100.0 * self.promoted.bytes.value / minor)
+    }
+
     fn totals(&self) -> Totals {
         Totals {
             allocated: Figures::new(&self.allocated),
@@ -180,30 +212,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let groups = Groups::new(profile, &options.look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let (by_group, counts) = sums(scope, &groups, peak.moment);
-    let inclusive = match options.sort {
-        SortBy::Inclusive => groups.inclusive_sums(scope),
-        _ => None,
-    };
-
-    let keys: Vec<f64> = (0..groups.len())
-        .map(|group| {
-            let sums = &by_group[group];
-            match options.sort {
-                SortBy::Allocated => sums.allocated.bytes.value,
-                SortBy::Inclusive => {
-                    inclusive
-                        .as_ref()
-                        .map_or(sums.allocated, |inclusive| inclusive[group])
-                        .bytes
-                        .value
-                }
-                SortBy::Peak => sums.peak.bytes.value,
-                SortBy::End => sums.end.bytes.value,
-                SortBy::Blocks => sums.allocated.blocks.value,
-            }
-        })
-        .collect();
-    let order = largest(&keys, usize::MAX);
+    let order = order(scope, &groups, &by_group, options);
     let shown = &order[..order.len().min(options.rows)];
     let (inclusive, details) = rayon::join(
         || groups.inclusive_sums_of(shown, scope, &counts),
@@ -214,22 +223,9 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     for sums in &by_group {
         total.add(sums);
     }
-    // Groups that have nothing of what rows are sorted by are never shown, but they are there.
-    let mut is_hidden: Vec<bool> = keys
-        .iter()
-        .zip(&by_group)
-        .map(|(&key, sums)| key != 0.0 || !sums.allocated.is_empty())
-        .collect();
-    for &group in shown {
-        is_hidden[group] = false;
-    }
     let mut hidden = Sums::default();
-    for (sums, _) in by_group
-        .iter()
-        .zip(&is_hidden)
-        .filter(|(_, hidden)| **hidden)
-    {
-        hidden.add(sums);
+    for &group in &order[shown.len()..] {
+        hidden.add(&by_group[group]);
     }
     let rows = shown
         .iter()
@@ -237,28 +233,22 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         .enumerate()
         .map(|(row, (&group, (survival, growth)))| {
             let sums = &by_group[group];
-            let bytes: Sum = sums.allocated.bytes;
             Hotspot {
                 label: groups.labels[group].clone(),
                 own: sums.totals(),
                 inclusive: inclusive
                     .as_ref()
                     .map(|inclusive| Figures::new(&inclusive[row])),
-                // A damaged trace may have blocks without samples.
-                mean_size: if sums.allocated.blocks.value > 0.0 {
-                    bytes.value / sums.allocated.blocks.value
-                } else {
-                    0.0
-                },
+                mean_size: sums.mean_size(),
                 lifetime: Quantiles::of(&survival, 1e6),
-                promoted_percent: (sums.minor.bytes.value > 0.0)
-                    .then(|| 100.0 * sums.promoted.bytes.value / sums.minor.bytes.value),
+                oldest: survival.oldest().map(|age| age as f64 / 1e6),
+                promoted_percent: sums.promoted_percent(),
                 growth: if scope.is_of_moment() {
                     Vec::new()
                 } else {
                     growth
                 },
-                is_noise: is_noise(scope, bytes.estimate()),
+                is_noise: is_noise(scope, sums.allocated.bytes.estimate()),
             }
         })
         .collect();
@@ -273,9 +263,77 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         peak_time: peak.time,
         total,
         rows,
-        hidden_rows: is_hidden.iter().filter(|hidden| **hidden).count(),
+        hidden_rows: order.len() - shown.len(),
         hidden: hidden.totals(),
     }
+}
+
+/// The groups that have anything, in the order of the rows. Those that are equal are in the order of what they allocate
+/// themselves.
+fn order(
+    scope: &Scope<'_>,
+    groups: &Groups,
+    by_group: &[Sums],
+    options: &HotspotOptions,
+) -> Vec<usize> {
+    let inclusive = match options.sort {
+        SortBy::Inclusive => groups.inclusive_sums(scope),
+        _ => None,
+    };
+    let own = |group: usize| by_group[group].allocated.bytes.value;
+    let key = |group: usize| {
+        let sums = &by_group[group];
+        match options.sort {
+            SortBy::Allocated | SortBy::Lifetime | SortBy::Name => sums.allocated.bytes.value,
+            SortBy::Inclusive => {
+                let inclusive = inclusive.as_ref().map(|inclusive| inclusive[group]);
+                inclusive.unwrap_or(sums.allocated).bytes.value
+            }
+            SortBy::Peak => sums.peak.bytes.value,
+            SortBy::End => sums.end.bytes.value,
+            SortBy::Blocks => sums.allocated.blocks.value,
+            SortBy::Size => sums.mean_size(),
+            SortBy::Promoted => sums.promoted_percent().unwrap_or(-1.0),
+        }
+    };
+    let mut order: Vec<usize> = (0..groups.len())
+        .filter(|&group| !by_group[group].allocated.is_empty() || key(group) > 0.0)
+        .collect();
+    let mut keys: Vec<f64> = (0..groups.len()).map(key).collect();
+    if options.sort == SortBy::Lifetime {
+        let medians = medians(scope, groups, &order);
+        for (&group, median) in order.iter().zip(medians) {
+            keys[group] = median;
+        }
+    }
+    let names = |a: usize, b: usize| groups.labels[a].name.cmp(&groups.labels[b].name);
+    order.sort_by(|&a, &b| {
+        let by_key = match options.sort {
+            SortBy::Name => names(a, b),
+            _ => keys[b].total_cmp(&keys[a]),
+        };
+        let by_key = if options.reverse {
+            by_key.reverse()
+        } else {
+            by_key
+        };
+        by_key.then_with(|| own(b).total_cmp(&own(a)))
+    });
+    order
+}
+
+/// The median lifetimes of groups in seconds; infinite if most blocks were live at the end, negative without blocks.
+fn medians(scope: &Scope<'_>, groups: &Groups, of: &[usize]) -> Vec<f64> {
+    of.chunks(GROUPS_AT_ONCE)
+        .flat_map(|part| details(scope, groups, part, 1))
+        .map(
+            |(survival, _)| match (survival.quantile(0.5), survival.oldest()) {
+                (Some(age), _) => age as f64,
+                (None, Some(_)) => f64::INFINITY,
+                (None, None) => -1.0,
+            },
+        )
+        .collect()
 }
 
 fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {

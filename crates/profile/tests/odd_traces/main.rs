@@ -22,12 +22,16 @@ const ALL_BY: [GroupBy; 9] = [
     GroupBy::Size,
     GroupBy::Age,
 ];
-const ALL_SORTS: [SortBy; 5] = [
+const ALL_SORTS: [SortBy; 9] = [
     SortBy::Allocated,
     SortBy::Inclusive,
     SortBy::Peak,
     SortBy::End,
     SortBy::Blocks,
+    SortBy::Size,
+    SortBy::Lifetime,
+    SortBy::Promoted,
+    SortBy::Name,
 ];
 const ALL_MEASURES: [Measure; 8] = [
     Measure::LiveBytes,
@@ -141,7 +145,14 @@ fn rows_of_hotspots_add_up() {
                 assert_no_null(
                     &name,
                     &report,
-                    &["inclusive", "promoted_percent", "p50", "p90", "p99"],
+                    &[
+                        "inclusive",
+                        "promoted_percent",
+                        "p50",
+                        "p90",
+                        "p99",
+                        "oldest",
+                    ],
                 );
                 close(&name, report.total.allocated.bytes.value, total.bytes.value);
                 let all = |part: fn(&heapline_profile::reports::Totals) -> &Figures| {

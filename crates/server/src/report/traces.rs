@@ -26,6 +26,10 @@ const ROWS: usize = 1000;
 const NODES_OF_SLICE: usize = 1000;
 const ROWS_OF_SLICE: usize = 250;
 
+/// Rows of a comparison that the page asks for, and that a report has.
+const DIFF_ROWS: usize = 5000;
+const DIFF_ROWS_HELD: usize = 200;
+
 /// Writes a report. The run is cut into so many slices; what was allocated from the beginning of
 /// any of them to the end of any later one can be looked at. `progress` is told how many of how
 /// many questions are answered.
@@ -100,6 +104,7 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
             ..LeakOptions::default()
         })));
     }
+    let mut comparisons = Vec::new();
     for of in [Compared::Allocated, Compared::Peak, Compared::End] {
         let window = match bounds {
             _ if has_other => Vec::new(),
@@ -111,16 +116,23 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
             _ => continue,
         };
         for by in FRAMES {
-            requests.push(Request::Diff(Params::all(DiffOptions {
-                window: window.clone(),
-                of,
-                by,
-                rows: 200,
-                ..DiffOptions::default()
-            })));
+            let request = |rows| {
+                Request::Diff(Params::all(DiffOptions {
+                    window: window.clone(),
+                    of,
+                    by,
+                    rows,
+                    ..DiffOptions::default()
+                }))
+            };
+            comparisons.push(Question {
+                key: request(DIFF_ROWS),
+                asked: request(DIFF_ROWS_HELD),
+            });
         }
     }
     let mut questions: Vec<Question> = requests.into_iter().map(Question::new).collect();
+    questions.append(&mut comparisons);
     for (i, queries) in conditions(bounds).into_iter().enumerate() {
         let filter = Filter {
             queries,

@@ -24,6 +24,8 @@ pub struct LifetimeStats {
     pub mean: Option<f64>,
     /// Seconds of the one that died oldest; null if none died.
     pub max: Option<f64>,
+    /// Seconds of the oldest block, dead or alive: lifetimes that are null are longer. Null if there are no blocks.
+    pub oldest: Option<f64>,
     /// The spread in seconds.
     pub seconds: Quantiles,
     /// The spread in bytes that were allocated meanwhile.
@@ -98,6 +100,7 @@ pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
         alive: Figures::new(&alive),
         mean: (blocks > 0.0).then(|| sum / blocks / 1e6),
         max: oldest.map(|age| age as f64 / 1e6),
+        oldest: seconds.oldest().map(|age| age as f64 / 1e6),
         seconds: Quantiles {
             p50: at(0.5),
             p90: at(0.9),

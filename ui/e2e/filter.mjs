@@ -1,0 +1,141 @@
+// The filter bar, and views that filter.
+
+import assert from "node:assert/strict";
+import { assertHeadline, chosen, headline, open, settled } from "./page.mjs";
+import { shell } from "./program.mjs";
+
+const MIX = "mix-ocaml53/trace.ctf";
+
+export const filterTests = [
+  [
+    "a filter restricts everything, and the command gives the same numbers",
+    async ({ page, url, heapline, trace, expectErrors }) => {
+      await open(page, url, "live=all");
+      await page.keyboard.press("w");
+      await page.keyboard.type('inside "Mix.words" and lifetime > 2ms');
+      await page.keyboard.press("Enter");
+      await settled(page);
+      await assertHeadline(page, heapline("summary", trace(MIX), "--where", 'inside "Mix.words" and lifetime > 2ms'));
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("2");
+      await settled(page);
+      await page.getByRole("button", { name: "Copy as command" }).click();
+      const command = await page.evaluate(() => navigator.clipboard.readText());
+      const report = JSON.parse(shell(`${command} --json`));
+      const names = await page.locator(".rows-body .row .name").allTextContents();
+      assert.deepEqual(
+        names,
+        report.rows.map((row) => row.label.name),
+      );
+      // What is half typed is asked for, too.
+      expectErrors(/400/);
+    },
+  ],
+  [
+    "a filter is completed, with names of the trace",
+    async ({ page, url, expectErrors }) => {
+      await open(page, url);
+      await page.keyboard.press("w");
+      await page.keyboard.type("lif");
+      // Earlier lists have more.
+      await page.locator(".completions li:only-child", { hasText: "lifetime" }).waitFor();
+      await page.keyboard.press("Tab");
+      assert.equal(await page.locator(".filter-input").inputValue(), "lifetime ");
+      // Tab waits for the suggestions about what was typed.
+      await page.keyboard.press("Control+a");
+      await page.keyboard.type("hea");
+      await page.keyboard.press("Tab");
+      await page.waitForFunction(() => document.querySelector(".filter-input")?.value === "heap ");
+      await page.locator(".filter-input").fill("inside Mix.lea");
+      await page.locator(".completions li", { hasText: "Mix.leak_some" }).waitFor();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      assert.equal(await page.locator(".filter-input").inputValue(), 'inside "Mix.leak_some" ');
+      expectErrors(/400/);
+    },
+  ],
+  [
+    "a mistake in a filter is shown where it is",
+    async ({ page, url, expectErrors }) => {
+      await open(page, url);
+      const before = await headline(page);
+      await page.keyboard.press("w");
+      await page.keyboard.type("live at peak and lifetim > 2s");
+      await page.keyboard.press("Enter");
+      assert.equal(await page.locator(".filter-error mark").textContent(), "lifetim");
+      assert.match(await page.locator(".filter-error").textContent(), /did you mean `lifetime`/);
+      assert.deepEqual(await headline(page), before);
+      expectErrors(/400/);
+    },
+  ],
+  [
+    "the heat map and the histograms filter",
+    async ({ page, url }) => {
+      await open(page, url, "view=lifetimes&live=all");
+      await page.locator(".heat").first().click();
+      await settled(page);
+      assert.match(await chosen(page, "where"), /^lifetime in /);
+      assert.notEqual(await chosen(page, "window"), null);
+      await page.locator(".bin.is-active").last().click();
+      await settled(page);
+      assert.match(await chosen(page, "where"), / and size in /);
+    },
+  ],
+  [
+    "while a filter is not understood, all numbers are marked as those of the one before",
+    async ({ page, url, expectErrors }) => {
+      for (const view of ["flame", "table", "tree", "lifetimes", "leaks", "compare"]) {
+        await open(page, url, `view=${view}&live=all`);
+        const top = await page.locator(".timeline").boundingBox();
+        await page.locator(".filter-input").fill("lifetme > 100ms");
+        for (const part of [".headline.stale", ".plot.stale", "#view .stale"]) await page.locator(part).waitFor();
+        assert.match(await page.locator(".filter-error").textContent(), /of the filter before/);
+        assert.deepEqual(await page.locator(".timeline").boundingBox(), top, "the page does not move");
+        await page.locator(".filter-input").fill("");
+        await settled(page);
+      }
+      expectErrors(/400/);
+    },
+  ],
+  [
+    "hidden functions are hidden in all views, and all say so",
+    async ({ page, url, heapline, trace }) => {
+      const options = ["--where", "live at end", "--hide", "Stdlib.*", "--json"];
+      const report = heapline("hotspots", trace(MIX), ...options);
+      for (const view of ["flame", "table", "tree", "leaks", "compare"]) {
+        await open(page, url, `view=${view}&live=end&hide=Stdlib.*`);
+        await page.locator(".chip", { hasText: /hidden\s*Stdlib/ }).waitFor();
+        const layers = await page.locator(".layers button").allTextContents();
+        assert.ok(!layers.some((name) => name.startsWith("Stdlib.")), layers.join());
+        if (view !== "table") continue;
+        const names = await page.locator(".rows-body .name").allTextContents();
+        assert.deepEqual(
+          names,
+          report.rows.map((row) => row.label.name),
+        );
+      }
+      await page.getByRole("button", { name: "Remove hidden Stdlib.*" }).click();
+      assert.equal(await chosen(page, "hide"), null);
+    },
+  ],
+  [
+    "Tab leaves the filter, and the focus is not lost on the way",
+    async ({ page, url }) => {
+      await open(page, url);
+      await page.keyboard.press("w");
+      await page.locator(".completions li").first().waitFor();
+      await page.keyboard.press("Tab");
+      const focus = await page.evaluate(() => document.activeElement.textContent);
+      assert.match(focus, /Filter/);
+    },
+  ],
+  [
+    "the words of a chip can be clicked",
+    async ({ page, url }) => {
+      await open(page, url, "live=all&window=0.01..0.02");
+      await page.locator(".chip-kind", { hasText: "allocated in" }).click();
+      await page.getByRole("menuitemcheckbox", { name: "Collected in it" }).click();
+      assert.equal(await chosen(page, "windowOf"), "collected");
+    },
+  ],
+];

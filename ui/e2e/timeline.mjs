@@ -1,0 +1,117 @@
+// The timeline.
+
+import assert from "node:assert/strict";
+import { assertHeadline, brush, chosen, headline, open, settled, timelinePoint } from "./page.mjs";
+import { shell } from "./program.mjs";
+
+const MIX = "mix-ocaml53/trace.ctf";
+
+export const timelineTests = [
+  [
+    "brushing the timeline filters everything",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url, "live=all");
+      const before = await headline(page);
+      await brush(page, 0.25, 0.5);
+      assert.notDeepEqual(await headline(page), before);
+      const [from, to] = (await chosen(page, "window")).split("..");
+      await assertHeadline(page, heapline("summary", trace(MIX), "--where", `allocated in ${from}s..${to}s`));
+      await page.keyboard.press("2");
+      await settled(page);
+      const report = heapline("hotspots", trace(MIX), "--where", `allocated in ${from}s..${to}s`, "--json");
+      assert.equal(await page.locator(".rows-body .row .name").first().textContent(), report.rows[0].label.name);
+      await page.getByRole("button", { name: /Remove allocated in/ }).click();
+      await settled(page);
+      assert.deepEqual(await headline(page), before);
+    },
+  ],
+  [
+    "the marks and the axis of the timeline choose the moment",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      await page.locator(".timeline-mark", { hasText: "end" }).click();
+      assert.equal(await chosen(page, "live"), "end");
+      await page.mouse.click(...(await timelinePoint(page, 0.5, 0.97)));
+      assert.ok(Math.abs(Number(await chosen(page, "live")) - 0.041921 / 2) < 0.001);
+      await page.locator(".timeline-mark", { hasText: "peak" }).click();
+      assert.equal(await chosen(page, "live"), null);
+    },
+  ],
+  [
+    "the timeline reads out what is pointed at",
+    async ({ page, url }) => {
+      await open(page, url);
+      await page.mouse.move(...(await timelinePoint(page, 0.68, 0.6)));
+      assert.match(await page.locator(".readout-head").textContent(), /ms.*MiB/);
+      assert.ok((await page.locator(".readout tr").count()) > 3);
+    },
+  ],
+  [
+    "a layer splits into its callers, and breadcrumbs lead back",
+    async ({ page, url }) => {
+      await open(page, url);
+      await page.locator(".layers button", { hasText: "Stdlib.Map.Make.bal" }).click();
+      await settled(page);
+      assert.equal(await chosen(page, "callers"), "Stdlib.Map.Make.bal");
+      const callers = await page.locator(".layers button").allTextContents();
+      assert.ok(
+        callers.some((name) => name.includes("Map.Make.add")),
+        callers.join(),
+      );
+      await page.locator(".crumbs button", { hasText: "all" }).click();
+      await settled(page);
+      assert.equal(await chosen(page, "callers"), null);
+    },
+  ],
+  [
+    "the timeline has its command",
+    async ({ page, url }) => {
+      await open(page, url, "measure=allocated-bytes&split=module");
+      await page.mouse.click(...(await timelinePoint(page, 0.5)), { button: "right" });
+      await page.getByRole("menuitem", { name: "Copy as command" }).click();
+      const command = await page.evaluate(() => navigator.clipboard.readText());
+      const series = JSON.parse(shell(`${command} --json`));
+      assert.equal(series.measure, "allocated-bytes");
+      assert.ok(series.groups.some((group) => group.label.name === "Mix"));
+    },
+  ],
+  [
+    "an edge of the window can be moved",
+    async ({ page, url }) => {
+      await open(page, url, "live=all&window=0.01..0.02");
+      await brush(page, 0.02 / 0.041921, 0.75);
+      const [from, to] = (await chosen(page, "window")).split("..").map(Number);
+      assert.equal(from, 0.01);
+      assert.ok(Math.abs(to - 0.75 * 0.041921) < 0.0005, `${to}`);
+    },
+  ],
+  [
+    "times of the address that are after the end are clamped",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url, "live=1e9&zoom=1000..2000");
+      assert.equal(await chosen(page, "live"), "end");
+      assert.equal(await chosen(page, "zoom"), null);
+      await assertHeadline(page, heapline("summary", trace(MIX)));
+      await page.evaluate(() => (location.hash = "live=all&window=0.02..99"));
+      await page.waitForFunction(() => !location.hash.includes("99"));
+      assert.match(await chosen(page, "window"), /^0\.02\.\.0\.04/);
+    },
+  ],
+  [
+    "all layers have a name: those without room are in a menu, the rest is other",
+    async ({ page, url }) => {
+      await open(page, url, "split=site");
+      const more = page.locator(".layers-more");
+      const hidden = Number(/\+(\d+)/.exec(await more.textContent())[1]);
+      const series = await page.evaluate(async () => {
+        const response = await fetch("api/v1/series?by=site&points=400");
+        return response.json();
+      });
+      const named = series.groups.filter((group) => !group.is_other).length;
+      assert.equal(await page.locator(".layers li:not(.is-cut)").count(), named - hidden);
+      assert.match(await page.locator(".layers-rest").textContent(), /other/);
+      await more.click();
+      assert.equal(await page.getByRole("menuitem").count(), series.groups.length);
+    },
+  ],
+];

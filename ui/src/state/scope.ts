@@ -1,0 +1,30 @@
+// The part of the memory that a view shows. Most follow the choice above the timeline; leaks are always about the end, and
+// comparisons have a choice of their own.
+
+import type { Moment } from "./codec";
+import { comparesWindows, type TraceFacts } from "./questions";
+import type { State } from "./state";
+
+/** The choices above the timeline. */
+export type Tile = "all" | "peak" | "end";
+
+const COMPARED: Record<Tile, State["of"]> = { all: "allocated", peak: "peak", end: "end" };
+
+/** The scope of the view on the screen. */
+export function shownScope(state: State): Moment {
+  if (state.view === "leaks") return "end";
+  if (state.view === "compare") return state.of === "allocated" ? "all" : state.of;
+  return state.live;
+}
+
+/** The change that chooses a scope, or the reason why the view has no other. */
+export function chooseScope(state: State, tile: Tile, trace: TraceFacts): Partial<State> | string {
+  if (state.view === "leaks") {
+    return tile === "end" ? {} : "Leaks are about memory that is live at the end.";
+  }
+  if (state.view !== "compare") return { live: tile };
+  if (tile === "peak" && comparesWindows(state, trace)) {
+    return "A window has no peak: compare what was allocated in it, or what is live at its end.";
+  }
+  return { of: COMPARED[tile] };
+}
