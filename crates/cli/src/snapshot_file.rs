@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use heapline_engine::{LoadedSnapshot, Report, SnapshotSession};
-use heapline_heap::Heap;
 use heapline_heap::reports::HeapError;
+use heapline_heap::{Graph, Heap};
 use heapline_heapfile::{MAGIC, is_snapshot};
 use heapline_text::{Context, Screen};
 
@@ -58,25 +58,30 @@ impl SnapshotFile {
 
     /// Loads the snapshot and computes its dominators.
     pub(crate) fn load(&self) -> anyhow::Result<Heap> {
+        self.graph().map(Heap::new)
+    }
+
+    /// Loads the snapshot, and warns if it is damaged.
+    pub(crate) fn graph(&self) -> anyhow::Result<Graph> {
         let name = self.path.display().to_string();
         let file = File::open(&self.path).with_context(|| format!("cannot open {name}"))?;
         let size = file.metadata().ok().map(|metadata| metadata.len());
         let input = BufReader::with_capacity(1 << 20, Watched::new(file, size));
-        let heap = Heap::read(input).with_context(|| name.clone())?;
-        let lost = heap.graph().damage().total();
+        let graph = Graph::read(input).with_context(|| name.clone())?;
+        let lost = graph.damage().total();
         if lost > 0 {
             warn(&format!(
                 "{name} is damaged: {lost} references lead to blocks that it does not have"
             ));
         }
-        let (stated, found) = heap.graph().totals();
+        let (stated, found) = graph.totals();
         if stated != found {
             warn(&format!(
                 "{name} is damaged: it has {} of {} blocks",
                 found.blocks, stated.blocks
             ));
         }
-        Ok(heap)
+        Ok(graph)
     }
 }
 
@@ -107,8 +112,8 @@ pub(crate) fn recording_of(snapshot: &Path, named: Option<&str>) -> Option<PathB
 pub(crate) fn refuse_snapshot(path: &Path) -> anyhow::Result<()> {
     if is_snapshot_file(path) {
         anyhow::bail!(
-            "{} is a heap snapshot, not a trace; use: heapline view, retained, dominators, why, findings, \
-             diff, report or export",
+            "{} is a heap snapshot, not a trace; use: heapline view, info, retained, dominators, why, \
+             findings, diff, report or export",
             path.display()
         );
     }

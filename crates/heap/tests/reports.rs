@@ -2,7 +2,7 @@
 
 use heapline_heap::reports::{
     DominatorsOptions, FindingsOptions, HeapError, RetainedBy, RetainedOptions, WhyOptions, diff,
-    dominators, findings, retained, why,
+    dominators, findings, info, retained, why,
 };
 use heapline_heap::{Field, Graph, Heap, Kind};
 use heapline_heapfile::{FactKind, Folded, RootKind};
@@ -344,6 +344,24 @@ fn folded_blocks_count() {
     let (stated, found) = heap.graph().totals();
     assert_eq!(stated, found);
     assert_eq!(stated.blocks, 201);
+}
+
+#[test]
+fn info_counts_what_the_dominators_hold() {
+    let heap = load(&server());
+    let info = info(heap.graph());
+    assert_eq!(info.subject.total, heap.total());
+    let (stated, _) = heap.graph().totals();
+    let bytes: u64 = info.tags.iter().map(|row| row.amount.bytes).sum();
+    assert_eq!(bytes, stated.bytes);
+    assert_eq!(
+        bytes - info.fixed.bytes,
+        info.subject.total.bytes - info.outside
+    );
+    assert!(
+        info.tags
+            .is_sorted_by_key(|row| std::cmp::Reverse(row.amount.bytes))
+    );
 }
 
 #[test]

@@ -408,7 +408,7 @@ fn domains(domains: &[u16]) -> String {
     format!("{} ({id} {})", domains.len(), ids.join(", "))
 }
 
-fn date(microseconds: u64) -> String {
+pub(crate) fn date(microseconds: u64) -> String {
     if microseconds == 0 {
         return "at an unknown time".to_owned();
     }

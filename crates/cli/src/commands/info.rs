@@ -4,14 +4,16 @@ use clap::ValueEnum;
 use heapline_engine::Info;
 use heapline_export::identify;
 use heapline_formats::Options;
+use heapline_heap::reports::HeapInfo;
 use heapline_profile::StoreOptions;
 use heapline_profile::reports;
 use heapline_text::{self as text, Context, Screen, TraceFile};
 
 use crate::input::{Input, warn_of_left_out};
 use crate::output::{to_stdout, to_stdout_styled};
+use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
-/// Show what a trace is, what is in it, and what is wrong with it
+/// Show what a trace or a heap snapshot is, what is in it, and what is wrong with it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,6 +43,9 @@ enum Format {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
+        if self.format == Format::Text && is_snapshot_file(&self.input.trace) {
+            return self.of_snapshot(screen);
+        }
         // What memtrace's identify leaves out, it must leave out too.
         let options = Options {
             stacks: false,
@@ -79,4 +84,35 @@ impl Args {
             }
         }
     }
+
+    /// Shows the contents of a heap snapshot.
+    fn of_snapshot(&self, screen: Screen) -> anyhow::Result<()> {
+        let path = self.input.trace.clone();
+        let info = heapline_heap::reports::info(&SnapshotFile { path }.graph()?);
+        let file_size = self.input.file_size();
+        if self.json {
+            let json = SnapshotInfo {
+                file: self.input.name(),
+                file_size,
+                info,
+            };
+            let mut text = serde_json::to_vec_pretty(&json)?;
+            text.push(b'\n');
+            return to_stdout(&text);
+        }
+        let file = TraceFile {
+            name: &self.input.name(),
+            size: file_size,
+        };
+        to_stdout_styled(&text::heap::info(&info, file, &Context::new(screen)))
+    }
+}
+
+/// The contents of a heap snapshot, as JSON.
+#[derive(serde::Serialize)]
+struct SnapshotInfo {
+    file: String,
+    file_size: Option<u64>,
+    #[serde(flatten)]
+    info: HeapInfo,
 }

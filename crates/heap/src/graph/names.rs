@@ -14,11 +14,8 @@ impl Graph {
     #[must_use]
     pub fn totals(&self) -> (Amount, Amount) {
         let mut stated = Amount::default();
-        for total in &self.blocks.totals {
-            stated += Amount {
-                bytes: total.words.saturating_add(total.blocks).saturating_mul(8),
-                blocks: total.blocks,
-            };
+        for (_, amount) in self.tag_totals() {
+            stated += amount;
         }
         let mut found = Amount::default();
         for node in 0..self.blocks() {
@@ -31,6 +28,17 @@ impl Graph {
             };
         }
         (stated, found)
+    }
+
+    /// The blocks that the snapshot says it has of each tag, with static data.
+    pub fn tag_totals(&self) -> impl Iterator<Item = (u8, Amount)> {
+        self.blocks.totals.iter().map(|total| {
+            let amount = Amount {
+                bytes: total.words.saturating_add(total.blocks).saturating_mul(8),
+                blocks: total.blocks,
+            };
+            (total.tag, amount)
+        })
     }
 
     /// A property of the snapshot, such as `program`.

@@ -5,6 +5,7 @@ mod dominators;
 mod duplicates;
 mod findings;
 mod holders;
+mod info;
 mod retained;
 mod samples;
 mod why;
@@ -15,13 +16,14 @@ pub use diff::{HeapDiff, HeapDiffRow, diff};
 pub use dominators::{DominatorNode, DominatorTree, DominatorsOptions, dominators};
 pub use duplicates::DuplicateStrings;
 pub use findings::{Finding, FindingRow, Findings, FindingsOptions, findings};
+pub use info::{HeapInfo, TagRow, info};
 pub use retained::{Retained, RetainedBy, RetainedOptions, RetainedRow, retained};
 pub use samples::{AllocationNumbers, Samples, join, sample_holders};
 pub use why::{Address, SiteRow, Why, WhyOptions, WhyRow, why};
 
 use crate::aggregate::{AggregateId, AggregateTree};
 use crate::classes::Kind;
-use crate::graph::LoadDamage;
+use crate::graph::{Graph, LoadDamage};
 use crate::heap::{Amount, Heap};
 
 /// The largest number of rows of a report.
@@ -45,11 +47,14 @@ pub struct Subject {
 
 impl Subject {
     fn new(heap: &Heap) -> Self {
-        let graph = heap.graph();
+        Self::of_graph(heap.graph(), heap.total())
+    }
+
+    fn of_graph(graph: &Graph, total: Amount) -> Self {
         Self {
             program: graph.property("program").map(str::to_owned),
             pid: graph.property("pid").and_then(|pid| pid.parse().ok()),
-            total: heap.total(),
+            total,
             folded: graph.folded_blocks(),
             damage: graph.damage(),
         }

@@ -3,12 +3,14 @@
 mod diff;
 mod dominators;
 mod findings;
+mod info;
 mod retained;
 mod why;
 
 pub use diff::diff;
 pub use dominators::dominators;
 pub use findings::findings;
+pub use info::info;
 pub use retained::retained;
 pub use why::why;
 
