@@ -1,4 +1,5 @@
 //! Attribution of memory to the innermost function outside of libraries.
+#![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
 use std::collections::BTreeMap;
 
