@@ -121,6 +121,11 @@ fn name(pid: i32) -> String {
     }
 }
 
+/// Returns true if a process has ended, even if nobody has waited for it yet.
+pub(in crate::commands) fn has_ended(pid: u32) -> bool {
+    i32::try_from(pid).ok().and_then(start_time).is_none()
+}
+
 /// The time at which a process was started; `None` if it has ended.
 fn start_time(pid: i32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -19,6 +19,7 @@ use heapline_trace::tail::{self, layout::Word};
 
 use super::{Kind, make_way};
 use crate::commands::attach::duration;
+use crate::commands::attach::program::has_ended;
 use crate::commands::snapshot::{self, finish, say, used_share, wait_for_writer};
 use crate::error::{note, warn};
 
@@ -271,7 +272,8 @@ impl Watch {
                 .and_then(|args| args.take(&self.has_ended));
             match result {
                 Ok(finished) => taken.push(finished),
-                Err(_) if self.has_ended.load(Ordering::Relaxed) => {}
+                // Perhaps meanwhile.
+                Err(_) if self.has_ended.load(Ordering::Relaxed) || has_ended(self.pid) => {}
                 Err(error) => warn(&format!("{error:#}")),
             }
         }
