@@ -81,6 +81,7 @@ fn all_values_survive_being_written() {
                 ("top", "3"),
             ],
         ),
+        ("summary", &[("findings", "3"), ("rows", "2")]),
         ("stats", &[("bins", "5"), ("segments", "3")]),
         ("heatmap", &[("times", "7")]),
         ("leaks", &[("rows", "2"), ("tail", "20%")]),

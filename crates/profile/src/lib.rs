@@ -29,6 +29,7 @@ mod selection;
 mod shape;
 mod store;
 mod timeline;
+mod trend;
 mod walk;
 
 pub use at_snapshots::AtSnapshot;
@@ -46,6 +47,7 @@ pub use store::{
     ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, LiveProfile,
     ModuleId, Moment, Peak, Profile, Recursion, Store, StoreOptions, Symbols,
 };
+pub use trend::{Trend, TrendPiece, TrendState};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

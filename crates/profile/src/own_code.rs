@@ -117,10 +117,7 @@ impl OwnFrames {
                     })
                     .collect(),
                 info: OwnCode {
-                    mine: mine
-                        .iter()
-                        .map(|pattern| pattern.text().to_owned())
-                        .collect(),
+                    mine: mine.iter().map(ToString::to_string).collect(),
                     libraries: Vec::new(),
                 },
             };

@@ -9,11 +9,16 @@ const SHORTEST: usize = 4;
 /// least sum of squares, where each cut costs as much as noise alone would gain. The noise is
 /// estimated from differences of neighbours, which a change of level hardly affects.
 pub(crate) fn phases(values: &[f64]) -> Vec<usize> {
+    phases_above(values, noise(values))
+}
+
+/// The ends of phases, given the variance of the noise.
+pub(crate) fn phases_above(values: &[f64], noise: f64) -> Vec<usize> {
     let n = values.len();
     if n == 0 {
         return Vec::new();
     }
-    let penalty = 4.0 * noise(values) * (n as f64).ln().max(1.0);
+    let penalty = 4.0 * noise * (n as f64).ln().max(1.0);
     // Sums of the first i values, and of their squares.
     let mut sums = vec![(0.0, 0.0)];
     for value in values {
@@ -46,7 +51,7 @@ pub(crate) fn phases(values: &[f64]) -> Vec<usize> {
 
 /// The variance of the noise: half the mean square of differences between neighbours, of which the
 /// largest are left out because they may be changes of level.
-fn noise(values: &[f64]) -> f64 {
+pub(crate) fn noise(values: &[f64]) -> f64 {
     let mut squares: Vec<f64> = values
         .windows(2)
         .map(|pair| (pair[1] - pair[0]).powi(2))

@@ -1,7 +1,7 @@
 //! `leaks`: groups whose old memory grows.
 
 use heapline_profile::reports::{Leak, Leaks};
-use heapline_profile::{Estimate, GrowthShape};
+use heapline_profile::{Estimate, GrowthShape, Trend, TrendPiece, TrendState};
 
 use crate::chart::sparkline;
 use crate::own_code::{condition, own_code};
@@ -119,9 +119,14 @@ fn table(report: &Leaks, context: &Context<'_>) -> Table {
             cells.push((held_by(row), Style::Plain));
         }
         table.row(cells);
-        if let Some(via) = &row.label.via {
+        let via = row.label.via.as_ref();
+        let below = via.map(|via| format!("  in {}", sanitize(via)));
+        for text in below
+            .into_iter()
+            .chain([format!("  {}", trend(&row.trend))])
+        {
             let mut cells = vec![(String::new(), Style::Plain); columns.len()];
-            cells[5] = (format!("  in {}", sanitize(via)), Style::Faint);
+            cells[5] = (text, Style::Faint);
             table.row(cells);
         }
     }
@@ -140,6 +145,25 @@ fn held_by(row: &Leak) -> String {
     } else {
         format!("{name} ({})", percent(part, whole))
     }
+}
+
+/// The growth in words, such as `grew 2.1 ± 0.3 MiB/s until 11.5 ± 0.3 s, flat since`.
+fn trend(trend: &Trend) -> String {
+    let Some(piece) = trend.last_growth() else {
+        return "no steady growth".to_owned();
+    };
+    let rate = format!("{}/s", estimated_bytes(piece.rate));
+    let until = |end: &TrendPiece| format!("{} ± {}", seconds(end.to), seconds(end.to_error));
+    let since = match trend.state {
+        TrendState::Growing => {
+            let before = trend.pieces.iter().rev().nth(1);
+            let since = before.map_or_else(String::new, |end| format!(" since {}", until(end)));
+            return format!("still growing, {rate}{since}");
+        }
+        TrendState::Flat => "flat",
+        TrendState::Shrinking => "shrinking",
+    };
+    format!("grew {rate} until {}, {since} since", until(piece))
 }
 
 /// Live bytes at about 24 points of time.

@@ -7,6 +7,7 @@ mod check;
 mod combined;
 mod compare_files;
 mod diff;
+mod findings;
 pub mod heap;
 mod heatmap;
 mod hotspots;

@@ -5,6 +5,7 @@ use heapline_profile::{Estimate, GroupBy};
 
 use crate::SNAPSHOTS_ONLY;
 use crate::chart::bar;
+use crate::findings::findings;
 use crate::info::{history, missing};
 use crate::own_code::own_code;
 use crate::page::Page;
@@ -30,6 +31,7 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
         page.note(&format!("Gaps: {}.", missing(gaps)));
     }
     own_code(&mut page, &report.subject);
+    findings(&mut page, &report.findings, context);
     let tells = report.subject.tells;
     for list in &report.lists {
         let is_told = match list.kind {

@@ -593,6 +593,8 @@ growth: Estimate,
 growth_per_second: number,
 /** The shape of its growth. */
 shape: GrowthShape,
+/** Its growth over time, in pieces of a constant rate. */
+trend: Trend,
 /** Live bytes at equal distances of time, the last one at the time of the report. */
 live: Array<number>,
 /** What holds its old memory, as far as a heap snapshot has it; the largest first. */
@@ -793,6 +795,9 @@ peak: PeakPoint,
 saved: Estimate,
 /** The same in percent of the peak; 0 if there is no memory. */
 saved_percent: number, };
+
+/** A part of a sentence. Amounts are formatted where they are shown. */
+export type Phrase = { "text": string } | { "name": string } | { "bytes": Estimate } | { "bytes_per_second": Estimate } | { "percent": number } | { "seconds": number } | { "count": number } | { "rate": number };
 
 /** The spread of a distribution; null where it was not reached before the trace ended. */
 export type Quantiles = {
@@ -1093,6 +1098,8 @@ peak_time: number,
 allocation_rate: Estimate | null,
 /** Bytes promoted per second; null if no time has passed. */
 promotion_rate: Estimate | null,
+/** The facts that deserve a sentence, the most important first. */
+findings: Array<TraceFinding>,
 /** Seconds that a block lives less than to be called short-lived: 1 % of the run. */
 short: number,
 /** The lists: alive at the peak, alive at the end, most allocated, most blocks, most short-lived. */
@@ -1113,6 +1120,20 @@ allocated: Figures,
 live_at_peak: Figures,
 /** Alive at the end. */
 live_at_end: Figures, };
+
+/** A fact that deserves a sentence. */
+export type TraceFinding = {
+/** The rule that found it. */
+kind: TraceFindingKind,
+/** The sentence. */
+sentence: Array<Phrase>,
+/** The report that shows it. */
+report: string,
+/** The parameters of that report, by name. */
+parameters: Array<[string, string]>, };
+
+/** A rule. */
+export type TraceFindingKind = "damage" | "growth" | "peak_holder" | "peak_call" | "large_block" | "promoted_garbage" | "garbage" | "size_class" | "resolution";
 
 /** The metadata of a trace. */
 export type TraceInfo = {
@@ -1178,6 +1199,27 @@ total: Figures,
 own: Figures,
 /** More about its total, if that was asked for. */
 details?: Details, };
+
+/** The growth of live memory over time, in pieces of a constant rate. */
+export type Trend = {
+/** The direction of the last piece. */
+state: TrendState,
+/** The pieces, in the order of time. Each begins where the one before ends. */
+pieces: Array<TrendPiece>, };
+
+/** A part of the run in which memory grows at a constant rate, or shrinks. */
+export type TrendPiece = {
+/** Seconds from the start of the run to that of the piece. */
+from: number,
+/** Seconds from the start of the run to the end of the piece. */
+to: number,
+/** The error of that end in seconds, as far as it can be told from the curve; 0 for the last piece. */
+to_error: number,
+/** The mean growth in bytes per second, in the part of the piece that does not depend on the error of its ends. */
+rate: Estimate, };
+
+/** The direction of memory growth at the end. */
+export type TrendState = "growing" | "flat" | "shrinking";
 
 /** The shortest paths from roots to the selected blocks, aggregated by name. */
 export type Why = {

@@ -13,7 +13,10 @@ use crate::error::warn;
 use crate::input::Reading;
 use crate::question::{Json, Question, command_line, load};
 
-/// Show the totals, the peak, and the five lists that matter
+/// Show the totals, the peak, findings, and the five lists that matter
+///
+/// Findings are facts that stand out of the sampling error, the most important first, each with a command
+/// that shows it. They attribute the memory of libraries to your own code, as --own-code does.
 ///
 /// With several traces, such as those of a build that was recorded with --follow-exec, show their
 /// totals, a row for each trace, and the largest groups of all traces together.

@@ -4,23 +4,20 @@ use clap::Args;
 use hashbrown::HashMap;
 use serde::Serialize;
 
+use super::growth::{Curves, rows_of};
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label, NONE, Numbering, View};
+use crate::groups::{GroupBy, Groups, Label, View};
 use crate::holders::Holders;
 use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::query::TimePoint;
 use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::shape::{GrowthShape, shape};
-use crate::store::Moment;
-use crate::timeline::{Timeline, time};
+use crate::trend::Trend;
 
 /// Holders of each row that are told.
 const HOLDERS: usize = 3;
-
-/// Points of the growth of each row.
-const POINTS: usize = 48;
 
 /// Options of [`leaks`].
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
@@ -114,6 +111,8 @@ pub struct Leak {
     pub growth_per_second: f64,
     /// The shape of its growth.
     pub shape: GrowthShape,
+    /// Its growth over time, in pieces of a constant rate.
+    pub trend: Trend,
     /// Live bytes at equal distances of time, the last one at the time of the report.
     pub live: Vec<f64>,
     /// What holds its old memory, as far as a heap snapshot has it; the largest first.
@@ -202,7 +201,8 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
     }
     let order = largest(&growth, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
-    let curves = curves(scope, &groups, shown, at, end);
+    let curves = Curves::new(scope, &groups, shown, at, end);
+    let trends = curves.trends(scope);
     let held_by = match holders {
         Some(holders) => largest_holders(holders, scope, &groups, shown, is_old),
         None => vec![Vec::new(); shown.len()],
@@ -210,9 +210,10 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
     let duration = end as f64 / 1e6;
     let rows = shown
         .iter()
-        .zip(curves)
+        .zip(curves.live)
+        .zip(trends)
         .zip(held_by)
-        .map(|((&group, live), held_by)| {
+        .map(|(((&group, live), trend), held_by)| {
             let sums = &by_group[group];
             let growth = sums.growth();
             Leak {
@@ -225,6 +226,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
                     0.0
                 },
                 shape: shape(&live, sums.retained.samples),
+                trend,
                 live,
                 held_by,
             }
@@ -280,52 +282,4 @@ fn largest_holders(
         rows.collect()
     };
     sums.into_iter().map(largest).collect()
-}
-
-/// The rows of blocks.
-fn rows_of<'a>(groups: &'a Groups, shown: &[usize]) -> Numbering<'a> {
-    let mut row_of = vec![NONE; groups.len()];
-    for (row, &group) in (0..).zip(shown) {
-        row_of[group] = row;
-    }
-    groups.renumbered(&row_of)
-}
-
-/// Live bytes of some groups up to a moment, at which so many microseconds have passed.
-fn curves(
-    scope: &Scope<'_>,
-    groups: &Groups,
-    shown: &[usize],
-    Moment(at): Moment,
-    end: u64,
-) -> Vec<Vec<f64>> {
-    let profile = scope.profile();
-    let row_of = rows_of(groups, shown);
-    let mut ends: Vec<u64> = (1..POINTS)
-        .map(|part| profile.after(time(end, part, POINTS)).0.min(at))
-        .collect();
-    ends.push(at);
-    let parts = Timeline::of_moments(ends, profile);
-    let mut curves = vec![vec![0.0; POINTS]; shown.len()];
-    scope.for_each(|stay| {
-        if stay.start >= at {
-            return;
-        }
-        let row = row_of.of(profile, stay) as usize;
-        if let Some(curve) = curves.get_mut(row) {
-            let weight = scope.bytes(&stay);
-            curve[parts.slot(stay.start)] += weight;
-            if stay.end < at {
-                curve[parts.slot(stay.end)] -= weight;
-            }
-        }
-    });
-    for curve in &mut curves {
-        let mut live = 0.0_f64;
-        for point in curve {
-            live += *point;
-            *point = live.max(0.0);
-        }
-    }
-    curves
 }

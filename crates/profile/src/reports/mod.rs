@@ -9,6 +9,8 @@ mod check;
 mod coarse;
 mod combined;
 mod diff;
+mod findings;
+mod growth;
 mod heatmap;
 mod hotspots;
 mod info;
@@ -31,6 +33,7 @@ pub use diff::{
     Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
     compare_files, diff, diff_scaled, diff_traces, diff_windows,
 };
+pub use findings::{Phrase, TraceFinding, TraceFindingKind};
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
 pub use info::{
@@ -57,6 +60,9 @@ use crate::estimate::{Amount, Estimate, Estimator};
 use crate::options::Look;
 use crate::own_code::{OwnCode, OwnFrames};
 use crate::scope::Scope;
+
+/// A block is short-lived if it dies within this share of the run.
+const SHORT: f64 = 0.01;
 
 /// The amount of a set of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

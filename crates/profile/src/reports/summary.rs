@@ -3,14 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{Figures, Subject, largest};
+use super::findings::{self, TraceFinding};
+use super::{Figures, SHORT, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
-
-/// A block is short-lived if it dies within this share of the run.
-const SHORT: f64 = 0.01;
 
 /// Options of [`summary`].
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
@@ -23,6 +21,11 @@ pub struct SummaryOptions {
     /// Limit the number of rows of each list
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
+
+    /// Limit the number of findings
+    #[arg(long, default_value_t = findings::MOST, value_name = "N",
+          value_parser = options::number(0, findings::MOST as u64))]
+    pub findings: usize,
 
     /// Options for the display of functions
     #[command(flatten)]
@@ -60,6 +63,8 @@ pub struct Summary {
     pub allocation_rate: Option<Estimate>,
     /// Bytes promoted per second; null if no time has passed.
     pub promotion_rate: Option<Estimate>,
+    /// The facts that deserve a sentence, the most important first.
+    pub findings: Vec<TraceFinding>,
     /// Seconds that a block lives less than to be called short-lived: 1 % of the run.
     pub short: f64,
     /// The lists: alive at the peak, alive at the end, most allocated, most blocks, most
@@ -173,6 +178,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         peak_time: peak.time,
         allocation_rate: rate(allocated.bytes),
         promotion_rate: rate(promoted.bytes),
+        findings: findings::findings(scope, options),
         short,
         lists,
     }

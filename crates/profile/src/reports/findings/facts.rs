@@ -1,0 +1,133 @@
+//! The reports that rules look at.
+
+use crate::estimate::Amount;
+use crate::groups::{GroupBy, Groups, Label};
+use crate::options::Look;
+use crate::reports::blocks::{BlockRow, BlocksOptions, blocks};
+use crate::reports::leaks::{LeakOptions, Leaks, leaks};
+use crate::reports::peak::{PeakOptions, PeakReport, peak};
+use crate::reports::temporary::{Temporary, TemporaryOptions, Within, temporary};
+use crate::reports::{SHORT, largest};
+use crate::scope::Scope;
+
+/// The reports that rules look at, each attributed to own functions.
+pub(super) struct Facts<'a> {
+    pub(super) scope: &'a Scope<'a>,
+    /// The parameters of attribution, for the reports that show findings.
+    pub(super) look: Vec<(&'static str, String)>,
+    /// Live at the peak of the whole program.
+    pub(super) at_peak: Amount,
+    /// The same by function, with callees.
+    pub(super) under_calls: Vec<(Label, Amount)>,
+    /// The same by size.
+    pub(super) by_size: Vec<(Label, Amount)>,
+    /// The largest block of it.
+    pub(super) largest_block: Option<BlockRow>,
+    pub(super) peak: Option<PeakReport>,
+    /// Of sources that tell when blocks die.
+    pub(super) leaks: Option<Leaks>,
+    pub(super) temporary: Option<Temporary>,
+    pub(super) promoted: Amount,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(scope: &'a Scope<'a>, look: &Look) -> Self {
+        let profile = scope.profile();
+        let tells = profile.tells();
+        let look = Look {
+            own_code: true,
+            ..look.clone()
+        };
+        let peak_options = PeakOptions {
+            rows: 2,
+            look: look.clone(),
+            ..PeakOptions::default()
+        };
+        let leak_options = LeakOptions {
+            by: GroupBy::Function,
+            rows: 1,
+            look: look.clone(),
+            ..LeakOptions::default()
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a part of the run"
+        )]
+        let short = (profile.duration() * 1e6 * SHORT) as u64;
+        let temporary_options = TemporaryOptions {
+            by: GroupBy::Function,
+            within: Within(short),
+            rows: 2,
+            look: look.clone(),
+        };
+        let when_told = tells.lifetimes.then_some(());
+        let (peak, (leaks, temporary)) = rayon::join(
+            || peak(scope, &peak_options).ok(),
+            || {
+                (
+                    when_told.map(|()| leaks(scope, &leak_options, None)),
+                    when_told.map(|()| temporary(scope, &temporary_options)),
+                )
+            },
+        );
+        let live = scope.at_peak();
+        let largest_block = tells.lifetimes.then(|| {
+            let options = BlocksOptions {
+                rows: 1,
+                hide: look.hide.clone(),
+                ..BlocksOptions::default()
+            };
+            blocks(&live, &options).rows.pop()
+        });
+        let functions = Groups::new(profile, &look.view(GroupBy::Function));
+        let inclusive = functions.inclusive_sums(&live).unwrap_or_default();
+        let by_size = tells.sizes.then(|| {
+            let sizes = Groups::new(profile, &look.view(GroupBy::Size));
+            largest_groups(&sizes, &sizes.sums(&live), 1)
+        });
+        Self {
+            scope,
+            look: parameters(&look),
+            at_peak: live.total(),
+            under_calls: largest_groups(&functions, &inclusive, usize::MAX),
+            by_size: by_size.unwrap_or_default(),
+            largest_block: largest_block.flatten(),
+            peak,
+            leaks,
+            temporary,
+            promoted: scope.promoted().total(),
+        }
+    }
+}
+
+/// The groups with most memory, but that of stacks without own code.
+fn largest_groups(groups: &Groups, sums: &[Amount], n: usize) -> Vec<(Label, Amount)> {
+    let bytes: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
+    largest(&bytes, usize::MAX)
+        .into_iter()
+        .map(|group| (groups.labels[group].clone(), sums[group]))
+        .filter(|(label, _)| is_function(label))
+        .take(n)
+        .collect()
+}
+
+/// Returns false for the names of stacks without own code.
+pub(super) fn is_function(label: &Label) -> bool {
+    !label.name.starts_with('(')
+}
+
+/// The parameters of attribution to own code.
+fn parameters(look: &Look) -> Vec<(&'static str, String)> {
+    let mut parameters = vec![("own-code", "true".to_owned())];
+    for pattern in &look.mine {
+        parameters.push(("mine", pattern.to_string()));
+    }
+    for pattern in &look.hide {
+        parameters.push(("hide", pattern.to_string()));
+    }
+    if look.split_anonymous {
+        parameters.push(("split-anonymous", "true".to_owned()));
+    }
+    parameters
+}

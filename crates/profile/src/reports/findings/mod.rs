@@ -1,0 +1,139 @@
+//! Findings: the few facts about a trace that deserve a sentence.
+//!
+//! Each rule looks at a report, and finds a part of a whole. It is worth a sentence if the lower end
+//! of its interval is a large enough share of the whole, so that nothing within the sampling error is
+//! ever found.
+
+mod facts;
+mod rules;
+
+use serde::Serialize;
+
+use crate::estimate::Estimate;
+use crate::reports::summary::SummaryOptions;
+use crate::scope::Scope;
+use facts::Facts;
+
+/// The largest number of findings.
+pub(super) const MOST: usize = 8;
+
+/// A fact that deserves a sentence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct TraceFinding {
+    /// The rule that found it.
+    pub kind: TraceFindingKind,
+    /// The sentence.
+    pub sentence: Vec<Phrase>,
+    /// The report that shows it.
+    pub report: &'static str,
+    /// The parameters of that report, by name.
+    pub parameters: Vec<(&'static str, String)>,
+}
+
+/// A rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum TraceFindingKind {
+    /// The trace is damaged, so that figures are too low.
+    Damage,
+    /// A function whose old memory grows.
+    Growth,
+    /// A function that holds a large part of the peak.
+    PeakHolder,
+    /// A call under which most of the peak was allocated.
+    PeakCall,
+    /// A single block that is a large part of the peak.
+    LargeBlock,
+    /// Memory that was promoted and freed soon after.
+    PromotedGarbage,
+    /// A function that allocates much memory that is freed soon after.
+    Garbage,
+    /// A size of blocks that most of the peak is in.
+    SizeClass,
+    /// Too few samples for the size of the program.
+    Resolution,
+}
+
+/// A part of a sentence. Amounts are formatted where they are shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Phrase {
+    /// Words.
+    Text(String),
+    /// The name of a function.
+    Name(String),
+    /// An amount of memory.
+    Bytes(Estimate),
+    /// An amount of memory per second.
+    BytesPerSecond(Estimate),
+    /// A share in percent.
+    Percent(f64),
+    /// A time.
+    Seconds(f64),
+    /// A number of things.
+    Count(u64),
+    /// A sampling rate.
+    Rate(f64),
+}
+
+impl From<&str> for Phrase {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// The result of a rule: a part of a whole.
+struct Found {
+    part: Estimate,
+    whole: f64,
+    sentence: Vec<Phrase>,
+    report: &'static str,
+    parameters: Vec<(&'static str, String)>,
+}
+
+/// A rule and its thresholds.
+struct Rule {
+    kind: TraceFindingKind,
+    /// The smallest share of the whole that is worth a sentence.
+    least: f64,
+    /// The importance of a share, compared to those of other rules.
+    weight: f64,
+    find: fn(&Facts<'_>) -> Option<Found>,
+}
+
+impl Rule {
+    /// The finding and its rank, if it is worth a sentence.
+    fn apply(&self, facts: &Facts<'_>) -> Option<(f64, TraceFinding)> {
+        let found = (self.find)(facts)?;
+        let is_enough = found.whole > 0.0 && found.part.low >= self.least * found.whole;
+        is_enough.then(|| {
+            let finding = TraceFinding {
+                kind: self.kind,
+                sentence: found.sentence,
+                report: found.report,
+                parameters: found.parameters,
+            };
+            (self.weight * found.part.value / found.whole, finding)
+        })
+    }
+}
+
+/// The findings about the blocks in scope, the most important first. Memory is attributed to own
+/// code.
+pub(super) fn findings(scope: &Scope<'_>, options: &SummaryOptions) -> Vec<TraceFinding> {
+    if options.findings == 0 || scope.is_of_moment() || scope.selection().is_empty() {
+        return Vec::new();
+    }
+    let facts = Facts::new(scope, &options.look);
+    let mut found: Vec<(f64, TraceFinding)> = rules::RULES
+        .iter()
+        .filter_map(|rule| rule.apply(&facts))
+        .collect();
+    // Stable: rules that find the same share are in their own order.
+    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    found.truncate(options.findings);
+    found.into_iter().map(|(_, finding)| finding).collect()
+}

@@ -1,0 +1,238 @@
+//! Findings about programs whose truth is known.
+
+use TraceFindingKind::{
+    Damage, Garbage, Growth, LargeBlock, PeakCall, PeakHolder, PromotedGarbage, Resolution,
+    SizeClass,
+};
+use heapline_formats::{Options, Reader};
+use heapline_profile::reports::{Phrase, SummaryOptions, TraceFinding, TraceFindingKind, summary};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
+use heapline_testkit::lives::{self, Life};
+
+fn load(bytes: Vec<u8>) -> Profile {
+    let mut reader = Reader::new(std::io::Cursor::new(bytes), Options::default()).unwrap();
+    Profile::load(&mut reader, StoreOptions::default()).unwrap()
+}
+
+fn findings(bytes: Vec<u8>) -> Vec<TraceFinding> {
+    let profile = load(bytes);
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    summary(&scope, &SummaryOptions::default()).findings
+}
+
+fn kinds(findings: &[TraceFinding]) -> Vec<TraceFindingKind> {
+    findings.iter().map(|finding| finding.kind).collect()
+}
+
+/// The name, the first amount and the first share in the finding of a rule.
+fn of(findings: &[TraceFinding], kind: TraceFindingKind) -> (Option<&str>, f64, f64) {
+    let finding = findings.iter().find(|finding| finding.kind == kind);
+    let finding = finding.unwrap_or_else(|| panic!("{kind:?}: {findings:#?}"));
+    let phrases = finding.sentence.iter();
+    let name = phrases.clone().find_map(|phrase| match phrase {
+        Phrase::Name(name) => Some(&**name),
+        _ => None,
+    });
+    let bytes = phrases.clone().find_map(|phrase| match phrase {
+        Phrase::Bytes(estimate) => Some(estimate.value),
+        _ => None,
+    });
+    let percent = phrases.clone().find_map(|phrase| match phrase {
+        Phrase::Percent(percent) => Some(*percent),
+        _ => None,
+    });
+    (name, bytes.unwrap_or(0.0), percent.unwrap_or(0.0))
+}
+
+/// Blocks of many functions and sizes that live throughout the run of a second.
+fn background() -> Vec<Life> {
+    const STACKS: [&[&str]; 10] = [
+        &["Main.run", "A.f"],
+        &["Main.run", "B.f"],
+        &["Main.run", "C.f"],
+        &["Main.run", "D.f"],
+        &["Main.run", "E.f"],
+        &["Main.run", "F.f"],
+        &["Main.run", "G.f"],
+        &["Main.run", "H.f"],
+        &["Main.run", "I.f"],
+        &["Main.run", "J.f"],
+    ];
+    of_all_sizes(1000, 0, &STACKS).collect()
+}
+
+/// Blocks of five sizes, with as many bytes of each size and stack.
+fn of_all_sizes(
+    n: usize,
+    start: u64,
+    stacks: &'static [&'static [&'static str]],
+) -> impl Iterator<Item = Life> {
+    (0..n).flat_map(move |i| {
+        let class = i / stacks.len() % 5;
+        let life = Life::new(16 << class, start + i as u64, stacks[i % stacks.len()]);
+        std::iter::repeat_n(life.until(1_000_000), 16 >> class)
+    })
+}
+
+/// The bytes of the background.
+const BACKGROUND: f64 = 256_000.0;
+
+#[test]
+fn nothing_is_found_in_a_balanced_program() {
+    assert_eq!(kinds(&findings(lives::trace(&background(), 1.0, 0))), []);
+}
+
+#[test]
+fn a_function_that_holds_much_of_the_peak_is_found() {
+    let mut program = background();
+    for i in 0..1000 {
+        let stack = [
+            "Main.run",
+            "Stdlib__List.iter",
+            "Cache.add",
+            "Stdlib__Bytes.create",
+        ];
+        let bytes = [80, 40, 24, 160][i % 4];
+        program.push(Life::new(bytes, 1000 + i as u64, &stack).until(900_000));
+    }
+    let held = 250.0 * (80.0 + 40.0 + 24.0 + 160.0);
+    let found = findings(lives::trace(&program, 1.0, 0));
+    let (name, bytes, percent) = of(&found, PeakHolder);
+    assert_eq!((name, bytes), (Some("Cache.add"), held));
+    assert!((percent - 100.0 * held / (held + BACKGROUND)).abs() < 1e-9);
+    // What is under the call is what it holds itself.
+    assert_eq!(kinds(&found), [PeakHolder]);
+}
+
+#[test]
+fn a_call_under_which_most_was_allocated_is_found() {
+    const STACKS: [&[&str]; 8] = [
+        &["Main.run", "Parser.file", "Parser.a"],
+        &["Main.run", "Parser.file", "Parser.b"],
+        &["Main.run", "Parser.file", "Parser.c"],
+        &["Main.run", "Parser.file", "Parser.d"],
+        &["Main.run", "Parser.file", "Parser.e"],
+        &["Main.run", "Parser.file", "Parser.f"],
+        &["Main.run", "Parser.file", "Parser.g"],
+        &["Main.run", "Parser.file", "Parser.h"],
+    ];
+    let mut program = background();
+    program.extend(of_all_sizes(1600, 1000, &STACKS));
+    let found = findings(lives::trace(&program, 1.0, 0));
+    assert_eq!(kinds(&found), [PeakCall]);
+    let (name, bytes, _) = of(&found, PeakCall);
+    assert_eq!((name, bytes), (Some("Parser.file"), 1.6 * BACKGROUND));
+    assert_eq!(found[0].report, "tree");
+    let parameters = &found[0].parameters;
+    assert!(
+        parameters.contains(&("focus", "Parser.file".to_owned())),
+        "{parameters:?}"
+    );
+}
+
+#[test]
+fn growth_is_found() {
+    let mut program = background();
+    for i in 0..5000 {
+        program.push(Life::new(
+            16,
+            i * 200,
+            &["Main.run", "Log.append", "Stdlib__Buffer.add"],
+        ));
+    }
+    let found = findings(lives::trace(&program, 1.0, 0));
+    // Old are the blocks of the first 90 % at the end, and of 40 % half-way.
+    let (name, bytes, _) = of(&found, Growth);
+    assert_eq!(name, Some("Log.append"));
+    assert!((bytes - 2500.0 * 16.0).abs() <= 32.0, "{bytes}");
+}
+
+#[test]
+fn large_blocks_and_dominating_sizes_are_found() {
+    let mut program = background();
+    program.push(Life::new(80_000, 2000, &["Main.run", "Image.load"]).until(900_000));
+    let found = findings(lives::trace(&program, 1.0, 0));
+    let (name, bytes, percent) = of(&found, LargeBlock);
+    assert_eq!((name, bytes), (Some("Image.load"), 80_000.0 - 8.0));
+    assert!((percent - 100.0 * 80_000.0 / (80_000.0 + BACKGROUND)).abs() < 1e-9);
+
+    let mut program = background();
+    let sites = background();
+    for i in 0..4000_usize {
+        let stack = &sites[i * 13 % sites.len()].stack;
+        program.push(Life::new(48, 1000 + i as u64, stack).until(900_000));
+    }
+    let found = findings(lives::trace(&program, 1.0, 0));
+    assert_eq!(kinds(&found), [SizeClass]);
+    // 48 bytes are five words and a header, and 64 bytes are seven.
+    let (name, bytes, _) = of(&found, SizeClass);
+    assert_eq!((bytes, name), (4000.0 * 48.0 + BACKGROUND / 5.0, None));
+}
+
+#[test]
+fn garbage_is_found_and_what_was_promoted_first() {
+    let mut program = background();
+    for i in 0..9000 {
+        let birth = 2000 + i * 100;
+        let life = Life::new(
+            64,
+            birth,
+            &["Main.run", "Lexer.token", "Stdlib__String.sub"],
+        );
+        let life = life.until(birth + 5000);
+        program.push(if i % 2 == 0 {
+            life.promoted(birth + 50)
+        } else {
+            life
+        });
+    }
+    let found = findings(lives::trace(&program, 1.0, 0));
+    let (name, bytes, percent) = of(&found, Garbage);
+    assert_eq!((name, bytes), (Some("Lexer.token"), 9000.0 * 64.0));
+    assert!((percent - 100.0 * bytes / (bytes + BACKGROUND)).abs() < 1e-9);
+    let (_, bytes, percent) = of(&found, PromotedGarbage);
+    assert_eq!((bytes, percent), (4500.0 * 64.0, 100.0));
+}
+
+#[test]
+fn damage_and_too_few_samples_are_found() {
+    let bytes = lives::trace(&background(), 0.005, 0);
+    let found = findings(bytes.clone());
+    let (name, resolved, _) = of(&found, Resolution);
+    assert_eq!((resolved, name), (4.0 * 8.0 / 0.005, None));
+    // That is less than 2 % of the peak at a higher rate.
+    let found = findings(lives::trace(&background(), 0.1, 0));
+    assert!(!kinds(&found).contains(&Resolution), "{found:#?}");
+    let found = findings(bytes[..bytes.len() - 100].to_vec());
+    assert_eq!(found[0].kind, Damage);
+}
+
+/// Of many equal functions, none is found because chance made it large.
+#[test]
+fn noise_is_not_a_finding() {
+    const RUNS: u64 = 200;
+    const NAMES: [&str; 20] = [
+        "A.f", "B.f", "C.f", "D.f", "E.f", "F.f", "G.f", "H.f", "I.f", "J.f", "K.f", "L.f", "M.f",
+        "N.f", "O.f", "P.f", "Q.f", "R.f", "S.f", "T.f",
+    ];
+    let program: Vec<Life> = (0..20_000_usize)
+        .map(|i| {
+            let bytes = 16 << (i / 20 % 6);
+            // Half of the blocks are replaced again and again.
+            let birth = i as u64 * 50;
+            let life = Life::new(bytes, birth, &["Main.run", NAMES[i % 20]]);
+            if i < 2000 {
+                life
+            } else {
+                life.until(birth + 100_000)
+            }
+        })
+        .collect();
+    let mut found = 0;
+    for seed in 0..RUNS {
+        let findings = findings(lives::trace(&program, 0.001, seed));
+        let of_functions = kinds(&findings).into_iter();
+        found += of_functions.filter(|kind| *kind != Resolution).count();
+    }
+    assert!(found <= 2, "{found} in {RUNS} runs");
+}

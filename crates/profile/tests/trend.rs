@@ -1,0 +1,96 @@
+//! The growth of programs whose truth is known.
+
+use heapline_formats::{Options, Reader};
+use heapline_profile::reports::{Leak, LeakOptions, leaks};
+use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions, TrendState};
+use heapline_testkit::lives::{self, Life};
+
+/// The row of the function that grows most.
+fn leak(lives: &[Life], rate: f64, seed: u64) -> Option<Leak> {
+    let bytes = std::io::Cursor::new(lives::trace(lives, rate, seed));
+    let mut reader = Reader::new(bytes, Options::default()).unwrap();
+    let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    leaks(&scope, &LeakOptions::default(), None)
+        .rows
+        .into_iter()
+        .next()
+}
+
+/// Blocks of 80 bytes that stay, one every `step` microseconds of a part of the run.
+fn growing(from: u64, to: u64, step: u64) -> impl Iterator<Item = Life> {
+    (from..to)
+        .step_by(usize::try_from(step).unwrap())
+        .map(|birth| Life::new(80, birth, &["Main.run", "Cache.add"]))
+}
+
+/// A block every millisecond that soon dies, until the end of the run.
+fn others(end: u64) -> impl Iterator<Item = Life> {
+    (0..=end / 1000)
+        .map(|i| Life::new(160, i * 1000, &["Main.run", "Work.step"]).until(i * 1000 + 500))
+}
+
+#[test]
+fn steady_growth_still_grows() {
+    let program: Vec<Life> = growing(0, 1_000_000, 500)
+        .chain(others(1_000_000))
+        .collect();
+    let trend = leak(&program, 1.0, 0).unwrap().trend;
+    assert_eq!(trend.state, TrendState::Growing);
+    assert_eq!(trend.pieces.len(), 1, "{trend:?}");
+    let piece = trend.pieces[0];
+    // 80 bytes in 500 microseconds.
+    assert!((piece.rate.value - 160_000.0).abs() < 200.0, "{piece:?}");
+    assert_eq!((piece.from, piece.to_error), (0.0, 0.0));
+    assert_eq!(piece.rate.error, 0.0);
+}
+
+#[test]
+fn growth_that_ended_is_flat_since() {
+    let program: Vec<Life> = growing(0, 600_000, 500).chain(others(1_000_000)).collect();
+    let trend = leak(&program, 1.0, 0).unwrap().trend;
+    assert_eq!(trend.state, TrendState::Flat);
+    let piece = trend.last_growth().unwrap();
+    assert!((piece.to - 0.6).abs() <= piece.to_error, "{trend:?}");
+    assert!(piece.to_error <= 0.05, "{trend:?}");
+    assert!((piece.rate.value - 160_000.0).abs() < 8000.0, "{trend:?}");
+}
+
+#[test]
+fn growth_that_began_late_grows_since() {
+    let program: Vec<Life> = growing(400_000, 1_000_000, 500)
+        .chain(others(1_000_000))
+        .collect();
+    let trend = leak(&program, 1.0, 0).unwrap().trend;
+    assert_eq!(trend.state, TrendState::Growing);
+    let [before, after] = &trend.pieces[..] else {
+        panic!("{trend:?}");
+    };
+    assert!((before.to - 0.4).abs() <= before.to_error, "{trend:?}");
+    assert_eq!(before.to, after.from);
+    assert!((after.rate.value - 160_000.0).abs() < 8000.0, "{trend:?}");
+}
+
+/// Sampled traces: intervals contain the truth, and the end of growth is where it is.
+#[test]
+fn errors_of_rates_and_change_points_are_honest() {
+    const RUNS: u64 = 100;
+    let ends: Vec<Life> = growing(0, 600_000, 40).chain(others(1_000_000)).collect();
+    let stays: Vec<Life> = growing(0, 1_000_000, 40).chain(others(1_000_000)).collect();
+    let (mut rates, mut places, mut flat, mut still) = (0, 0, 0, 0);
+    for seed in 0..RUNS {
+        if let Some(leak) = leak(&ends, 0.005, seed)
+            && let Some(piece) = leak.trend.last_growth()
+        {
+            flat += u64::from(leak.trend.state == TrendState::Flat);
+            places += u64::from((piece.to - 0.6).abs() <= piece.to_error);
+            rates += u64::from((piece.rate.low..=piece.rate.high).contains(&2e6));
+        }
+        let leak = leak(&stays, 0.005, seed).unwrap();
+        still += u64::from(leak.trend.state == TrendState::Growing);
+    }
+    assert!(still >= 99, "{still}");
+    assert!(flat >= 90, "{flat}");
+    assert!(places >= 85, "{places}");
+    assert!(rates >= 90, "{rates}");
+}
