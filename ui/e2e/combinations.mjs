@@ -34,6 +34,7 @@ function combination(random) {
     windowOf: pick(["allocated", "live", "collected"]),
     live: pick(["all", "peak", "end", time()]),
     hide: pick(HIDDEN),
+    ownCode: random() < 0.3,
     by: pick(GROUPS),
     sort: pick(Object.keys(SORTS)),
     ascending: random() < 0.3,
@@ -47,6 +48,7 @@ function hashOf(choice) {
   if (choice.window) hash.set("window", `${choice.window.from}..${choice.window.to}`);
   hash.set("windowOf", choice.windowOf);
   for (const name of choice.hide) hash.append("hide", name);
+  if (choice.ownCode) hash.set("ownCode", "");
   if (choice.ascending) hash.set("ascending", "");
   hash.set("of", choice.of);
   hash.set("treeDirection", "up");
@@ -63,7 +65,7 @@ async function assertView(page, choice, run) {
   const { where, live, hide } = choice;
   const window = choice.window ? `${choice.windowOf} in ${choice.window.from}s..${choice.window.to}s` : "";
   const moment = live === "all" ? "" : `live at ${typeof live === "number" ? `${live}s` : live}`;
-  const hidden = hide.flatMap((name) => ["--hide", name]);
+  const hidden = [...hide.flatMap((name) => ["--hide", name]), ...(choice.ownCode ? ["--own-code"] : [])];
   const names = (rows) => rows.map((row) => row.label.name + (row.label.place ?? ""));
   const shown = (selector) => page.locator(selector).allTextContents();
   switch (choice.view) {

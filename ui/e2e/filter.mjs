@@ -138,4 +138,28 @@ export const filterTests = [
       assert.equal(await chosen(page, "windowOf"), "collected");
     },
   ],
+  [
+    "memory of libraries is attributed to own code in all views, and the page says which are libraries",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url, "view=table&live=all");
+      await page.keyboard.press("y");
+      await settled(page);
+      const report = heapline("hotspots", trace(MIX), "--own-code", "--json");
+      assert.deepEqual(
+        await page.locator(".rows-body .name").allTextContents(),
+        report.rows.map((row) => row.label.name),
+      );
+      const button = page.getByRole("button", { name: "Own code" });
+      assert.equal(await button.getAttribute("aria-pressed"), "true");
+      await button.hover();
+      assert.match(await page.locator(".tip").textContent(), /Libraries in this trace: .*Stdlib/);
+      for (const view of ["flame", "tree", "leaks", "compare"]) {
+        await open(page, url, `view=${view}&live=all&ownCode=`);
+        await page.getByRole("button", { name: "Copy as command" }).click();
+        assert.match(await page.evaluate(() => navigator.clipboard.readText()), /--own-code/);
+        const layers = await page.locator(".layers button").allTextContents();
+        assert.ok(layers.length > 0 && !layers.some((name) => name.startsWith("Stdlib.")), layers.join());
+      }
+    },
+  ],
 ];

@@ -154,6 +154,8 @@ export const liveTests = [
         await open(page, recording.url, "live=all");
         await page.locator(".live-mark.is-live").waitFor();
         const duration = async () => (await (await fetch(`${recording.url}api/v1/info`)).json()).duration;
+        // Before the layers are there, keys have nothing to move through.
+        await page.locator(".layers button").first().waitFor();
         await page.locator(".plot canvas").focus();
         await page.keyboard.press("Shift+ArrowLeft");
         await page.keyboard.press("[");

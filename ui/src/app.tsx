@@ -13,6 +13,7 @@ import { HeapPage } from "./heap/page";
 import { retainedQuestion } from "./heap/questions";
 import { HelpDialog, openHelp } from "./help";
 import { FilterBar } from "./filter/bar";
+import { toggleOwnCode } from "./filter/own-code";
 import { useKeys } from "./keys";
 import { ask, currentSource, generation, isReplaced, useAnswer, useSource } from "./state/answers";
 import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
@@ -178,6 +179,9 @@ function Page({ info }: { info: Info }): JSX.Element {
     { key: "e", does: "show memory live at the end", run: () => choose("end") },
     { key: "b", does: "collapse or expand the timeline", run: () => update({ folded: !now.folded }) },
     { key: "w", does: "write a filter", run: () => document.querySelector<HTMLElement>(".filter-input")?.focus() },
+    ...(currentSource().hasServer
+      ? [{ key: "y", does: "attribute the memory of libraries to your own code", run: toggleOwnCode }]
+      : []),
     { key: "d", does: "light or dark", run: toggleTheme },
     ...(mode.value === "live" || mode.value === "paused"
       ? [{ key: "n", does: "pause or resume following the recording", run: togglePause }]

@@ -27,6 +27,7 @@ test("an address keeps everything that was chosen", () => {
     frames: "file",
     focus: ["x;y", "ü"],
     hide: ["Stdlib.*"],
+    ownCode: true,
     recursion: true,
     lines: true,
     unfolded: true,

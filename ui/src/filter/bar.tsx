@@ -16,6 +16,7 @@ import { openMenuBelow } from "../widgets/menu";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
 import { type Choices, Completer, insert } from "./completion";
+import { OwnCodeButton } from "./own-code";
 
 /** Debounce delay for typing. */
 const DELAY_MS = 120;
@@ -193,6 +194,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             <Icon name="plus" /> Filter
           </button>
         )}
+        {hasServer && <OwnCodeButton />}
         {clauses.length > 1 &&
           clauses.map((clause, place) => (
             <Chip

@@ -1,7 +1,7 @@
 // The canvas of the flame graph: drawing, hovering, zooming, keys.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TreeNode } from "./tree";
 import { bytes, percent } from "../format";
 import { type Binding, useKeys } from "../keys";
@@ -63,7 +63,8 @@ export function FlameCanvas(props: {
   const isStanding = picture.parts.length === 1 && picture.parts[0]?.isUp === true;
   const offset = isStanding ? Math.max(0, height - contentHeight) : 0;
 
-  useEffect(() => {
+  // At once: the next key may select a box of the new picture.
+  useLayoutEffect(() => {
     // The numbers of boxes are those of the picture before.
     setSelected(null);
     setHovered(null);
@@ -255,7 +256,7 @@ export function FlameCanvas(props: {
     else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
   };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const [match, part] = [props.found[0], picture.parts[0]];
     if (props.jumps === 0 || !match || !part) return;
     const matches = outermost(part.layout.nodes, match);

@@ -1,14 +1,14 @@
 // The flame graph.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Flame } from "../api/types";
 import { bytes, countShort, percent, printable } from "../format";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { scopeText } from "../state/describe";
 import { isRecording } from "../state/live";
-import { flameQuestion } from "../state/questions";
+import { flameQuestion, PLAIN_LOOK } from "../state/questions";
 import { tells } from "../state/session";
 import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
 import { isDark } from "../theme";
@@ -42,7 +42,7 @@ export function FlameView(): JSX.Element {
   // A report file has the whole tree; focus and hiding are then computed here.
   const asked = hasServer
     ? now
-    : { ...now, focus: [], hide: [], ...(now.focus.length > 0 ? { direction: "down" as const } : {}) };
+    : { ...now, ...PLAIN_LOOK, focus: [], ...(now.focus.length > 0 ? { direction: "down" as const } : {}) };
   const answer = useAnswer<Flame>(flameQuestion(asked));
   const { data, error, isStale } = answer;
   const whole = useMemo(() => data && treeOf(data), [data]);
@@ -68,8 +68,9 @@ export function FlameView(): JSX.Element {
     [drawn, now.search],
   );
   const searchBox = useRef<HTMLInputElement>(null);
-  const [jumps, setJumps] = useState(0);
-  useEffect(() => setJumps(0), [now.search]);
+  // How often the next match of a search was asked for.
+  const [asks, setAsks] = useState({ search: "", count: 0 });
+  const jumps = asks.search === now.search ? asks.count : 0;
 
   useKeys("View", [
     { key: "/", does: "search", run: () => searchBox.current?.focus() },
@@ -203,7 +204,7 @@ export function FlameView(): JSX.Element {
           label="Search for functions"
           value={now.search}
           onInput={(search) => update({ search }, "search")}
-          onEnter={() => setJumps(jumps + 1)}
+          onEnter={() => setAsks({ search: now.search, count: jumps + 1 })}
         />
         <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
       </div>

@@ -31,6 +31,14 @@ function scope(state: State) {
   return { where, estimator };
 }
 
+/** The display of functions. */
+function look(state: State) {
+  return { hide: state.hide, "own-code": state.ownCode };
+}
+
+/** Functions as they are: the only display that the tables of report files have. */
+export const PLAIN_LOOK = { hide: [], ownCode: false } as const satisfies Partial<State>;
+
 export const infoQuestion = question("info");
 
 /** The totals of the whole trace. */
@@ -61,7 +69,7 @@ export function seriesQuestion(state: State, points: number): Question {
     by,
     points,
     "callers-of": state.callers,
-    hide: state.hide,
+    ...look(state),
     from: state.zoom ? queryTime(state.zoom.from) : null,
     to: state.zoom ? queryTime(state.zoom.to) : null,
   });
@@ -69,14 +77,14 @@ export function seriesQuestion(state: State, points: number): Question {
 
 /** The total of all blocks, to compare a filtered timeline with. */
 export function wholeSeriesQuestion(state: State, points: number): Question {
-  return seriesQuestion({ ...state, where: "", callers: [], hide: [], split: "none" }, points);
+  return seriesQuestion({ ...state, where: "", callers: [], ...PLAIN_LOOK, split: "none" }, points);
 }
 
 function stacks(state: State, isUp: boolean) {
   return {
     by: state.frames,
     "bottom-up": isUp,
-    hide: state.hide,
+    ...look(state),
     "keep-recursion": state.recursion,
     sites: state.lines && !isUp,
     min: "0.1%",
@@ -113,7 +121,7 @@ export function tableQuestion(state: State): Question {
     by: state.by,
     sort: SORTS[state.sort],
     reverse: state.ascending,
-    hide: state.hide,
+    ...look(state),
     rows: TABLE_ROWS,
   });
 }
@@ -135,7 +143,7 @@ export function leaksQuestion(state: State): Question {
   return question("leaks", {
     ...blocks(state),
     by: state.leaksBy,
-    hide: state.hide,
+    ...look(state),
     rows: 100,
   });
 }
@@ -178,7 +186,7 @@ export function diffQuestion(state: State, trace: TraceFacts): Question | null {
     ...blocks(windows ? { ...state, window: null } : state),
     of: state.of,
     by: state.diffBy,
-    hide: state.hide,
+    ...look(state),
     rows: DIFF_ROWS,
     "only-real": state.realOnly,
   });

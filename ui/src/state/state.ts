@@ -55,6 +55,7 @@ const CODECS = {
   frames: option(REQUESTS.flame.by),
   focus: list,
   hide: list,
+  ownCode: flag,
   recursion: flag,
   lines: flag,
   unfolded: flag,

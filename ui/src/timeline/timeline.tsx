@@ -7,7 +7,7 @@ import { estimatedBytes, percent, seconds } from "../format";
 import { useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
 import { patternOf } from "../state/patterns";
-import { diffWindows, POINTS, seriesQuestion, wholeSeriesQuestion } from "../state/questions";
+import { diffWindows, PLAIN_LOOK, POINTS, seriesQuestion, wholeSeriesQuestion } from "../state/questions";
 import { shownScope } from "../state/scope";
 import { traceFacts } from "../state/session";
 import { state, update } from "../state/state";
@@ -58,7 +58,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(box);
   // A report file has the layers with all functions.
-  const answer = useAnswer<Series>(seriesQuestion(props.slices ? { ...now, hide: [] } : now, POINTS));
+  const answer = useAnswer<Series>(seriesQuestion(props.slices ? { ...now, ...PLAIN_LOOK } : now, POINTS));
   const { data, isStale, error } = answer;
   const series = useMemo(() => data && inOrder(data, now.split), [data, now.split]);
   const command = commandOf(answer);

@@ -7,7 +7,7 @@ import { count, estimatedBytes, estimatedChange } from "../format";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { groupOptions } from "../state/describe";
 import type { Span } from "../state/codec";
-import { diffQuestion, diffWindows } from "../state/questions";
+import { diffQuestion, diffWindows, PLAIN_LOOK } from "../state/questions";
 import { status, traceFacts } from "../state/session";
 import { FRAMES, type State, state, update } from "../state/state";
 import { spanText } from "../timeline/scale";
@@ -23,7 +23,7 @@ const NO_WINDOWS = { before: null, after: null };
 export function CompareView(): JSX.Element {
   const { hasServer } = currentSource();
   // A report file has one pair of windows, with all functions.
-  const now: State = hasServer ? state.value : { ...state.value, hide: [], window: null, ...NO_WINDOWS };
+  const now: State = hasServer ? state.value : { ...state.value, ...PLAIN_LOOK, window: null, ...NO_WINDOWS };
   const against = status.value?.against ?? null;
   const facts = traceFacts();
   const windows = diffWindows(now, facts);

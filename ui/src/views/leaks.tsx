@@ -9,7 +9,7 @@ import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { patternOf } from "../state/patterns";
 import { groupOptions } from "../state/describe";
-import { leaksQuestion } from "../state/questions";
+import { leaksQuestion, PLAIN_LOOK } from "../state/questions";
 import { state, update } from "../state/state";
 import { Empty, Select } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
@@ -32,7 +32,7 @@ const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
 export function LeaksView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
-  const answer = useAnswer<Leaks>(leaksQuestion(hasServer ? now : { ...now, hide: [], window: null }));
+  const answer = useAnswer<Leaks>(leaksQuestion(hasServer ? now : { ...now, ...PLAIN_LOOK, window: null }));
   const { data, error, isStale } = answer;
   const [selected, setSelected] = useState(-1);
   const list = useRef<HTMLDivElement>(null);

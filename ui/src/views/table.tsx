@@ -9,7 +9,7 @@ import { matcher } from "../flame/search";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { GROUP_NAMES, groupOptions } from "../state/describe";
-import { growthQuestion, tableQuestion } from "../state/questions";
+import { growthQuestion, PLAIN_LOOK, tableQuestion } from "../state/questions";
 import { FRAMES, GROUPS, type State, state, update } from "../state/state";
 import { copy, Empty, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
@@ -27,7 +27,7 @@ export function TableView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
   // A report file has the rows in one order, with all functions.
-  const asked: State = hasServer ? now : { ...now, hide: [], sort: "own", ascending: false };
+  const asked: State = hasServer ? now : { ...now, ...PLAIN_LOOK, sort: "own", ascending: false };
   const answer = useAnswer<Hotspots>(tableQuestion(asked));
   const { data, error, isStale } = answer;
   // With a point in time, the curve would only show a peak there; growth needs all times.

@@ -9,7 +9,7 @@ import { FrameTip } from "../flame/frame-tip";
 import { transformed } from "../flame/transform";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { groupOptions } from "../state/describe";
-import { treeQuestion } from "../state/questions";
+import { PLAIN_LOOK, treeQuestion } from "../state/questions";
 import { FRAMES, state, update } from "../state/state";
 import { Segmented, Select } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
@@ -19,7 +19,7 @@ export function TreeView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
   const isUp = now.treeDirection === "up";
-  const answer = useAnswer<Flame>(treeQuestion(hasServer ? now : { ...now, hide: [] }));
+  const answer = useAnswer<Flame>(treeQuestion(hasServer ? now : { ...now, ...PLAIN_LOOK }));
   const { data, error, isStale } = answer;
   const whole = useMemo(() => data && treeOf(data), [data]);
   const tree = useMemo(
