@@ -1,4 +1,5 @@
 //! The growth of programs whose truth is known.
+#![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{Leak, LeakOptions, leaks};

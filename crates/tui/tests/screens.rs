@@ -354,7 +354,7 @@ fn figures_can_be_grouped_filtered_and_counted() {
     assert!(screen.text().contains(" by module") && screen.text().contains("Stdlib.Map.Make"));
     screen.keys("m");
     assert!(screen.text().contains("my code") && !screen.row_with("MiB").contains("Stdlib"));
-    assert!(screen.app.command().unwrap().contains("--hide"));
+    assert!(screen.app.command().unwrap().contains("--own-code"));
     screen.keys("mgf");
     screen.press(KeyCode::Enter);
     screen.keys("b");
