@@ -101,18 +101,22 @@ impl Screen {
 
     /// Waits until all that is shown has been computed.
     fn settle(&mut self) {
+        let mut is_checking = false;
         loop {
             if let Some(wants) = self.app.outstanding() {
                 self.worker.want(wants);
             }
             if let Some(query) = self.app.checking() {
                 self.worker.check(query);
+                is_checking = true;
             }
             self.worker.freeze(self.app.is_frozen());
-            if !self.app.is_computing() {
+            if !self.app.is_computing() && !is_checking {
                 break;
             }
-            self.app.receive(self.worker.wait().unwrap());
+            let news = self.worker.wait().unwrap();
+            is_checking &= !matches!(news, News::Unmatched(_));
+            self.app.receive(news);
         }
         self.draw();
     }
