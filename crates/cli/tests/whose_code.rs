@@ -106,7 +106,7 @@ fn growth_can_be_shown_up_to_a_time() {
     for at in ["99%", "peak"] {
         let text = heapline(folder, &["leaks", "t.ctf", "--at", at]);
         assert!(
-            text.contains("linear") && text.contains("held then"),
+            text.contains("growing") && text.contains("held then"),
             "{text}"
         );
     }

@@ -1,7 +1,7 @@
 //! `leaks`: groups whose old memory grows.
 
 use heapline_profile::reports::{Leak, Leaks};
-use heapline_profile::{Estimate, GrowthShape, Trend, TrendPiece, TrendState};
+use heapline_profile::{Estimate, Trend, TrendState};
 
 use crate::chart::sparkline;
 use crate::own_code::{condition, own_code};
@@ -95,23 +95,23 @@ fn table(report: &Leaks, context: &Context<'_>) -> Table {
     };
     let mut columns = vec![
         ("growth", Align::Right),
-        ("per second", Align::Right),
+        ("rate", Align::Right),
         (held, Align::Right),
-        ("shape", Align::Left),
+        ("trend", Align::Left),
         ("live over time", Align::Left),
         (report.by.name(), Align::Left),
     ];
     if report.snapshot.is_some() {
         columns.push(("held by", Align::Left));
     }
-    let mut table = Table::new(context.screen, &columns, 5).droppable(&[1, 4, 2]);
+    let mut table = Table::new(context.screen, &columns, 5).droppable(&[2, 4, 1]);
     for row in &report.rows {
-        let (shape, style) = shape(row.shape);
+        let (trend, style) = trend(&row.trend);
         let mut cells = vec![
             (estimated_change(row.growth), style),
-            (format!("{}/s", bytes(row.growth_per_second)), Style::Plain),
+            (rate(&row.trend), Style::Plain),
             (bytes(row.retained.bytes.value), Style::Plain),
-            (shape.to_owned(), style),
+            (trend, style),
             (sparkline(&live(row)), Style::Plain),
             (label(&row.label), Style::Plain),
         ];
@@ -119,14 +119,9 @@ fn table(report: &Leaks, context: &Context<'_>) -> Table {
             cells.push((held_by(row), Style::Plain));
         }
         table.row(cells);
-        let via = row.label.via.as_ref();
-        let below = via.map(|via| format!("  in {}", sanitize(via)));
-        for text in below
-            .into_iter()
-            .chain([format!("  {}", trend(&row.trend))])
-        {
+        if let Some(via) = &row.label.via {
             let mut cells = vec![(String::new(), Style::Plain); columns.len()];
-            cells[5] = (text, Style::Faint);
+            cells[5] = (format!("  in {}", sanitize(via)), Style::Faint);
             table.row(cells);
         }
     }
@@ -147,23 +142,30 @@ fn held_by(row: &Leak) -> String {
     }
 }
 
-/// The growth in words, such as `grew 2.1 ± 0.3 MiB/s until 11.5 ± 0.3 s, flat since`.
-fn trend(trend: &Trend) -> String {
-    let Some(piece) = trend.last_growth() else {
-        return "no steady growth".to_owned();
+/// The direction at the end, and since when, such as `flat since 11.5 s ± 300 ms`.
+fn trend(trend: &Trend) -> (String, Style) {
+    let (state, style) = match trend.state {
+        TrendState::Growing => ("growing", Style::Bad),
+        TrendState::Flat => ("flat", Style::Plain),
+        TrendState::Shrinking => ("shrinking", Style::Plain),
     };
-    let rate = format!("{}/s", estimated_bytes(piece.rate));
-    let until = |end: &TrendPiece| format!("{} ± {}", seconds(end.to), seconds(end.to_error));
-    let since = match trend.state {
-        TrendState::Growing => {
-            let before = trend.pieces.iter().rev().nth(1);
-            let since = before.map_or_else(String::new, |end| format!(" since {}", until(end)));
-            return format!("still growing, {rate}{since}");
-        }
-        TrendState::Flat => "flat",
-        TrendState::Shrinking => "shrinking",
+    let start = match trend.state {
+        TrendState::Growing => trend.pieces.iter().rev().nth(1),
+        // Pieces in between may neither grow nor shrink for certain.
+        _ => trend.last_growth(),
     };
-    format!("grew {rate} until {}, {since} since", until(piece))
+    let since = start.map_or_else(String::new, |start| {
+        format!(" since {} ± {}", seconds(start.to), seconds(start.to_error))
+    });
+    (format!("{state}{since}"), style)
+}
+
+/// The rate at which memory grows, or grew last.
+fn rate(trend: &Trend) -> String {
+    let piece = trend.last_growth();
+    piece.map_or_else(String::new, |piece| {
+        format!("{}/s", estimated_bytes(piece.rate))
+    })
 }
 
 /// Live bytes at about 24 points of time.
@@ -178,15 +180,4 @@ fn more_or_less(growth: Estimate) -> String {
     let word = if growth.value < 0.0 { "less" } else { "more" };
     let amount = estimated_change(growth);
     format!("{} {word}", amount.trim_start_matches(['+', '-']))
-}
-
-fn shape(shape: GrowthShape) -> (&'static str, Style) {
-    match shape {
-        GrowthShape::Linear => ("linear", Style::Bad),
-        GrowthShape::Bounded => ("bounded", Style::Plain),
-        GrowthShape::Burst => ("burst", Style::Warning),
-        GrowthShape::Periodic => ("periodic", Style::Plain),
-        GrowthShape::Irregular => ("irregular", Style::Warning),
-        GrowthShape::Unclear => ("unclear", Style::Faint),
-    }
 }

@@ -153,10 +153,9 @@ fn peak_holder(facts: &Facts<'_>) -> Option<Found> {
     })
 }
 
-/// The most specific call under which half of the peak was allocated, but for the functions that all
-/// or none of the callees are part of.
+/// The most specific call under which half of the peak was allocated, unless nearly all was.
 fn peak_call(facts: &Facts<'_>) -> Option<Found> {
-    const ALL: f64 = 0.95;
+    const ALL: f64 = 0.8;
     let whole = facts.at_peak.bytes.value;
     let holder = facts.peak.as_ref().and_then(|report| report.rows.first());
     let is_holder = |name: &str, amount: &Amount| {
