@@ -149,7 +149,7 @@ impl Drop for Viewer {
 fn the_demo_is_served_where_there_is_no_display() {
     let viewer = Viewer::start(&["demo"]);
     let summary = viewer.get("/api/v1/summary");
-    assert!(summary.contains("\"sampled_blocks\":4707"), "{summary}");
+    assert!(summary.contains("\"sampled_blocks\":4042"), "{summary}");
     let page = viewer.get("/");
     match missing_page() {
         None => assert!(page.contains("<title>Heapline</title>"), "{page}"),
