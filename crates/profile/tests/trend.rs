@@ -1,5 +1,4 @@
 //! The growth of programs whose truth is known.
-#![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{Leak, LeakOptions, leaks};
