@@ -65,7 +65,7 @@ export const compareTests = [
         await page.locator(".leak .name").first().textContent(),
         report.rows[0].label.name + report.rows[0].label.place,
       );
-      assert.equal(await page.locator(".leak .badge").first().textContent(), report.rows[0].shape);
+      assert.equal(await page.locator(".leak .badge").first().textContent(), report.rows[0].trend.state);
     },
   ],
   [

@@ -78,5 +78,5 @@ test("leaks and the comparison of two traces follow the window; two windows take
   assert.match(text(questions.leaksQuestion(brushed)) ?? "", /where=allocated in 1s\.\.2s/);
   assert.match(text(questions.diffQuestion(brushed, { ...facts, hasOther: true })) ?? "", /where=allocated in/);
   assert.doesNotMatch(text(questions.diffQuestion(brushed, facts)) ?? "", /where/);
-  assert.equal(text(questions.summaryQuestion(brushed, facts)), "summary");
+  assert.equal(text(questions.summaryQuestion(brushed, facts)), "summary?findings=0");
 });

@@ -41,14 +41,18 @@ export const PLAIN_LOOK = { hide: [], ownCode: false } as const satisfies Partia
 
 export const infoQuestion = question("info");
 
+/** The page does not show the findings of a summary, which take most of its time. */
+const NO_FINDINGS = { findings: 0 } as const;
+
 /** The totals of the whole trace. */
 export function wholeQuestion(state: State): Question {
-  return question("summary", { estimator: state.estimator });
+  return question("summary", { estimator: state.estimator, ...NO_FINDINGS });
 }
 
 /** The totals of the selection. Windows that are compared do not restrict it. */
 export function summaryQuestion(state: State, trace: TraceFacts): Question {
-  return question("summary", blocks(comparesWindows(state, trace) ? { ...state, window: null } : state));
+  const chosen = blocks(comparesWindows(state, trace) ? { ...state, window: null } : state);
+  return question("summary", { ...chosen, ...NO_FINDINGS });
 }
 
 /** Points of a timeline: the number for which report files have answers. */

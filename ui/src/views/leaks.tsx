@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Leak, Leaks } from "../api/types";
+import type { Leak, Leaks, Trend, TrendPiece, TrendState } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, percent, printable, seconds } from "../format";
 import { functionMenu, tableActions } from "../flame/actions";
 import { useKeys } from "../keys";
@@ -20,14 +20,27 @@ import { spanText } from "../timeline/scale";
 import { Name } from "./table";
 import { WholeNote } from "./whole-note";
 
-const SHAPES: Record<Leak["shape"], { text: string; help: string }> = {
-  linear: { text: "linear", help: "Grows all the time: typical of a leak." },
-  bounded: { text: "bounded", help: "Grew and then stopped: a full cache, or a loaded table." },
-  burst: { text: "burst", help: "Grew at once and stayed." },
-  periodic: { text: "periodic", help: "Grows and shrinks periodically." },
-  irregular: { text: "irregular", help: "Grows irregularly." },
-  unclear: { text: "unclear", help: "Too few samples to classify its growth." },
+const TRENDS: Record<TrendState, string> = {
+  growing: "It grows at the end of the run.",
+  flat: "It grew, and does not grow any more: a full cache, or a loaded table.",
+  shrinking: "It grew, and shrinks at the end of the run.",
 };
+
+/** The last piece in which memory grows by more than the sampling error. */
+function lastGrowth(trend: Trend): TrendPiece | undefined {
+  return trend.pieces.findLast((piece) => piece.rate.low > 0);
+}
+
+/** Since when it is so, as `heapline leaks` says it. */
+function since(trend: Trend): string {
+  const before = trend.state === "growing" ? trend.pieces.at(-2) : lastGrowth(trend);
+  return before ? ` since ${seconds(before.to)} ± ${seconds(before.to_error)}` : "";
+}
+
+function rate(trend: Trend): string {
+  const growth = lastGrowth(trend);
+  return growth ? `${estimatedBytes(growth.rate)}/s` : "";
+}
 
 export function LeaksView(): JSX.Element {
   const now = state.value;
@@ -91,14 +104,14 @@ export function LeaksView(): JSX.Element {
             <span role="columnheader" class="number">
               Growth
             </span>
-            <span role="columnheader" class="number">
-              Per second
+            <span role="columnheader" class="number" {...tipOn("How fast it grows, or grew last.")}>
+              Rate
             </span>
             <span role="columnheader" class="number">
               Kept at end
             </span>
             <span role="columnheader">Live over time</span>
-            <span role="columnheader">Shape</span>
+            <span role="columnheader">Trend</span>
             <span role="columnheader">{now.leaksBy === "site" ? "Line of source" : now.leaksBy}</span>
             {data.snapshot && (
               <span
@@ -137,7 +150,7 @@ export function LeaksView(): JSX.Element {
                 {estimatedChange(row.growth)}
               </span>
               <span role="cell" class="number muted">
-                {bytes(row.growth_per_second)}/s
+                {rate(row.trend)}
               </span>
               <span role="cell" class="number">
                 {bytes(row.retained.bytes.value)}
@@ -145,10 +158,11 @@ export function LeaksView(): JSX.Element {
               <span role="cell">
                 <Spark values={row.live} width={190} height={30} />
               </span>
-              <span role="cell">
-                <span class={`badge shape-${row.shape}`} {...tipOn(SHAPES[row.shape].help)}>
-                  {SHAPES[row.shape].text}
+              <span role="cell" class="trend">
+                <span class={`badge trend-${row.trend.state}`} {...tipOn(TRENDS[row.trend.state])}>
+                  {row.trend.state}
                 </span>
+                <span class="muted">{since(row.trend)}</span>
               </span>
               <Name label={row.label} />
               {data.snapshot && <HeldBy row={row} />}

@@ -163,7 +163,12 @@ fn questions(session: &Session, bounds: &[u64]) -> Vec<Question> {
                 asked: request(asked),
             });
         }
-        let summary = Request::Summary(about(&filter, SummaryOptions::default()));
+        // As the page asks for it.
+        let totals = SummaryOptions {
+            findings: 0,
+            ..SummaryOptions::default()
+        };
+        let summary = Request::Summary(about(&filter, totals));
         questions.push(Question::new(summary));
         if tells.lifetimes {
             let of_lives = [
