@@ -26,6 +26,8 @@ pub enum TrendState {
     Flat,
     /// It shrinks by more than that.
     Shrinking,
+    /// There is more at the end, but meanwhile it falls by more than half of that.
+    Uneven,
 }
 
 /// A part of the run in which memory grows at a constant rate, or shrinks.
@@ -103,6 +105,17 @@ fn typical(rates: &[f64]) -> f64 {
     sizes.get(place).copied().unwrap_or(0.0)
 }
 
+/// Returns true for a curve that falls by more than half of what it grows by in all.
+fn is_uneven(curve: &[f64]) -> bool {
+    let (mut highest, mut fall) = (0.0_f64, 0.0_f64);
+    for &live in curve {
+        highest = highest.max(live);
+        fall = fall.max(highest - live);
+    }
+    let ends = curve.first().zip(curve.last());
+    ends.is_some_and(|(first, last)| 2.0 * fall > last - first)
+}
+
 /// The sum of squared distances from the mean.
 fn spread(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -110,8 +123,10 @@ fn spread(values: &[f64]) -> f64 {
 }
 
 impl Trend {
-    pub(crate) fn new(pieces: Vec<TrendPiece>) -> Self {
+    /// A trend of these pieces, of which the last is this part of the curve.
+    pub(crate) fn new(pieces: Vec<TrendPiece>, last_part: &[f64]) -> Self {
         let state = match pieces.last() {
+            Some(last) if last.rate.low > 0.0 && is_uneven(last_part) => TrendState::Uneven,
             Some(last) if last.rate.low > 0.0 => TrendState::Growing,
             Some(last) if last.rate.high < 0.0 => TrendState::Shrinking,
             _ => TrendState::Flat,

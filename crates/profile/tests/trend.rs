@@ -73,6 +73,24 @@ fn growth_that_began_late_grows_since() {
     assert!((after.rate.value - 160_000.0).abs() < 8000.0, "{trend:?}");
 }
 
+#[test]
+fn memory_that_goes_up_and_down_does_not_grow() {
+    // Built again each 200 ms, a little larger each time, and gone in between.
+    let rebuilt = (0..5).flat_map(|round| {
+        let start = round * 200_000;
+        growing(start, start + 150_000 + 10_000 * round, 500).map(move |life| {
+            if round < 4 {
+                life.until(start + 195_000)
+            } else {
+                life
+            }
+        })
+    });
+    let program: Vec<Life> = rebuilt.chain(others(1_000_000)).collect();
+    let trend = leak(&program, 1.0, 0).unwrap().trend;
+    assert_ne!(trend.state, TrendState::Growing, "{trend:?}");
+}
+
 /// Sampled traces: intervals contain the truth, and the end of growth is where it is.
 #[test]
 fn errors_of_rates_and_change_points_are_honest() {

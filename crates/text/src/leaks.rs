@@ -148,9 +148,11 @@ fn trend(trend: &Trend) -> (String, Style) {
         TrendState::Growing => ("growing", Style::Bad),
         TrendState::Flat => ("flat", Style::Plain),
         TrendState::Shrinking => ("shrinking", Style::Plain),
+        TrendState::Uneven => ("up and down", Style::Plain),
     };
     let start = match trend.state {
         TrendState::Growing => trend.pieces.iter().rev().nth(1),
+        TrendState::Uneven => None,
         // Pieces in between may neither grow nor shrink for certain.
         _ => trend.last_growth(),
     };
@@ -163,6 +165,7 @@ fn trend(trend: &Trend) -> (String, Style) {
 /// The rate at which memory grows, or grew last.
 fn rate(trend: &Trend) -> String {
     let piece = trend.last_growth();
+    let piece = piece.filter(|_| trend.state != TrendState::Uneven);
     piece.map_or_else(String::new, |piece| {
         format!("{}/s", estimated_bytes(piece.rate))
     })

@@ -1219,7 +1219,7 @@ to_error: number,
 rate: Estimate, };
 
 /** The direction of memory growth at the end. */
-export type TrendState = "growing" | "flat" | "shrinking";
+export type TrendState = "growing" | "flat" | "shrinking" | "uneven";
 
 /** The shortest paths from roots to the selected blocks, aggregated by name. */
 export type Why = {

@@ -20,10 +20,11 @@ import { spanText } from "../timeline/scale";
 import { Name } from "./table";
 import { WholeNote } from "./whole-note";
 
-const TRENDS: Record<TrendState, string> = {
-  growing: "It grows at the end of the run.",
-  flat: "It grew, and does not grow any more: a full cache, or a loaded table.",
-  shrinking: "It grew, and shrinks at the end of the run.",
+const TRENDS: Record<TrendState, { text: string; help: string }> = {
+  growing: { text: "growing", help: "It grows at the end of the run." },
+  flat: { text: "flat", help: "It grew, and does not grow any more: a full cache, or a loaded table." },
+  shrinking: { text: "shrinking", help: "It grew, and shrinks at the end of the run." },
+  uneven: { text: "up and down", help: "There is more at the end, but meanwhile it falls by more than half of that." },
 };
 
 /** The last piece in which memory grows by more than the sampling error. */
@@ -33,13 +34,14 @@ function lastGrowth(trend: Trend): TrendPiece | undefined {
 
 /** Since when it is so, as `heapline leaks` says it. */
 function since(trend: Trend): string {
+  if (trend.state === "uneven") return "";
   const before = trend.state === "growing" ? trend.pieces.at(-2) : lastGrowth(trend);
   return before ? ` since ${seconds(before.to)} ± ${seconds(before.to_error)}` : "";
 }
 
 function rate(trend: Trend): string {
   const growth = lastGrowth(trend);
-  return growth ? `${estimatedBytes(growth.rate)}/s` : "";
+  return growth && trend.state !== "uneven" ? `${estimatedBytes(growth.rate)}/s` : "";
 }
 
 export function LeaksView(): JSX.Element {
@@ -159,8 +161,8 @@ export function LeaksView(): JSX.Element {
                 <Spark values={row.live} width={190} height={30} />
               </span>
               <span role="cell" class="trend">
-                <span class={`badge trend-${row.trend.state}`} {...tipOn(TRENDS[row.trend.state])}>
-                  {row.trend.state}
+                <span class={`badge trend-${row.trend.state}`} {...tipOn(TRENDS[row.trend.state].help)}>
+                  {TRENDS[row.trend.state].text}
                 </span>
                 <span class="muted">{since(row.trend)}</span>
               </span>

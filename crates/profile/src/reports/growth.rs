@@ -104,7 +104,9 @@ impl<'a> Curves<'a> {
             }
         });
         let rows = cuts.iter().zip(&sums);
-        rows.map(|(cuts, sums)| self.trend(cuts, sums)).collect()
+        let rows = rows.zip(&self.live);
+        rows.map(|((cuts, sums), curve)| self.trend(cuts, sums, curve))
+            .collect()
     }
 
     /// The moment after some of the intervals.
@@ -115,7 +117,7 @@ impl<'a> Curves<'a> {
         }
     }
 
-    fn trend(&self, cuts: &[Cut], sums: &[[Amount; 2]]) -> Trend {
+    fn trend(&self, cuts: &[Cut], sums: &[[Amount; 2]], curve: &[f64]) -> Trend {
         let seconds = |points: usize| self.end as f64 / 1e6 * points as f64 / POINTS as f64;
         let starts = std::iter::once(0).chain(cuts.iter().map(|cut| cut.end));
         let pieces = starts.zip(cuts).zip(spans(cuts)).zip(sums);
@@ -130,7 +132,8 @@ impl<'a> Curves<'a> {
                 rate: change.estimate_of_change().per(duration),
             }
         });
-        Trend::new(pieces.collect())
+        let last = cuts.iter().rev().nth(1).map_or(0, |before| before.end);
+        Trend::new(pieces.collect(), &curve[last.min(curve.len())..])
     }
 }
 
