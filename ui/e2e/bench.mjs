@@ -12,7 +12,7 @@ import { serve, trace } from "./program.mjs";
 
 const file = process.argv[2] ?? trace("mix-ocaml53/trace.ctf");
 const ROUNDS = 5;
-const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks"];
+const VIEWS = ["overview", "flame", "table", "tree", "lifetimes", "leaks", "blocks", "source"];
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",

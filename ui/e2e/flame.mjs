@@ -217,4 +217,57 @@ export const flameTests = [
       assert.equal(await chosen(page, "range"), null);
     },
   ],
+  [
+    "ancestors that are scrolled out of sight stay reachable",
+    async ({ page, serve, heapline, trace }) => {
+      const file = trace("generated/domains.ctf");
+      const url = await serve(file);
+      await page.setViewportSize({ width: 1280, height: 640 });
+      await open(page, url, "live=all&unfolded");
+      assert.equal(await page.locator(".trail").count(), 0, "everything is in sight");
+      await page.mouse.move(...(await flamePoint(page, 8, 0.01)));
+      await page.mouse.wheel(0, 120);
+      await page.locator(".trail").waitFor();
+      const name = await nameAt(page, 4, 0.01);
+      const crumbs = await page.locator(".trail button").allTextContents();
+      assert.match(crumbs[0], /^Allocated: /);
+      const { nodes } = heapline("tree", file, "--min", "0.1%", "--json");
+      const pathOf = (node) => (node ? [...pathOf(nodes[node.parent]), node.label.name] : []);
+      const paths = nodes.filter((node) => node.label.name === name).map((node) => pathOf(node).join(">"));
+      const hidden = crumbs.slice(1);
+      assert.ok(
+        hidden.length >= 5 && paths.some((path) => path.startsWith(`${hidden.join(">")}>`)),
+        `${crumbs} ${name}`,
+      );
+      await page.locator(".trail button").nth(2).click();
+      await settled(page);
+      assert.notEqual(await chosen(page, "node"), null);
+      await page.locator(".spoken", { hasText: hidden[1] }).first().waitFor({ state: "attached" });
+      // It is below the row of its own ancestors now.
+      await page.waitForFunction(() => document.querySelectorAll(".trail button").length === 2);
+    },
+  ],
+  [
+    "an overview shows which part is visible, and moves it, unless everything is visible",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      assert.equal(await page.locator(".minimap").count(), 0);
+      await open(page, url, "live=all&range=0.5..0.7");
+      await page.locator(".minimap").waitFor();
+      const map = await page.locator(".minimap").boundingBox();
+      const view = await page.locator(".minimap-view").boundingBox();
+      const share = (x) => (x - map.x) / map.width;
+      assert.ok(Math.abs(share(view.x) - 0.5) < 0.02 && Math.abs(view.width / map.width - 0.2) < 0.02);
+      await page.mouse.move(view.x + view.width / 2, map.y + 10);
+      await page.mouse.down();
+      await page.mouse.move(map.x + map.width * 0.3, map.y + 10, { steps: 4 });
+      await page.mouse.up();
+      await page.waitForFunction(() => location.hash.includes("range=0.") && !location.hash.includes("range=0.5.."));
+      const [from, to] = (await chosen(page, "range")).split("..").map(Number);
+      assert.ok(Math.abs(from - 0.2) < 0.01 && Math.abs(to - 0.4) < 0.01, `${from} ${to}`);
+      await page.keyboard.press("Escape");
+      await settled(page);
+      assert.equal(await page.locator(".minimap").count(), 0);
+    },
+  ],
 ];

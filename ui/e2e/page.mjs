@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 
-/** Opens a state of the page and waits until it shows numbers. */
+/** Opens a state of the page and waits until it shows numbers. The view is the flame graph if the state has none. */
 export async function open(page, url, hash = "") {
-  await page.goto(`${url}#${hash}`);
+  const view = new URLSearchParams(hash).has("view") ? "" : "view=flame&";
+  await page.goto(`${url}#${view}${hash}`);
   await settled(page);
 }
 
@@ -13,7 +14,8 @@ export async function settled(page) {
   await page.waitForSelector(".tile-value");
   await page.waitForFunction(() => {
     const values = [...document.querySelectorAll(".tile-value")];
-    return values.every((value) => value.textContent !== "…") && document.querySelector(".stale") === null;
+    const isWaiting = document.querySelector(".stale, .trace-findings [role=status]") !== null;
+    return values.every((value) => value.textContent !== "…") && !isWaiting;
   });
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }

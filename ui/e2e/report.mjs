@@ -10,12 +10,15 @@ let made = null;
 
 /** The report, made once. */
 function report({ heapline, trace, scratch }) {
-  if (!made) {
-    const file = join(scratch, "report.html");
-    heapline("report", trace(MIX), "-o", file);
-    made = pathToFileURL(file).href;
-  }
+  made ??= write(scratch, "report.html", heapline, trace(MIX));
   return made;
+}
+
+/** Writes a report, and gives its URL. */
+function write(scratch, name, heapline, ...options) {
+  const file = join(scratch, name);
+  heapline("report", ...options, "-o", file);
+  return pathToFileURL(file).href;
 }
 
 export const reportTests = [
@@ -32,10 +35,10 @@ export const reportTests = [
     },
   ],
   [
-    "brushing a report file changes every view",
+    "brushing a report file with time slices changes every view",
     async ({ page, heapline, trace, scratch }) => {
       await page.context().setOffline(true);
-      const url = report({ heapline, trace, scratch });
+      const url = write(scratch, "slices.html", heapline, trace(MIX), "--slices", "3");
       await open(page, url, "live=all&view=table");
       const before = await headline(page);
       await brush(page, 0.3, 0.6);
@@ -134,6 +137,15 @@ export const reportTests = [
       assert.equal(await page.getByLabel("Boxes").count(), 0);
       await page.keyboard.press("l");
       assert.equal(await chosen(page, "lines"), null);
+      // There are no time windows, and not all layers.
+      await brush(page, 0.3, 0.6);
+      assert.equal(await chosen(page, "window"), null);
+      const choices = (label) => page.getByLabel(label).first().locator("option").allTextContents();
+      assert.deepEqual(await choices(/^by/), ["function", "module"]);
+      await page.getByLabel("Measure").selectOption("allocation-rate");
+      await settled(page);
+      assert.deepEqual(await choices(/^by/), ["function", "module"]);
+      assert.equal(await page.locator(".timeline .command").count(), 0);
       await open(page, url, "live=all&view=tree");
       assert.equal(await page.getByLabel("A row is a").count(), 0);
       await open(page, url, "view=compare&before=0..0.01");

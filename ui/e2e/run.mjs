@@ -9,24 +9,33 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { blockTests } from "./blocks.mjs";
 import { combinationTests } from "./combinations.mjs";
 import { compareTests } from "./compare.mjs";
 import { connectionTests } from "./connection.mjs";
 import { filterTests } from "./filter.mjs";
 import { flameTests } from "./flame.mjs";
+import { overviewTests } from "./overview.mjs";
 import { heapTests } from "./heap.mjs";
 import { liveTests } from "./live.mjs";
+import { peakTests } from "./peak.mjs";
 import { heapline, serve, trace } from "./program.mjs";
 import { reportTests } from "./report.mjs";
+import { saveTests } from "./save.mjs";
+import { sourceTests } from "./source.mjs";
 import { tableTests } from "./table.mjs";
 import { timelineTests } from "./timeline.mjs";
 import { viewTests } from "./views.mjs";
 
 const tests = [
   ...viewTests,
+  ...overviewTests,
+  ...blockTests,
+  ...peakTests,
   ...timelineTests,
   ...flameTests,
   ...tableTests,
+  ...sourceTests,
   ...filterTests,
   ...compareTests,
   ...combinationTests,
@@ -34,6 +43,7 @@ const tests = [
   ...heapTests,
   ...liveTests,
   ...reportTests,
+  ...saveTests,
 ];
 const wanted = process.argv[2] ?? "";
 const scratch = await mkdtemp(join(tmpdir(), "heapline-e2e-"));

@@ -16,6 +16,7 @@ const [file = trace("mix-ocaml53/trace.ctf"), folder = new URL("../../docs/image
   process.argv.slice(2);
 
 const PICTURES = [
+  { name: "overview", hash: "view=overview", theme: "light" },
   {
     name: "viewer",
     hash: "split=module&live=all",
@@ -32,18 +33,26 @@ const PICTURES = [
   { name: "table", hash: "folded=&view=table&live=all", theme: "light" },
   { name: "tree", hash: "folded=&view=tree&live=all", theme: "light" },
   { name: "leaks", hash: "folded=&view=leaks", theme: "light" },
-  { name: "compare", hash: "view=compare", theme: "light" },
+  { name: "compare", hash: "view=compare&diffShape=flame", theme: "light" },
+  {
+    name: "source",
+    hash: "folded=&view=source&source=shop.ml",
+    theme: "light",
+    of: ["demo", "--source", trace("")],
+  },
   { name: "lifetimes", hash: "folded=&view=lifetimes&live=all", theme: "light" },
 ];
 
 await mkdir(folder, { recursive: true });
-const server = await serve(file);
+const servers = [await serve(file)];
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
 });
 try {
-  for (const { name, hash, theme, act } of PICTURES) {
+  for (const { name, hash, theme, act, of } of PICTURES) {
+    const server = of ? await serve(...of) : servers[0];
+    if (of) servers.push(server);
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: theme });
     page.setDefaultTimeout(60_000);
     await open(page, server.url, hash);
@@ -59,5 +68,5 @@ try {
   }
 } finally {
   await browser.close();
-  server.stop();
+  for (const server of servers) server.stop();
 }

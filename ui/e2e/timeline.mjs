@@ -47,6 +47,101 @@ export const timelineTests = [
     },
   ],
   [
+    "a click in the timeline chooses a point in time, also on a layer",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      await page.mouse.move(...(await timelinePoint(page, 0.68, 0.8)));
+      await page.locator(".readout tr.is-hovered").waitFor();
+      await page.mouse.click(...(await timelinePoint(page, 0.68, 0.8)));
+      assert.ok(Math.abs(Number(await chosen(page, "live")) - 0.041921 * 0.68) < 0.001);
+      assert.equal(await chosen(page, "callers"), null);
+    },
+  ],
+  [
+    "the timeline has the errors of heapline series, of all measures",
+    async ({ page, url, heapline, trace }) => {
+      for (const measure of ["live-bytes", "allocated-bytes", "promoted-bytes"]) {
+        await open(page, url, `measure=${measure}&split=none`);
+        await page.locator(".plot canvas").focus();
+        await page.keyboard.press("ArrowLeft");
+        const series = heapline("series", trace(MIX), "--measure", measure, "--points", "400", "--json");
+        assert.equal(series.error.length, 400);
+        const box = await page.locator(".plot canvas").boundingBox();
+        await page.mouse.move(box.x + (box.width * 200) / 400 - 0.5, box.y + box.height / 2);
+        const [value, error] = [series.total.values[199], series.error[199]];
+        const text = await page.locator(".readout-head strong").textContent();
+        const [, shown, shownError, unit] = /^(\S+) ± (\S+) (.*)$/.exec(text) ?? [];
+        const scale = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }[unit?.replace("/s", "")];
+        assert.ok(Math.abs((shown * scale) / value - 1) < 0.01, `${text} for ${value}`);
+        assert.ok(Math.abs((shownError * scale) / error - 1) < 0.1, `${text} for ${error}`);
+      }
+    },
+  ],
+  [
+    "the views follow a layer, which gets the whole chart",
+    async ({ page, url, heapline, trace }) => {
+      const name = "Stdlib.Map.Make.bal";
+      await open(page, url, "live=all&view=table");
+      await page.locator(".layers button", { hasText: name }).click();
+      await settled(page);
+      await assertHeadline(page, heapline("summary", trace(MIX), "--where", `function = "${name}"`));
+      assert.deepEqual(await page.locator(".rows-body .row .name-text").allTextContents(), [name]);
+      assert.equal(await page.locator(".chip", { hasText: "layer" }).count(), 1);
+      const caller = "Stdlib.Map.Make.add";
+      await page.locator(".layers button", { hasText: caller }).click();
+      await settled(page);
+      const clause = `function = "${name}" called by "${caller}"`;
+      await assertHeadline(page, heapline("summary", trace(MIX), "--where", clause));
+      const series = heapline("series", trace(MIX), "--where", clause, "--points", "400", "--json");
+      const most = Math.max(
+        ...series.total.high.map((high, i) => Math.max(high, series.total.values[i] + series.error[i])),
+      );
+      // Where the layer is above the middle of the chart, only if it has the scale of its own.
+      const place = series.total.values.findIndex((value) => value > 0.75 * most);
+      await page.mouse.move(...(await timelinePoint(page, (place + 0.5) / 400, 0.45)));
+      await page.locator(".readout tr.is-hovered").waitFor();
+      await page.getByRole("button", { name: "Own code" }).click();
+      await settled(page);
+      await page.getByRole("button", { name: /Remove layer/ }).click();
+      await settled(page);
+      await page.locator(".layers button", { hasText: "Mix.words" }).click();
+      await settled(page);
+      await assertHeadline(page, heapline("summary", trace(MIX), "--where", 'own function = "Mix.words"'));
+    },
+  ],
+  [
+    "a function has the same colour in the timeline, the table and the flame graph",
+    async ({ page, url }) => {
+      const name = "Mix.big";
+      const rgb = (colour) =>
+        page.evaluate((colour) => {
+          const context = document.createElement("canvas").getContext("2d");
+          context.fillStyle = colour;
+          context.fillRect(0, 0, 1, 1);
+          return [...context.getImageData(0, 0, 1, 1).data];
+        }, colour);
+      const dot = async (place) =>
+        rgb(await place.locator(".dot").evaluate((dot) => getComputedStyle(dot).backgroundColor));
+      await open(page, url, "live=all&view=table");
+      const legend = await dot(page.locator(".layers button", { hasText: name }));
+      assert.deepEqual(await dot(page.locator(".rows-body .row", { hasText: name }).first()), legend);
+      await open(page, url, "live=all&direction=up");
+      await page.locator(".flame-sticky canvas").waitFor();
+      await settled(page);
+      const box = await page.evaluate(() => {
+        const canvas = document.querySelector(".flame-sticky canvas");
+        // The largest is the first box of the first row below everything.
+        return [...canvas.getContext("2d").getImageData(2, 23, 1, 1).data];
+      });
+      const [first] = await page.evaluate(async () => {
+        const tree = await (await fetch("api/v1/tree?bottom-up=true")).json();
+        return tree.nodes.map((node) => node.label.name);
+      });
+      assert.equal(first, name);
+      assert.deepEqual(box, legend);
+    },
+  ],
+  [
     "a layer splits into its callers, and breadcrumbs lead back",
     async ({ page, url }) => {
       await open(page, url);

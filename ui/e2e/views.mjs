@@ -104,7 +104,7 @@ export const viewTests = [
       const name = await page.locator(".row.is-selected .name").textContent();
       await page.keyboard.press("Enter");
       await settled(page);
-      assert.equal(await chosen(page, "view"), null);
+      assert.equal(await chosen(page, "view"), "flame");
       assert.equal(await chosen(page, "focus"), name);
       await page.keyboard.press("Escape");
       assert.equal(await chosen(page, "focus"), null);
@@ -126,7 +126,7 @@ export const viewTests = [
     async ({ page, serve, trace }) => {
       await open(page, await serve(trace("odd/empty.ctf")));
       assert.match(await page.locator(".view").textContent(), /Nothing here/);
-      for (const view of ["table", "tree", "lifetimes", "leaks"]) {
+      for (const view of ["overview", "table", "tree", "lifetimes", "leaks", "blocks", "source"]) {
         await open(page, page.url().split("#")[0], `view=${view}`);
         // Some views ask for more before they know.
         await page.locator("#view", { hasText: /Nothing/ }).waitFor();
@@ -182,7 +182,19 @@ export const viewTests = [
       const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
       for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
-        for (const view of ["flame", "table", "tree", "lifetimes", "leaks", "compare"]) {
+        for (const view of [
+          "overview",
+          "flame",
+          "table",
+          "tree",
+          "lifetimes",
+          "leaks",
+          "compare",
+          "blocks",
+          "compare&diffShape=flame",
+          "source",
+          "source&source=mix.ml",
+        ]) {
           await open(page, url, `view=${view}&live=all&where=size+%3C+100w&window=0.01..0.03`);
           await page.evaluate(axe);
           const { violations } = await page.evaluate(() => globalThis.axe.run());
@@ -197,7 +209,17 @@ export const viewTests = [
     async ({ page, url }) => {
       for (const width of [800, 1280, 1920]) {
         await page.setViewportSize({ width, height: 900 });
-        for (const view of ["flame", "table", "tree", "lifetimes", "leaks", "compare"]) {
+        for (const view of [
+          "overview",
+          "source&source=mix.ml",
+          "flame",
+          "table",
+          "tree",
+          "lifetimes",
+          "leaks",
+          "compare",
+          "blocks",
+        ]) {
           await open(page, url, `view=${view}`);
           const overhang = await page.evaluate(
             () => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth,

@@ -4,7 +4,8 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, openSource, type Reply, type Source } from "./api/source";
 import type { Status } from "./api/server";
-import type { Info, Retained, Summary } from "./api/types";
+import type { Info, Retained, Series, Summary } from "./api/types";
+import { reserveColours } from "./colours";
 import { bytes } from "./format";
 import { FlameView } from "./flame/flame";
 import { Header } from "./header";
@@ -16,21 +17,33 @@ import { FilterBar } from "./filter/bar";
 import { toggleOwnCode } from "./filter/own-code";
 import { useKeys } from "./keys";
 import { ask, currentSource, generation, isReplaced, useAnswer, useSource } from "./state/answers";
-import { firstQuestions, infoQuestion, summaryQuestion, wholeQuestion } from "./state/questions";
+import {
+  firstQuestions,
+  infoQuestion,
+  PLAIN_LOOK,
+  POINTS,
+  seriesQuestion,
+  summaryQuestion,
+  wholeQuestion,
+} from "./state/questions";
 import { followRecording, mode, togglePause } from "./state/live";
 import { chooseScope, type Tile } from "./state/scope";
 import { heap, info, status, tells, traceFacts } from "./state/session";
-import { amend, setDuration, setRule, type State, state, update, VIEWS } from "./state/state";
+import { amend, parseState, setDuration, setRule, type State, state, update, VIEWS } from "./state/state";
+import { OverviewView } from "./overview/overview";
 import { toggleTheme } from "./theme";
-import { extended } from "./timeline/snap";
+import { extended, snapped } from "./timeline/snap";
 import { Timeline } from "./timeline/timeline";
+import { BlocksView } from "./views/blocks";
 import { CompareView } from "./views/compare";
 import { LeaksView } from "./views/leaks";
 import { LifetimesView } from "./views/lifetimes";
+import { SourceView } from "./views/source";
 import { SnapshotsView } from "./views/snapshots";
 import { TableView } from "./views/table";
 import { TreeView } from "./views/tree";
 import { Connection } from "./connection";
+import { DropLayer } from "./drop";
 import { NoticeLayer, notify } from "./widgets/controls";
 import { Mark } from "./widgets/icons";
 import { MenuLayer } from "./widgets/menu";
@@ -43,12 +56,15 @@ const POLL_MS = 150;
 const REPLACED_KEY = "heapline-replaced";
 
 export const VIEW_NAMES: Record<(typeof VIEWS)[number], string> = {
+  overview: "Overview",
   flame: "Flame graph",
   table: "Table",
   tree: "Tree",
   lifetimes: "Lifetimes and sizes",
   leaks: "Leaks",
   compare: "Compare",
+  blocks: "Blocks",
+  source: "Source",
   snapshots: "Heap snapshots",
 };
 
@@ -85,6 +101,7 @@ async function open(): Promise<void> {
     location.reload();
   });
   if (!source.hasServer) setRule(oneAtATime);
+  if (source.state !== "" && location.hash.length <= 1) amend(parseState(source.state));
   status.value = await source.status();
   if (status.value.state === "failed") {
     throw new ApiError({ code: "failed", message: status.value.error ?? "The file could not be loaded." });
@@ -103,6 +120,12 @@ async function open(): Promise<void> {
   document.title = `${basename(report.trace.executable_name)} · Heapline`;
   info.value = report;
   setDuration(report.duration);
+  // The functions that the timeline shows at first. If there is no answer, it says why.
+  ask<Series>(seriesQuestion(parseState(""), POINTS)).then(
+    ({ report }) => reserveColours(report.groups.filter((group) => !group.is_other).map(({ label }) => label)),
+    () => {},
+  );
+  if (source.slices) amend(heldInReport(source, source.slices));
   tellIfReplaced();
   generation.subscribe(() => {
     // If it fails, so do the questions of the views, which say why.
@@ -117,6 +140,17 @@ async function open(): Promise<void> {
     );
   });
   if (status.value.recording && source.follow) followRecording();
+}
+
+/** The change of a state to what a report file has: windows that begin and end with its slices, and some timelines. */
+function heldInReport(source: Source, slices: readonly number[]): Partial<State> {
+  const { window } = state.value;
+  const usual = parseState("");
+  const isHeld = source.holds(seriesQuestion({ ...state.value, ...PLAIN_LOOK }, POINTS));
+  return {
+    ...(window && { window: slices.length > 0 ? snapped(window, slices) : null }),
+    ...(!isHeld && { measure: usual.measure, split: usual.split, callers: [], zoom: null }),
+  };
 }
 
 /** Says why the page was loaded again. */
@@ -173,7 +207,7 @@ function Page({ info }: { info: Info }): JSX.Element {
   const peak = whole ? { time: whole.peak_time, bytes: whole.live_at_peak.bytes.value } : null;
   useKeys("Everywhere", [
     { key: "?", does: "this help", run: openHelp },
-    ...viewKeys(shownViews(), VIEW_NAMES, (view) => update({ view })),
+    ...viewKeys(shownViews(), VIEW_NAMES, 0, (view) => update({ view })),
     { key: "a", does: "show allocated memory", run: () => choose("all") },
     { key: "p", does: "show memory live at the peak", run: () => choose("peak") },
     { key: "e", does: "show memory live at the end", run: () => choose("end") },
@@ -183,6 +217,7 @@ function Page({ info }: { info: Info }): JSX.Element {
       ? [{ key: "y", does: "attribute the memory of libraries to your own code", run: toggleOwnCode }]
       : []),
     { key: "d", does: "light or dark", run: toggleTheme },
+    { key: "S", does: "save", run: () => document.querySelector<HTMLElement>(".save-button")?.click() },
     ...(mode.value === "live" || mode.value === "paused"
       ? [{ key: "n", does: "pause or resume following the recording", run: togglePause }]
       : []),
@@ -191,6 +226,7 @@ function Page({ info }: { info: Info }): JSX.Element {
     <div class="page">
       <Header info={info} />
       <Connection />
+      <DropLayer />
       <main>
         <Headline summary={summary} whole={whole} isStale={isStale} error={error} onChoose={choose} />
         <FilterBar error={error} />
@@ -201,7 +237,13 @@ function Page({ info }: { info: Info }): JSX.Element {
           slices={currentSource().slices}
         />
         <section class="panel views" aria-label="Views">
-          <Tabs views={shownViews()} names={VIEW_NAMES} view={now.view} onChoose={(view) => update({ view })} />
+          <Tabs
+            views={shownViews()}
+            names={VIEW_NAMES}
+            firstKey={0}
+            view={now.view}
+            onChoose={(view) => update({ view })}
+          />
           <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.view]}>
             <View />
           </div>
@@ -213,6 +255,8 @@ function Page({ info }: { info: Info }): JSX.Element {
 
 function View(): JSX.Element {
   switch (state.value.view) {
+    case "overview":
+      return <OverviewView />;
     case "flame":
       return <FlameView />;
     case "table":
@@ -225,6 +269,10 @@ function View(): JSX.Element {
       return <LeaksView />;
     case "compare":
       return <CompareView />;
+    case "blocks":
+      return <BlocksView />;
+    case "source":
+      return <SourceView />;
     case "snapshots":
       return <SnapshotsView />;
   }
@@ -235,7 +283,8 @@ function shownViews(): (typeof VIEWS)[number][] {
   const hasSnapshots = (status.value?.snapshots.length ?? 0) > 0;
   return VIEWS.filter((view) => {
     if (view === "snapshots") return hasSnapshots;
-    return tells().lifetimes || (view !== "lifetimes" && view !== "leaks");
+    if (view === "source") return currentSource().hasServer;
+    return tells().lifetimes || !["lifetimes", "leaks", "blocks"].includes(view);
   });
 }
 

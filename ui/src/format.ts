@@ -84,6 +84,11 @@ export function seconds(t: number): string {
     : `${hours} h ${Math.floor(whole / 60) % 60} min`;
 }
 
+/** A sampling rate, such as `0.001` or `1e-4`. */
+export function samplingRate(rate: number): string {
+  return rate >= 1e-3 ? String(rate) : rate.toExponential();
+}
+
 /** The name of a group, and its source location. */
 export function label({ name, place }: Label): string {
   return printable(place ? `${name} (${place})` : name);

@@ -1,16 +1,17 @@
 // The header: program and recording.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Info } from "./api/types";
 import { basename } from "./app";
 import { bytes, count, printable, seconds } from "./format";
 import { openHelp } from "./help";
 import { LiveMark } from "./live-mark";
+import { SaveButton } from "./save/menu";
 import { type Answer, currentSource, useAnswer } from "./state/answers";
 import { commandOf } from "./state/command";
 import { viewQuestion } from "./state/questions";
-import { traceFacts } from "./state/session";
+import { showDetails, traceFacts } from "./state/session";
 import { state, update } from "./state/state";
 import { isDark, toggleTheme } from "./theme";
 import { copy, IconButton, Segmented } from "./widgets/controls";
@@ -24,6 +25,8 @@ export function HeaderBar(props: {
   answer: Answer<unknown>;
   children: ComponentChildren;
   details?: ComponentChildren;
+  /** More tools. */
+  tools?: ComponentChildren;
 }): JSX.Element {
   const command = commandOf(props.answer);
   return (
@@ -55,6 +58,7 @@ export function HeaderBar(props: {
         >
           <Icon name="terminal" /> Copy as command
         </button>
+        {props.tools}
         <IconButton
           icon={isDark.value ? "sun" : "moon"}
           text={isDark.value ? "Light" : "Dark"}
@@ -69,7 +73,10 @@ export function HeaderBar(props: {
 }
 
 export function Header({ info }: { info: Info }): JSX.Element {
-  const [isOpen, setOpen] = useState(false);
+  const isOpen = showDetails.value;
+  const setOpen = (isOpen: boolean) => {
+    showDetails.value = isOpen;
+  };
   const started = new Date(info.trace.start_time_us / 1000);
   const { events } = info;
   const allocations = events.minor + events.major + events.external + events.native;
@@ -78,6 +85,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
     <HeaderBar
       program={info.trace.executable_name}
       answer={answer}
+      tools={<SaveButton />}
       details={isOpen && <Details info={info} onClose={() => setOpen(false)} />}
     >
       <button

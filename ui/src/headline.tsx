@@ -49,7 +49,7 @@ export function Headline(props: {
   const { summary, whole } = props;
   const now = state.value;
   const shown = shownScope(now);
-  const isOther = typeof shown === "number";
+  const isOther = shown === null || typeof shown === "number";
   const isPart = summary !== null && whole !== null && summary.subject.sampled_blocks !== whole.subject.sampled_blocks;
   return (
     <div

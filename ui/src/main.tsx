@@ -10,6 +10,10 @@ import "./styles/layout.css";
 import "./styles/top.css";
 import "./styles/timeline.css";
 import "./styles/views.css";
+import "./styles/overview.css";
+import "./styles/blocks.css";
+import "./styles/peak.css";
+import "./styles/source.css";
 import "./styles/heap.css";
 
 followTheme();

@@ -78,15 +78,3 @@ export function inks(): Inks {
   }
   return found;
 }
-
-/** Distinguishable colours for the layers of the timeline; the last is for the rest. */
-export function layerColours(dark: boolean): { fills: string[]; other: string } {
-  const hues = [42, 248, 155, 325, 85, 285, 195, 12, 122, 222];
-  return {
-    fills: hues.map((hue, k) => {
-      const lift = k % 2 === 0 ? 0 : 0.04;
-      return dark ? `oklch(${0.58 + lift} 0.1 ${hue})` : `oklch(${0.73 + lift} 0.1 ${hue})`;
-    }),
-    other: dark ? "oklch(0.42 0.008 80)" : "oklch(0.83 0.008 80)",
-  };
-}

@@ -13,7 +13,11 @@ function slowSource() {
   }[] = [];
   const source: Source = {
     slices: null,
+    holds: () => true,
+    files: null,
+    state: "",
     hasServer: true,
+    compareWith: null,
     follow: null,
     status: () => Promise.reject(new Error("nobody asks")),
     ask<T>(_: unknown, signal?: AbortSignal, epoch?: number | null): Promise<Reply<T>> {

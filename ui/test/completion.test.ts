@@ -17,7 +17,11 @@ function slowSource(): Asked[] {
   const asked: Asked[] = [];
   const source: Source = {
     slices: null,
+    holds: () => true,
+    files: null,
+    state: "",
     hasServer: true,
+    compareWith: null,
     follow: null,
     status: () => Promise.reject(new Error("nobody asks")),
     ask(question, signal) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DiffRow } from "../src/api/types";
-import { changePercent, shownRows } from "../src/views/diff-rows";
+import { changePercent, shortNames, shownRows } from "../src/views/diff-rows";
 import { figures } from "./tree";
 
 const estimate = (value: number) => ({ value, error: 0, low: value, high: value });
@@ -38,4 +38,11 @@ test("a change in percent is short", () => {
   assert.equal(changePercent(12.34), "+12.3");
   assert.equal(changePercent(-40), "-40.0");
   assert.equal(changePercent(203_973), "+204 k");
+});
+
+test("files are named without their folders, unless only those tell them apart", () => {
+  assert.deepEqual(shortNames("runs/old.ctf", "runs/new.ctf"), { before: "old.ctf", after: "new.ctf" });
+  assert.deepEqual(shortNames("a/run/t.ctf", "b/run/t.ctf"), { before: "a/run/t.ctf", after: "b/run/t.ctf" });
+  assert.deepEqual(shortNames("t.ctf", "b/t.ctf"), { before: "t.ctf", after: "b/t.ctf" });
+  assert.deepEqual(shortNames("t.ctf", "t.ctf"), { before: "t.ctf", after: "t.ctf" });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Palette } from "../src/flame/colours";
+import type { Palette } from "../src/colours";
 import { colourNumbers, palette } from "../src/flame/colours";
 import { type Band, depthAt, drawBand, fitted, ROW, rowTop } from "../src/flame/draw";
 import { layOut, neighbour, nodeAt, pathNames, pathTo } from "../src/flame/layout";
@@ -123,10 +123,10 @@ test("names lose their outer modules before they are cut", () => {
 
 test("what has no colour of its own is plain", () => {
   const nodes = nodesOf(TREE);
-  assert.equal(colourNumbers(nodes, "module", 1)[4], 0);
+  assert.equal(colourNumbers(nodes, "module", "function", 1)[4], 0);
   for (const mode of ["module", "heap", "lifetime", "growth"] as const) {
     const fills = palette(mode, false).fills.length;
-    for (const number of colourNumbers(nodes, mode, 1)) assert.ok(number < fills);
+    for (const number of colourNumbers(nodes, mode, "function", 1)) assert.ok(number < fills);
   }
 });
 
@@ -180,7 +180,14 @@ test("a tree that grows up and one that grows down have their first row at the b
   assert.equal(depthAt(down, 90), -1);
 });
 
-const CHOICES = { unit: "bytes", order: "size", colour: "module", shape: "icicle", folds: false } as const;
+const CHOICES = {
+  unit: "bytes",
+  order: "size",
+  colour: "module",
+  kind: "function",
+  shape: "icicle",
+  folds: false,
+} as const;
 
 function band(layout: ReturnType<typeof layOut>): Band {
   return {
@@ -204,7 +211,7 @@ function drawn(band: Band, width: number, top = 0): { rectangles: number; texts:
     measureText: (text: string) => ({ width: text.length * 6 }),
   };
   const colours: Palette = { fills: ["a"], faded: ["b"], text: "c", fadedText: "d" };
-  const look = { palette: colours, ground: "", outline: "", match: "", matchText: "", font: "f" };
+  const look = { palette: colours, ground: "", outline: "", accent: "", match: "", matchText: "", font: "f" };
   drawBand(context as never, band, { width, height: 400, top }, look, { hovered: -1, selected: -1 });
   return counts;
 }

@@ -37,7 +37,11 @@ test("the page goes along, pauses, and knows the end", async () => {
   let newest = 1;
   const source: Source = {
     slices: null,
+    holds: () => true,
+    files: null,
+    state: "",
     hasServer: true,
+    compareWith: null,
     status: () => Promise.reject(new Error("nobody asks")),
     ask: async <T>(_: unknown, __?: AbortSignal, epoch?: number | null) =>
       ({ report: null as T, command: null, identity: "mine", epoch: epoch ?? newest }) satisfies Reply<T>,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clausesOf, patternOf, quoted, withClause } from "../src/state/patterns";
+import { clausesOf, inQuery, patternOf, quoted, withClause } from "../src/state/patterns";
 
 test("a clause is joined so that it binds to the whole query", () => {
   assert.equal(withClause("", "promoted"), "promoted");
@@ -28,4 +28,15 @@ test("a query is taken apart where all of its parts must hold", () => {
   assert.deepEqual(clausesOf("a or b and c"), ["a or b and c"]);
   assert.deepEqual(clausesOf("(a and b)"), ["(a and b)"]);
   assert.deepEqual(clausesOf("  "), []);
+});
+
+test("patterns of options mean the same in a query", () => {
+  for (const [pattern, text] of [
+    ["Stdlib.*", '"Stdlib.*"'],
+    ['a "b" \\* \\', '"a \\"b\\" \\* \\\\"'],
+    ["/^Parser/i", "/^Parser/i"],
+    ["/a/b\\/c/", "/a\\/b\\/c/"],
+    ["?leading", '"?leading"'],
+  ] as const)
+    assert.equal(inQuery(pattern), text);
 });

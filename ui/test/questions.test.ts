@@ -39,14 +39,14 @@ test("a focus has no direction of its own", () => {
 });
 
 test("two traces are compared, or two windows, which are the halves at first", () => {
-  const trace = { duration: 3, slices: null, hasOther: false };
+  const trace = { duration: 3, hasOther: false };
   const asked = (hash: string, more = {}) => {
     const found = questions.diffQuestion(state(hash), { ...trace, ...more });
     return found && address(found);
   };
   assert.equal(asked("#of=end", { hasOther: true }), "diff?of=end&rows=5000");
   assert.equal(asked(""), "diff?rows=5000&window=0s..1.5s&window=1.5s..3s");
-  assert.equal(asked("", { slices: [0, 1, 2, 3] }), "diff?rows=5000&window=0s..2s&window=2s..3s");
+  assert.equal(asked("", { duration: 5.260955 }), "diff?rows=5000&window=0s..2.630477s&window=2.630477s..5.260955s");
   assert.equal(asked("#before=0..1&after=1..2.5", { hasOther: true }), "diff?rows=5000&window=0s..1s&window=1s..2.5s");
   assert.equal(asked("", { duration: 0 }), null);
 });
@@ -59,7 +59,7 @@ test("the table is sorted by the engine, which knows all rows", () => {
 
 test("hidden functions are hidden in all views that have functions", () => {
   const hidden = state("#hide=Stdlib.*");
-  const facts = { duration: 3, slices: null, hasOther: false };
+  const facts = { duration: 3, hasOther: false };
   for (const asked of [
     questions.flameQuestion(hidden),
     questions.tableQuestion(hidden),
@@ -73,10 +73,17 @@ test("hidden functions are hidden in all views that have functions", () => {
 
 test("leaks and the comparison of two traces follow the window; two windows take its place", () => {
   const brushed = state("#view=compare&window=1..2");
-  const facts = { duration: 3, slices: null, hasOther: false };
+  const facts = { duration: 3, hasOther: false };
   const text = (asked: Parameters<typeof address>[0] | null) => asked && decoded(address(asked));
   assert.match(text(questions.leaksQuestion(brushed)) ?? "", /where=allocated in 1s\.\.2s/);
   assert.match(text(questions.diffQuestion(brushed, { ...facts, hasOther: true })) ?? "", /where=allocated in/);
   assert.doesNotMatch(text(questions.diffQuestion(brushed, facts)) ?? "", /where/);
   assert.equal(text(questions.summaryQuestion(brushed, facts)), "summary?findings=0");
+});
+
+test("the views are about the layer that is on its own", () => {
+  const asked = (hash: string) => decoded(address(questions.statsQuestion(state(`#live=all&${hash}`))));
+  assert.equal(asked("callers=A.f&callers=B.g"), 'stats?where=function = "A.f" called by "B.g"');
+  assert.equal(asked("callers=a.ml&split=file&where=promoted"), 'stats?where=promoted&where=file = "a.ml"');
+  assert.equal(asked("callers=A.f&ownCode&hide=B.*"), 'stats?where=own function = "A.f" hiding "B.*"');
 });

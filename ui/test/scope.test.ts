@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { chooseScope, shownScope } from "../src/state/scope";
 import { clamped, parseState } from "../src/state/state";
 
-const FACTS = { duration: 3, slices: null, hasOther: false };
+const FACTS = { duration: 3, hasOther: false };
 
 test("leaks are about the end, whatever is chosen elsewhere", () => {
   const leaks = parseState("#view=leaks&live=all");
@@ -25,4 +25,12 @@ test("times after the end of the run are clamped to it", () => {
   assert.equal(now.zoom, null);
   assert.deepEqual(now.window, { from: 1, to: 3 });
   assert.deepEqual(now.before, { from: 0, to: 3.000001 }, "as in report files");
+});
+
+test("the overview has no scope: one that is chosen there is shown in the flame graph", () => {
+  const overview = parseState("#live=all");
+  assert.equal(overview.view, "overview");
+  assert.equal(shownScope(overview), null);
+  assert.deepEqual(chooseScope(overview, "end", FACTS), { live: "end", view: "flame" });
+  assert.deepEqual(chooseScope(parseState("#view=table"), "end", FACTS), { live: "end" });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inOrder } from "../src/timeline/layers";
 import type { Series } from "../src/api/types";
-import { indexAt, largest, layerAt, stack, timeOf, xOf, outline } from "../src/timeline/draw";
+import { errorBand, indexAt, largest, layerAt, stack, timeOf, xOf, outline } from "../src/timeline/draw";
 import { measured, niceStep, tickTime, timeTicks, valueTicks, wallTime } from "../src/timeline/scale";
 import { snapped } from "../src/timeline/snap";
 
@@ -43,6 +43,7 @@ test("values are round in the unit they are written in", () => {
 const line = (values: number[], high = values) => ({ values, low: values, high });
 const SERIES = {
   times: [1, 2, 3],
+  error: [],
   total: line([5, 7, 2], [5, 9, 7]),
   groups: [
     { ...line([4, 4, 1]), label: { name: "a" }, is_other: false },
@@ -111,4 +112,15 @@ test("the line above the layers leaves them only at peaks between two points", (
   // The highest value of an interval in which memory falls is that at its start.
   assert.deepEqual(line([4, 8, 2], [4, 8, 8]), ["0:4", "1:8", "2:2"]);
   assert.deepEqual(line([4, 8, 2], [4, 9, 8]), ["0:4", "0.5:9", "1:8", "2:2"]);
+});
+
+test("the band of the error is around the total, and on the scale", () => {
+  assert.equal(errorBand(SERIES), null);
+  const estimated = { ...SERIES, error: [6, 1, 0] } as Series;
+  assert.deepEqual(errorBand(estimated), [
+    { low: 0, high: 11 },
+    { low: 6, high: 8 },
+    { low: 2, high: 2 },
+  ]);
+  assert.equal(largest(estimated, null), 11);
 });

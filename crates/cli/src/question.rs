@@ -35,7 +35,16 @@ impl Question {
 
     /// Loads the trace and answers a request about it.
     pub(crate) fn answer(&self, request: &Request) -> anyhow::Result<Arc<Answer>> {
-        let mut session = session(&self.filter, &self.input, None)?;
+        self.answer_with(request, |session| session)
+    }
+
+    /// Loads the trace and answers a request about it, in a session that is prepared for it.
+    pub(crate) fn answer_with(
+        &self,
+        request: &Request,
+        prepare: impl FnOnce(Session) -> Session,
+    ) -> anyhow::Result<Arc<Answer>> {
+        let mut session = prepare(session(&self.filter, &self.input, None)?);
         for query in request.option_queries() {
             warn_of_unmatched(query, &session.trace().profile);
         }

@@ -6,6 +6,8 @@
 
 #[path = "common/recording.rs"]
 mod recording;
+#[path = "common/report_file.rs"]
+mod report_file;
 #[path = "common/unshare.rs"]
 mod unshare;
 
@@ -16,10 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::SystemTime;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use heapline_recorder::{Recorder, tail};
 use recording::{FUNCTION, allocate};
+use report_file::{embedded, unpacked};
 use serde_json::Value;
 use unshare::unshare;
 
@@ -147,24 +148,9 @@ fn a_report_has_all() {
     let recorder = record(&trace);
     let before = state(&trace);
     let page = folder.path().join("page.html");
-    run(&[
-        "report",
-        text(&trace),
-        "-o",
-        text(&page),
-        "--force",
-        "--slices",
-        "1",
-    ]);
+    run(&["report", text(&trace), "-o", text(&page), "--force"]);
     let page = fs::read_to_string(&page).unwrap();
-    let (_, data) = page
-        .split_once("<script id=\"heapline-report\" type=\"application/json\">")
-        .unwrap();
-    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
-    let packed = data["answers"]["summary?findings=0"].as_str().unwrap();
-    let packed = BASE64_STANDARD.decode(packed).unwrap();
-    let summary: Value =
-        serde_json::from_reader(flate2::read::DeflateDecoder::new(&packed[..])).unwrap();
+    let summary = unpacked(&embedded(&page), "summary?findings=0");
     assert_eq!(summary["report"]["subject"]["sampled_blocks"], BLOCKS);
     assert_eq!(state(&trace), before);
     recorder.stop();

@@ -58,7 +58,7 @@ fn the_line_of_a_leak_is_named() {
 
     let leaks = text(&heapline(&folder, &["leaks", "leak.ctf"]).stdout);
     let place = format!("leak.rs:{}", line_of("leak.rs", "format!("));
-    // The first row that grows. Its shape depends on how evenly a busy machine runs the program.
+    // The first row that grows. Its trend depends on how evenly a busy machine runs the program.
     let first = leaks
         .lines()
         .find(|line| line.trim_start().starts_with('+'));

@@ -93,7 +93,7 @@ fn growth_can_be_shown_up_to_a_time() {
     let leaks = json(folder, &["leaks", "t.ctf", "--at", "500ms"]);
     let row = &leaks["rows"][0];
     assert_eq!(leaks["at"], 0.5);
-    assert_eq!(row["shape"], "linear", "{leaks:#}");
+    assert_eq!(row["trend"]["state"], "growing", "{leaks:#}");
     // 451 blocks are older than 50 ms then, 201 were at 250 ms.
     assert_eq!(row["retained"]["samples"], 451 * 9, "{leaks:#}");
     assert_eq!(

@@ -1,12 +1,13 @@
 //! Computes the reports on traces.
 
 use heapline_profile::reports::{
-    self, Blocks, BlocksOptions, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions,
-    HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, PeakOptions, PeakReport, Series,
-    SeriesOptions, Stats, StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree,
-    TreeOptions, WindowError,
+    self, Blocks, BlocksOptions, Comparison, DiffOptions, DiffSides, DiffTreeOptions, Flame,
+    FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff,
+    NamedDiffTree, PeakOptions, PeakReport, Series, SeriesOptions, Source, SourceOptions, Stats,
+    StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions,
+    WantedSource, WindowError,
 };
-use heapline_profile::{OptionError, Profile, Scope};
+use heapline_profile::{GroupBy, OptionError, Profile, Scope};
 
 use crate::ask::Ask;
 use crate::cancel::Cancel;
@@ -123,6 +124,27 @@ impl Ask for PeakOptions {
     }
 }
 
+impl Ask for SourceOptions {
+    type Report = Source;
+
+    fn validate(&self) -> Result<(), OptionError> {
+        Self::validate(self)
+    }
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        check_groups(GroupBy::Site, session.profiles().trace)?;
+        let scope = selected(session, filter, Moments::One, cancel)?;
+        let lookup = |wanted: WantedSource<'_>| session.find_source(wanted);
+        reports::source(&scope, self, &lookup)
+            .map_err(|error| EngineError::parameter("name", &self.name, error.to_string()))
+    }
+}
+
 /// The error of a window that a report cannot use.
 fn window_error(error: &WindowError, profile: &Profile) -> EngineError {
     let (value, message) = match error {
@@ -135,11 +157,60 @@ fn window_error(error: &WindowError, profile: &Profile) -> EngineError {
     EngineError::parameter("window", value, message)
 }
 
+/// Two traces or windows that are compared, and their names.
+struct Compared<'a> {
+    before_name: String,
+    after_name: String,
+    sides: Comparison<'a>,
+}
+
+/// Selects the blocks of both sides of a comparison.
+fn compared<'a>(
+    session: &'a Session,
+    filter: &Filter,
+    options: &DiffSides,
+    by: GroupBy,
+    cancel: &Cancel,
+) -> Result<Compared<'a>, EngineError> {
+    let profiles = session.profiles();
+    for profile in [Some(profiles.trace), profiles.against]
+        .into_iter()
+        .flatten()
+    {
+        check_groups(by, profile)?;
+        filter.check_for(profile, Moments::Many)?;
+    }
+    let after = filter.scope(profiles.trace);
+    cancel.check()?;
+    if let [first, second] = &options.window[..] {
+        let sides = options.of_windows(&after, first, second);
+        return Ok(Compared {
+            before_name: first.text().to_owned(),
+            after_name: second.text().to_owned(),
+            sides: sides.map_err(|error| window_error(&error, profiles.trace))?,
+        });
+    }
+    let (Some(profile), Some(path)) = (profiles.against, session.against_path()) else {
+        return Err(EngineError::new(
+            ErrorKind::NoOtherTrace,
+            "nothing to compare with; give two windows, or start the viewer \
+             with --against and another trace",
+        ));
+    };
+    let before = filter.scope(profile);
+    cancel.check()?;
+    Ok(Compared {
+        before_name: path.to_owned(),
+        after_name: session.path().to_owned(),
+        sides: options.of_traces(before, after),
+    })
+}
+
 impl Ask for DiffOptions {
     type Report = NamedDiff;
 
     fn validate(&self) -> Result<(), OptionError> {
-        Self::validate(self)
+        self.sides.validate()
     }
 
     fn ask(
@@ -148,40 +219,35 @@ impl Ask for DiffOptions {
         filter: &Filter,
         cancel: &Cancel,
     ) -> Result<Self::Report, EngineError> {
-        let profiles = session.profiles();
-        for profile in [Some(profiles.trace), profiles.against]
-            .into_iter()
-            .flatten()
-        {
-            check_groups(self.by, profile)?;
-            filter.check_for(profile, Moments::Many)?;
-        }
-        let after = filter.scope(profiles.trace);
-        cancel.check()?;
-        if let [first, second] = &self.window[..] {
-            let diff = reports::diff_windows(&after, first, second, self)
-                .map_err(|error| window_error(&error, profiles.trace))?;
-            return Ok(NamedDiff {
-                before_name: first.text().to_owned(),
-                after_name: second.text().to_owned(),
-                of: self.of,
-                diff,
-            });
-        }
-        let (Some(profile), Some(trace)) = (profiles.against, session.against()) else {
-            return Err(EngineError::new(
-                ErrorKind::NoOtherTrace,
-                "nothing to compare with; give two windows, or start the viewer \
-                 with --against and another trace",
-            ));
-        };
-        let before = filter.scope(profile);
-        cancel.check()?;
+        let compared = compared(session, filter, &self.sides, self.by, cancel)?;
         Ok(NamedDiff {
-            before_name: trace.path.clone(),
-            after_name: session.trace().path.clone(),
-            of: self.of,
-            diff: reports::diff_traces(before, after, self),
+            before_name: compared.before_name,
+            after_name: compared.after_name,
+            of: self.sides.of,
+            diff: reports::diff_sides(&compared.sides, self),
+        })
+    }
+}
+
+impl Ask for DiffTreeOptions {
+    type Report = NamedDiffTree;
+
+    fn validate(&self) -> Result<(), OptionError> {
+        self.sides.validate()
+    }
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        let compared = compared(session, filter, &self.sides, self.by, cancel)?;
+        Ok(NamedDiffTree {
+            before_name: compared.before_name,
+            after_name: compared.after_name,
+            of: self.sides.of,
+            tree: reports::diff_tree(&compared.sides, self),
         })
     }
 }

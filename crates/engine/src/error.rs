@@ -65,7 +65,8 @@ impl EngineError {
     }
 
     /// A parameter is unknown, or has a value that it cannot have.
-    pub(crate) fn parameter(name: &str, value: &str, message: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn parameter(name: &str, value: &str, message: impl Into<String>) -> Self {
         Self {
             place: Some(Box::new(Place {
                 parameter: name.to_owned(),

@@ -20,6 +20,7 @@ mod request;
 mod session;
 mod shell;
 mod snapshots;
+mod sources;
 mod untold;
 mod utf16;
 
@@ -34,4 +35,5 @@ pub use request::Params;
 pub use session::{FindHolders, LoadedTrace, Session};
 pub use shell::{shell_path, shell_quote};
 pub use snapshots::{LoadedRecording, LoadedSnapshot, SnapshotSession};
+pub use sources::FindSource;
 pub use untold::{check_lifetimes, check_summary};

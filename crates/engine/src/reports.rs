@@ -8,10 +8,10 @@ use heapline_heap::reports::{
 };
 use heapline_profile::Query;
 use heapline_profile::reports::{
-    Blocks, BlocksOptions, DiffOptions, Flame, FlameOptions, Heatmap, HeatmapOptions,
-    HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, PeakOptions, PeakReport, Series,
-    SeriesOptions, Stats, StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree,
-    TreeOptions,
+    Blocks, BlocksOptions, DiffOptions, DiffTreeOptions, Flame, FlameOptions, Heatmap,
+    HeatmapOptions, HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, NamedDiffTree,
+    PeakOptions, PeakReport, Series, SeriesOptions, Source, SourceOptions, Stats, StatsOptions,
+    Summary, SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions,
 };
 use serde::Serialize;
 
@@ -103,8 +103,12 @@ Examples:
   heapline blocks trace.ctf --where 'live at end and heap = major' --sort age
   heapline blocks trace.ctf --where 'site = \"Cache.add\"' --sort birth --rows 100 --json")]
     Blocks(Params<BlocksOptions>),
+    /// The lines of a file with their memory.
+    Source(Params<SourceOptions>),
     /// A comparison with another trace or snapshot, or of two windows.
     Diff(Params<DiffOptions>),
+    /// A comparison with another trace, or of two windows, as a call tree.
+    DiffTree(Params<DiffTreeOptions>),
     /// Show what keeps memory alive, by what would be freed with it
     ///
     /// A row retains what can only be reached through it: it would be freed with the row. `reached` is the
@@ -172,8 +176,12 @@ pub enum Report {
     Temporary(Temporary),
     /// Single blocks.
     Blocks(Blocks),
+    /// Lines of a file.
+    Source(Source),
     /// A comparison.
     Diff(NamedDiff),
+    /// A comparison as a call tree.
+    DiffTree(NamedDiffTree),
     /// Retained sizes.
     Retained(Retained),
     /// The dominator tree.
@@ -210,7 +218,9 @@ impl Request {
             Self::Peak(params) => Some(&params.filter),
             Self::Temporary(params) => Some(&params.filter),
             Self::Blocks(params) => Some(&params.filter),
+            Self::Source(params) => Some(&params.filter),
             Self::Diff(params) => Some(&params.filter),
+            Self::DiffTree(params) => Some(&params.filter),
         }
     }
 
@@ -244,10 +254,12 @@ impl Request {
             Self::Peak(params) => Report::Peak(params.ask(session, cancel)?),
             Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
             Self::Blocks(params) => Report::Blocks(params.ask(session, cancel)?),
+            Self::Source(params) => Report::Source(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),
+            Self::DiffTree(params) => Report::DiffTree(params.ask(session, cancel)?),
             Self::Complete(options) => Report::Completion(options.complete(session)),
             Self::Retained(_) | Self::Dominators(_) | Self::Why(_) | Self::Findings(_) => {
-                let path = &session.trace().path;
+                let path = session.path();
                 return Err(self.unsuitable(&format!("heap snapshots, and {path} is a trace")));
             }
         })

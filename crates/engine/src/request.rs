@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, Subcommand};
 use heapline_profile::QueryError;
+use heapline_profile::reports::DiffTreeOptions;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -65,25 +66,7 @@ impl Request {
             ));
         };
         let mut arguments = vec![report.to_owned()];
-        for (name, value) in pairs {
-            let (name, value) = (name.as_ref(), value.as_ref());
-            let Some(option) = known
-                .get_arguments()
-                .find(|arg| arg.get_long() == Some(name))
-            else {
-                let message = format!("no such parameter: `{name}`");
-                return Err(EngineError::parameter(name, value, message));
-            };
-            match (is_flag(option), value) {
-                (false, _) => arguments.push(format!("--{name}={value}")),
-                (true, "" | "true") => arguments.push(format!("--{name}")),
-                (true, "false") => {}
-                (true, _) => {
-                    let message = format!("`{name}` must be true or false");
-                    return Err(EngineError::parameter(name, value, message));
-                }
-            }
-        }
+        arguments.extend(option_arguments(known, pairs)?);
         definition
             .try_get_matches_from(arguments)
             .and_then(|matches| Self::from_arg_matches(&matches))
@@ -104,17 +87,7 @@ impl Request {
         let defaults = Self::from_pairs::<&str, &str>(&name, [])
             .map(|request| request.fields().1)
             .unwrap_or_default();
-        let mut pairs: Vec<(String, String)> = fields
-            .into_iter()
-            .filter(|(name, value)| defaults.get(name) != Some(value))
-            .flat_map(|(name, value)| {
-                let texts = texts(value).into_iter();
-                texts.map(move |text| (name.clone(), text))
-            })
-            .collect();
-        // Stable: the order of several values of one parameter may count.
-        pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
-        pairs
+        changed_pairs(fields, &defaults)
     }
 
     /// The one text of a request, as in `hotspots?by=site&where=live+at+peak`: encoded as browsers
@@ -151,35 +124,44 @@ impl Request {
                 });
                 return tree.arguments(trace, against);
             }
-            Self::Diff(params) if params.options.window.is_empty() => against,
+            Self::Diff(params) if params.options.sides.window.is_empty() => against,
+            Self::DiffTree(params) if params.options.sides.window.is_empty() => against,
             _ => None,
         };
-        let mut words = vec![self.name()];
+        let (command, flag, options) = match self {
+            // The number of nodes is limited for drawing only.
+            Self::DiffTree(params) => {
+                let mut params = params.clone();
+                params.options.max_nodes = DiffTreeOptions::default().max_nodes;
+                (
+                    "diff",
+                    Some("--tree"),
+                    Self::DiffTree(params).option_words(),
+                )
+            }
+            _ => (&*self.name(), None, self.option_words()),
+        };
+        let mut words = vec![command.to_owned()];
         words.extend(against.map(|path| shell_path(path).into_owned()));
         words.push(shell_path(trace).into_owned());
-        words.extend(self.option_words());
+        if let Self::Source(params) = self {
+            words.push(shell_quote(&params.options.name).into_owned());
+        }
+        words.extend(flag.map(str::to_owned));
+        words.extend(options);
         Some(words)
     }
 
     /// The options that differ from their defaults, quoted, in the order of the help text.
     pub(crate) fn option_words(&self) -> Vec<String> {
-        let pairs = self.pairs();
         let definition = Self::definition();
         let report = definition.find_subcommand(self.name());
-        let mut words = Vec::new();
-        for option in report.into_iter().flat_map(Command::get_arguments) {
-            let long = option.get_long().unwrap_or_default();
-            for (_, value) in pairs.iter().filter(|(name, _)| name == long) {
-                words.push(if is_flag(option) {
-                    format!("--{long}")
-                } else if value.starts_with('-') {
-                    format!("--{long}={}", shell_quote(value))
-                } else {
-                    format!("--{long} {}", shell_quote(value))
-                });
-            }
+        let mut pairs = self.pairs();
+        if matches!(self, Self::Source(_)) {
+            // Its command takes the name without an option.
+            pairs.retain(|(name, _)| name != "name");
         }
-        words
+        report.map_or_else(Vec::new, |report| quoted_options(report, &pairs))
     }
 
     /// The name of the report, and all options by name.
@@ -193,6 +175,102 @@ impl Request {
             _ => unreachable!("a request is a name, or a name and options"),
         }
     }
+}
+
+impl<O: Args + Serialize> Params<O> {
+    fn definition() -> Command {
+        Self::augment_args(Command::new("options"))
+            .no_binary_name(true)
+            .disable_help_flag(true)
+    }
+
+    /// Parses options that are no report's, such as those of an export, as [`Request::from_pairs`] does.
+    pub fn from_pairs<N: AsRef<str>, V: AsRef<str>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, EngineError> {
+        let definition = Self::definition();
+        let arguments = option_arguments(&definition, pairs)?;
+        definition
+            .try_get_matches_from(arguments)
+            .and_then(|matches| Self::from_arg_matches(&matches))
+            .map_err(|error| parse_error(&error))
+    }
+
+    /// The options that differ from their defaults, quoted, for a command.
+    #[must_use]
+    pub fn option_words(&self) -> Vec<String> {
+        let fields = |params: &Self| match serde_json::to_value(params) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        };
+        let defaults = Self::from_pairs::<&str, &str>([]);
+        let defaults = defaults.map_or_else(|_| Map::new(), |params| fields(&params));
+        quoted_options(&Self::definition(), &changed_pairs(fields(self), &defaults))
+    }
+}
+
+/// The arguments of a command for parameters, which are its long options.
+fn option_arguments<N: AsRef<str>, V: AsRef<str>>(
+    command: &Command,
+    pairs: impl IntoIterator<Item = (N, V)>,
+) -> Result<Vec<String>, EngineError> {
+    let mut arguments = Vec::new();
+    for (name, value) in pairs {
+        let (name, value) = (name.as_ref(), value.as_ref());
+        let Some(option) = command
+            .get_arguments()
+            .find(|arg| arg.get_long() == Some(name))
+        else {
+            let message = format!("no such parameter: `{name}`");
+            return Err(EngineError::parameter(name, value, message));
+        };
+        match (is_flag(option), value) {
+            (false, _) => arguments.push(format!("--{name}={value}")),
+            (true, "" | "true") => arguments.push(format!("--{name}")),
+            (true, "false") => {}
+            (true, _) => {
+                let message = format!("`{name}` must be true or false");
+                return Err(EngineError::parameter(name, value, message));
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+/// The fields that differ from their defaults, as parameters, sorted by name.
+fn changed_pairs(
+    fields: Map<String, Value>,
+    defaults: &Map<String, Value>,
+) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, String)> = fields
+        .into_iter()
+        .filter(|(name, value)| defaults.get(name) != Some(value))
+        .flat_map(|(name, value)| {
+            let texts = texts(value).into_iter();
+            texts.map(move |text| (name.clone(), text))
+        })
+        .collect();
+    // Stable: the order of several values of one parameter may count.
+    pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+    pairs
+}
+
+/// Parameters as quoted options of a command, in the order of its help text.
+fn quoted_options(command: &Command, pairs: &[(String, String)]) -> Vec<String> {
+    let mut words = Vec::new();
+    for option in command.get_arguments() {
+        let long = option.get_long().unwrap_or_default();
+        for (_, value) in pairs.iter().filter(|(name, _)| name == long) {
+            words.push(if is_flag(option) {
+                format!("--{long}")
+            } else if value.starts_with('-') {
+                format!("--{long}={}", shell_quote(value))
+            } else {
+                format!("--{long} {}", shell_quote(value))
+            });
+        }
+    }
+    words
 }
 
 fn is_flag(option: &Arg) -> bool {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-use heapline_profile::reports::{self, Name, Overview};
+use heapline_profile::reports::{self, Name, Overview, SourceFile, WantedSource};
 use heapline_profile::{GroupBy, Holders, Profile};
 use siphasher::sip::SipHasher13;
 
@@ -15,6 +15,8 @@ use crate::cancel::Cancel;
 use crate::error::EngineError;
 use crate::filter::Filter;
 use crate::reports::Request;
+use crate::shell::shell_path;
+use crate::sources::FindSource;
 
 /// Kinds of names that occur in queries.
 const NAMED: [GroupBy; 4] = [
@@ -63,13 +65,16 @@ pub(crate) struct Profiles<'a> {
 /// Loaded profiles that can be asked about, from several threads at once.
 #[derive(Debug)]
 pub struct Session {
-    trace: LoadedTrace,
+    trace: Arc<LoadedTrace>,
     against: Option<Arc<LoadedTrace>>,
+    /// True if files are named without their folders.
+    has_plain_names: bool,
     identity: Arc<str>,
     epoch: u64,
     cache: Arc<Mutex<Cache>>,
     overview: OnceLock<Overview>,
     find_holders: Option<FindHolders>,
+    sources: Option<FindSource>,
     /// By the place in [`NAMED`].
     names: [OnceLock<Arc<[Name]>>; NAMED.len()],
 }
@@ -80,12 +85,31 @@ impl Session {
     pub fn new(trace: LoadedTrace, against: Option<LoadedTrace>) -> Self {
         Self {
             identity: identity(&trace, against.as_ref()),
-            trace,
+            trace: Arc::new(trace),
             against: against.map(Arc::new),
+            has_plain_names: false,
             epoch: 0,
             cache: Arc::new(Mutex::new(Cache::new(0))),
             overview: OnceLock::new(),
             find_holders: None,
+            sources: None,
+            names: Default::default(),
+        }
+    }
+
+    /// A session about the same trace, compared with another one. The cache is not shared.
+    #[must_use]
+    pub fn compared_with(&self, against: LoadedTrace) -> Self {
+        Self {
+            identity: identity(&self.trace, Some(&against)),
+            trace: Arc::clone(&self.trace),
+            against: Some(Arc::new(against)),
+            has_plain_names: self.has_plain_names,
+            epoch: self.epoch,
+            cache: Arc::new(Mutex::new(Cache::new(0))),
+            overview: OnceLock::new(),
+            find_holders: self.find_holders.clone(),
+            sources: self.sources.clone(),
             names: Default::default(),
         }
     }
@@ -94,6 +118,13 @@ impl Session {
     #[must_use]
     pub fn with_holders(mut self, find: FindHolders) -> Self {
         self.find_holders = Some(find);
+        self
+    }
+
+    /// Also shows the text of source files.
+    #[must_use]
+    pub fn with_sources(mut self, sources: FindSource) -> Self {
+        self.sources = Some(sources);
         self
     }
 
@@ -114,18 +145,59 @@ impl Session {
     #[must_use]
     pub fn successor(&self, profile: Profile, epoch: u64, size: Option<u64>) -> Self {
         Self {
-            trace: LoadedTrace {
+            trace: Arc::new(LoadedTrace {
                 path: self.trace.path.clone(),
                 size,
                 profile,
-            },
+            }),
             against: self.against.clone(),
+            has_plain_names: self.has_plain_names,
             identity: Arc::clone(&self.identity),
             epoch,
             cache: Arc::clone(&self.cache),
             overview: OnceLock::new(),
             find_holders: self.find_holders.clone(),
+            sources: self.sources.clone(),
             names: Default::default(),
+        }
+    }
+
+    /// A session about the same state of the same traces that names files without their folders, for answers that are
+    /// shared with others.
+    #[must_use]
+    pub fn with_plain_names(&self) -> Self {
+        Self {
+            trace: Arc::clone(&self.trace),
+            against: self.against.clone(),
+            has_plain_names: true,
+            identity: Arc::clone(&self.identity),
+            epoch: self.epoch,
+            // Answers with other names must not be mixed in.
+            cache: Arc::new(Mutex::new(Cache::new(0))),
+            overview: OnceLock::new(),
+            find_holders: self.find_holders.clone(),
+            sources: None,
+            names: Default::default(),
+        }
+    }
+
+    /// The trace as it is named in answers and commands.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.shown_path(&self.trace)
+    }
+
+    /// The earlier trace as it is named in answers and commands.
+    #[must_use]
+    pub fn against_path(&self) -> Option<&str> {
+        self.against.as_ref().map(|trace| self.shown_path(trace))
+    }
+
+    fn shown_path<'a>(&self, trace: &'a LoadedTrace) -> &'a str {
+        if self.has_plain_names {
+            trace.path.rsplit('/').next().unwrap_or_default()
+        } else {
+            &trace.path
         }
     }
 
@@ -156,14 +228,19 @@ impl Session {
     /// Answers a request, from the cache if it has been answered before.
     pub fn answer(&self, request: &Request, cancel: &Cancel) -> Result<Arc<Answer>, EngineError> {
         cancel.check()?;
-        Cache::answer(&self.cache, (self.epoch, request.key()), || {
+        let compute = || {
             Ok(Answer::new(
                 Arc::clone(&self.identity),
                 self.epoch,
                 self.command_line(request),
                 request.report(self, cancel)?,
             ))
-        })
+        };
+        match request {
+            // Source files may change.
+            Request::Source(_) => compute().map(Arc::new),
+            _ => Cache::answer(&self.cache, (self.epoch, request.key()), compute),
+        }
     }
 
     /// Computes a report, without the cache.
@@ -181,8 +258,24 @@ impl Session {
     /// The command that prints the answer to a request, if there is one.
     #[must_use]
     pub fn command_line(&self, request: &Request) -> Option<String> {
-        let against = self.against.as_ref().map(|trace| &*trace.path);
-        request.command_line(&self.trace.path, against)
+        let mut line = request.command_line(self.path(), self.against_path())?;
+        if let (Request::Source(_), Some(sources)) = (request, &self.sources) {
+            for folder in sources.folders() {
+                line.push_str(" --source ");
+                line.push_str(&shell_path(folder));
+            }
+        }
+        Some(line)
+    }
+
+    /// The text of a source file, or the reason why there is none.
+    pub(crate) fn find_source(&self, wanted: WantedSource<'_>) -> Result<SourceFile, String> {
+        match &self.sources {
+            Some(sources) => sources.find(wanted),
+            None => Err(
+                "source files are not looked up; give --source DIR with their folder".to_owned(),
+            ),
+        }
     }
 
     /// The holders of the sampled blocks, if a heap snapshot of the same run tells.
@@ -204,7 +297,7 @@ impl Session {
             .overview
             .get_or_init(|| reports::info(&self.trace.profile));
         Info {
-            file: self.trace.path.clone(),
+            file: self.path().to_owned(),
             file_size: self.trace.size,
             overview: overview.clone(),
         }

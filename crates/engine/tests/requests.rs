@@ -100,6 +100,15 @@ fn all_values_survive_being_written() {
             &[("hide", "Stdlib.*"), ("rows", "3"), ("sort", "age")],
         ),
         (
+            "source",
+            &[
+                ("all", "true"),
+                ("context", "5"),
+                ("mine", "Mix.*"),
+                ("name", "Mix.words"),
+            ],
+        ),
+        (
             "diff",
             &[
                 ("of", "end"),
@@ -226,6 +235,20 @@ fn commands_print_the_same_numbers() {
         command("flame", &[("max-nodes", "5"), ("bottom-up", "true")], None).unwrap(),
         "heapline tree 'a b.ctf' --bottom-up"
     );
+    assert_eq!(
+        command(
+            "diff-tree",
+            &[("max-nodes", "5"), ("of", "end")],
+            Some("old")
+        )
+        .unwrap(),
+        "heapline diff old 'a b.ctf' --tree --of end"
+    );
+    let windows = [("window", "..50%"), ("window", "50%.."), ("per", "none")];
+    assert_eq!(
+        command("diff-tree", &windows, Some("old")).unwrap(),
+        "heapline diff 'a b.ctf' --tree --window ..50% --window 50%.. --per none"
+    );
     let words = shlex::split(&command("flame", &crafted, None).unwrap()).unwrap();
     assert_eq!(
         words,
@@ -253,6 +276,10 @@ fn commands_print_the_same_numbers() {
     assert_eq!(
         command("hotspots", &[("hide", "-rf")], None).unwrap(),
         "heapline hotspots 'a b.ctf' --hide=-rf"
+    );
+    assert_eq!(
+        command("source", &[("name", "f'"), ("all", "true")], None).unwrap(),
+        "heapline source 'a b.ctf' \"f'\" --all"
     );
     assert_eq!(command("complete", &[], None), None);
 }

@@ -137,7 +137,6 @@ fn options_that_do_not_go_together_are_refused() {
         "diff | window=1s..2s",
         "diff | window=2s..1s | window=..",
         "diff | window=..50% | window=50%.. | of=peak",
-        "diff | window=..50% | window=50%.. | per=time",
     ] {
         let error = try_answer(&session, text).unwrap_err();
         assert_eq!(error.kind, ErrorKind::BadParameter, "{text}: {error}");

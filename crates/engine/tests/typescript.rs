@@ -47,6 +47,15 @@ fn option(arg: &Arg) -> String {
     text + " }"
 }
 
+/// A name as a key of an object.
+fn key(name: &str) -> String {
+    if name.contains('-') {
+        format!("{name:?}")
+    } else {
+        name.to_owned()
+    }
+}
+
 #[test]
 fn requests_of_the_page_are_up_to_date() {
     let mut text = format!(
@@ -54,14 +63,9 @@ fn requests_of_the_page_are_up_to_date() {
          export const REQUESTS = {{\n"
     );
     for report in Request::definition().get_subcommands() {
-        writeln!(text, "  {}: {{", report.get_name()).unwrap();
+        writeln!(text, "  {}: {{", key(report.get_name())).unwrap();
         for arg in report.get_arguments() {
-            let name = arg.get_long().unwrap();
-            let name = if name.contains('-') {
-                format!("{name:?}")
-            } else {
-                name.to_owned()
-            };
+            let name = key(arg.get_long().unwrap());
             writeln!(text, "    {name}: {},", option(arg)).unwrap();
         }
         text += "  },\n";
@@ -79,8 +83,8 @@ fn answers_of_the_page_are_up_to_date() {
     use heapline_engine::{Completion, Info};
     use heapline_heap::reports::{DominatorTree, Findings, HeapDiff, Retained, Why};
     use heapline_profile::reports::{
-        Blocks, Flame, Heatmap, Hotspots, Leaks, NamedDiff, PeakReport, Series, Stats, Summary,
-        Tree,
+        Blocks, Flame, Heatmap, Hotspots, Leaks, NamedDiff, NamedDiffTree, PeakReport, Series,
+        Source, Stats, Summary, Tree,
     };
     use ts_rs::{Config, TS, TypeVisitor};
 
@@ -117,12 +121,14 @@ fn answers_of_the_page_are_up_to_date() {
     all.visit::<Tree>();
     all.visit::<Flame>();
     all.visit::<Series>();
+    all.visit::<Source>();
     all.visit::<Stats>();
     all.visit::<Heatmap>();
     all.visit::<Leaks>();
     all.visit::<PeakReport>();
     all.visit::<Blocks>();
     all.visit::<NamedDiff>();
+    all.visit::<NamedDiffTree>();
     all.visit::<Retained>();
     all.visit::<DominatorTree>();
     all.visit::<Why>();

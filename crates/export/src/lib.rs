@@ -34,6 +34,7 @@ pub mod parquet;
 pub mod pprof;
 mod provenance;
 mod speedscope;
+mod stacks;
 mod svg;
 mod text;
 
@@ -44,4 +45,5 @@ pub use fold::Leaf;
 pub use identify::identify;
 pub use pprof::pprof;
 pub use speedscope::speedscope;
+pub use stacks::{StackFormat, StackOptions};
 pub use svg::{SvgOptions, svg};

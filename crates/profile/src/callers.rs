@@ -1,8 +1,8 @@
 //! Groups stacks by the callers of given functions.
 
-use crate::groups::{Groups, Label, NONE, View};
+use crate::groups::{GroupBy, Groups, Label, NONE, View};
 use crate::query::Pattern;
-use crate::store::{ContextId, FrameId, NodeId, Profile};
+use crate::store::{ContextId, FrameId, IdVec, NodeId, Profile};
 
 /// The name of stacks that consist of the given functions only, without a caller.
 const NOBODY: &str = "(the program itself)";
@@ -13,37 +13,72 @@ const NOBODY: &str = "(the program itself)";
 /// of a stack is who calls g there. Of the other stacks the group is [`NONE`].
 pub(crate) fn by_caller(profile: &Profile, view: &View, functions: &[Pattern]) -> Groups {
     let groups = Groups::new(profile, view);
-    let is_meant: Vec<Vec<bool>> = functions
-        .iter()
-        .map(|pattern| {
-            let labels = groups.labels.iter();
-            labels.map(|label| matches(pattern, label)).collect()
-        })
-        .collect();
+    let chain = Chain::new(&groups, functions);
     let nobody = u32::try_from(groups.len()).unwrap_or(NONE);
     let of_context = profile
         .contexts()
         .ids()
-        .map(|context| {
-            let mut stack = Stack::new(profile, &groups, context);
-            for is_meant in &is_meant {
-                match stack.next() {
-                    Some(group) if is_meant[group as usize] => {}
-                    _ => return NONE,
-                }
-            }
-            stack.next().unwrap_or(nobody)
+        .map(|context| match chain.callers(profile, context) {
+            Some(mut callers) => callers.next().unwrap_or(nobody),
+            None => NONE,
         })
         .collect();
     groups.regrouped(profile, of_context, Label::named(NOBODY))
 }
 
-fn matches(pattern: &Pattern, label: &Label) -> bool {
-    pattern.matches(&label.name)
-        || label
-            .raw_name
-            .as_ref()
-            .is_some_and(|raw| pattern.matches(raw))
+/// For each stack, true if its innermost functions are the given ones: those that [`by_caller`] groups.
+pub(crate) fn calls(
+    profile: &Profile,
+    view: &View,
+    functions: &[Pattern],
+) -> IdVec<ContextId, bool> {
+    let groups = Groups::new(profile, view);
+    let chain = Chain::new(&groups, functions);
+    let contexts = profile.contexts().ids();
+    contexts
+        .map(|context| chain.callers(profile, context).is_some())
+        .collect()
+}
+
+/// The innermost functions of stacks.
+struct Chain<'a> {
+    groups: &'a Groups,
+    /// By the place in the chain and the group.
+    is_meant: Vec<Vec<bool>>,
+}
+
+impl<'a> Chain<'a> {
+    fn new(groups: &'a Groups, functions: &[Pattern]) -> Self {
+        let labels = || groups.labels.iter();
+        let is_meant = functions
+            .iter()
+            .map(|pattern| {
+                labels()
+                    .map(|label| matches(pattern, label, groups.by))
+                    .collect()
+            })
+            .collect();
+        Self { groups, is_meant }
+    }
+
+    /// The callers of the last function, if the stack begins with all of them.
+    fn callers(&self, profile: &'a Profile, context: ContextId) -> Option<Stack<'a>> {
+        let mut stack = Stack::new(profile, self.groups, context);
+        for is_meant in &self.is_meant {
+            if !is_meant[stack.next()? as usize] {
+                return None;
+            }
+        }
+        Some(stack)
+    }
+}
+
+fn matches(pattern: &Pattern, label: &Label, by: GroupBy) -> bool {
+    let raw_name = label.raw_name.as_ref();
+    match by {
+        GroupBy::File => pattern.matches_file(&label.name),
+        _ => pattern.matches(&label.name) || raw_name.is_some_and(|raw| pattern.matches(raw)),
+    }
 }
 
 /// The groups of a stack that are not hidden, innermost first; those of the same group that follow

@@ -159,7 +159,7 @@ impl Label {
         }
     }
 
-    fn of_function(profile: &Profile, function: FunctionId) -> Self {
+    pub(crate) fn of_function(profile: &Profile, function: FunctionId) -> Self {
         let function = &profile.symbols().functions()[function];
         Self {
             name: function.name.clone(),
@@ -360,6 +360,15 @@ impl Groups {
             of_group: numbers.to_vec(),
             groups: self,
         }
+    }
+
+    /// Numbers the groups that are shown by their rows; the others have none.
+    pub(crate) fn rows(&self, shown: &[usize]) -> Numbering<'_> {
+        let mut row_of = vec![NONE; self.len()];
+        for (row, &group) in (0..).zip(shown) {
+            row_of[group] = row;
+        }
+        self.renumbered(&row_of)
     }
 
     /// The amount allocated in each group itself.

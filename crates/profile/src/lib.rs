@@ -26,7 +26,6 @@ mod ranges;
 pub mod reports;
 mod scope;
 mod selection;
-mod shape;
 mod store;
 mod timeline;
 mod trend;
@@ -42,12 +41,11 @@ pub use own_code::OwnCode;
 pub use query::{Query, QueryError};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
-pub use shape::GrowthShape;
 pub use store::{
     ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, LiveProfile,
     ModuleId, Moment, Peak, Profile, Recursion, Store, StoreOptions, Symbols,
 };
-pub use trend::{Trend, TrendPiece, TrendState};
+pub use trend::{Change as TrendChange, Trend, TrendPiece, TrendState};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -3,6 +3,8 @@
 use heapline_model::Space;
 
 use crate::estimate::{Amount, Estimator};
+use crate::options::Look;
+use crate::own_code::OwnFrames;
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
 use crate::store::{
@@ -28,8 +30,8 @@ pub struct Scope<'a> {
     estimator: Estimator,
     selection: Selection,
     weights: IdVec<KindId, Amount>,
-    /// By function: whether it is left out of stacks. Empty if none is.
-    hidden: IdVec<FunctionId, bool>,
+    /// By frame: whether it is left out of stacks. Empty if none is.
+    hidden: IdVec<FrameId, bool>,
     /// True if it is about one moment, and the source does not tell what became of blocks.
     is_of_moment: bool,
 }
@@ -97,11 +99,27 @@ impl<'a> Scope<'a> {
     /// Leaves some functions out of the stacks.
     #[must_use]
     pub fn hiding(mut self, patterns: &[Pattern]) -> Self {
-        self.hidden = match patterns {
-            [] => IdVec::default(),
-            _ => hidden_functions(self.profile, patterns),
-        };
+        if !patterns.is_empty() {
+            let hidden = hidden_functions(self.profile, patterns);
+            let frames = self.profile.symbols().frames().iter();
+            self.hidden = frames.map(|frame| hidden[frame.function]).collect();
+        }
         self
+    }
+
+    /// Leaves functions out of the stacks as the options say: hidden ones, and with `own_code` those of libraries.
+    #[must_use]
+    pub fn showing(self, look: &Look) -> Self {
+        let mut scope = self.hiding(&look.hide);
+        if look.is_of_own_code() {
+            let own = OwnFrames::new(scope.profile, &look.mine);
+            let frames = scope.profile.symbols().frames().ids();
+            let is_hidden = |frame| scope.hidden.get(frame).copied().unwrap_or_default();
+            scope.hidden = frames
+                .map(|frame| is_hidden(frame) || !own.is_own(frame))
+                .collect();
+        }
+        scope
     }
 
     /// The frames of a stack, innermost first, but those that are hidden; see
@@ -110,8 +128,7 @@ impl<'a> Scope<'a> {
     pub fn stack(&self, stack: ContextId) -> Vec<FrameId> {
         let mut frames = self.profile.stack(stack);
         if !self.hidden.is_empty() {
-            let all = self.profile.symbols().frames();
-            frames.retain(|&frame| !self.hidden[all[frame].function]);
+            frames.retain(|&frame| !self.hidden[frame]);
         }
         frames
     }

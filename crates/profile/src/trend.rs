@@ -9,8 +9,12 @@ use crate::phases::{noise, phases_above};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Trend {
-    /// The direction of the last piece.
+    /// The direction at the end.
     pub state: TrendState,
+    /// The time since when that is so; null if always, or if the direction is uneven.
+    pub since: Option<Change>,
+    /// The rate at which memory grows, or grew last, in bytes per second; null if it is uneven.
+    pub rate: Option<Estimate>,
     /// The pieces, in the order of time. Each begins where the one before ends.
     pub pieces: Vec<TrendPiece>,
 }
@@ -20,14 +24,24 @@ pub struct Trend {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TrendState {
-    /// It grows by more than the sampling error.
+    /// It grows by more than the sampling error, and by at least a tenth of the growth since half-way.
     Growing,
-    /// It neither grows nor shrinks by more than that.
+    /// It neither grows nor shrinks by that much.
     Flat,
-    /// It shrinks by more than that.
+    /// It shrinks by that much.
     Shrinking,
     /// There is more at the end, but meanwhile it falls by more than half of that.
     Uneven,
+}
+
+/// A time at which the growth of memory changes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "TrendChange"))]
+pub struct Change {
+    /// Seconds from the start of the run.
+    pub time: f64,
+    /// Its error in seconds.
+    pub error: f64,
 }
 
 /// A part of the run in which memory grows at a constant rate, or shrinks.
@@ -122,22 +136,44 @@ fn spread(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
+/// The change within a piece, as a share of the growth since half-way, below which memory is flat. With many samples a
+/// change may be far above the sampling error, and yet nobody would call it growth.
+const SLIGHT: f64 = 0.1;
+
 impl Trend {
-    /// A trend of these pieces, of which the last is this part of the curve.
-    pub(crate) fn new(pieces: Vec<TrendPiece>, last_part: &[f64]) -> Self {
+    /// A trend of these pieces of a curve, of which the last begins at this point.
+    pub(crate) fn new(pieces: Vec<TrendPiece>, curve: &[f64], last_start: usize) -> Self {
+        let last_part = &curve[last_start.min(curve.len())..];
+        let half_way = curve.get(curve.len() / 2).copied().unwrap_or(0.0);
+        let growth = curve.last().copied().unwrap_or(0.0) - half_way;
+        let threshold = SLIGHT * growth.max(0.0);
+        let is_notable =
+            |piece: &TrendPiece| (piece.rate.value * (piece.to - piece.from)).abs() >= threshold;
+        let grows = |piece: &TrendPiece| piece.rate.low > 0.0 && is_notable(piece);
         let state = match pieces.last() {
-            Some(last) if last.rate.low > 0.0 && is_uneven(last_part) => TrendState::Uneven,
-            Some(last) if last.rate.low > 0.0 => TrendState::Growing,
-            Some(last) if last.rate.high < 0.0 => TrendState::Shrinking,
+            Some(last) if grows(last) && is_uneven(last_part) => TrendState::Uneven,
+            Some(last) if grows(last) => TrendState::Growing,
+            Some(last) if last.rate.high < 0.0 && is_notable(last) => TrendState::Shrinking,
             _ => TrendState::Flat,
         };
-        Self { state, pieces }
-    }
-
-    /// The last piece in which memory grows by more than the sampling error.
-    #[must_use]
-    pub fn last_growth(&self) -> Option<&TrendPiece> {
-        self.pieces.iter().rev().find(|piece| piece.rate.low > 0.0)
+        // Pieces after the last growth may neither grow nor shrink for certain.
+        let last_growth = pieces.iter().rev().find(|piece| grows(piece));
+        let before = match state {
+            TrendState::Growing => pieces.iter().rev().nth(1),
+            TrendState::Flat | TrendState::Shrinking => last_growth,
+            TrendState::Uneven => None,
+        };
+        Self {
+            state,
+            since: before.map(|piece| Change {
+                time: piece.to,
+                error: piece.to_error,
+            }),
+            rate: last_growth
+                .filter(|_| state != TrendState::Uneven)
+                .map(|piece| piece.rate),
+            pieces,
+        }
     }
 }
 

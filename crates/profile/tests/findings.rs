@@ -148,6 +148,25 @@ fn growth_is_found() {
 }
 
 #[test]
+fn memory_that_goes_up_and_down_is_not_said_to_grow() {
+    let mut program = background();
+    // Built again each 200 ms, a little larger each time, and gone in between.
+    for round in 0..5 {
+        let start = round * 200_000;
+        for birth in (start..start + 150_000 + 10_000 * round).step_by(500) {
+            let life = Life::new(80, birth, &["Main.run", "Cache.add"]);
+            program.push(if round < 4 {
+                life.until(start + 195_000)
+            } else {
+                life
+            });
+        }
+    }
+    let found = kinds(&findings(lives::trace(&program, 1.0, 0)));
+    assert!(!found.contains(&Growth), "{found:?}");
+}
+
+#[test]
 fn large_blocks_and_dominating_sizes_are_found() {
     let mut program = background();
     program.push(Life::new(80_000, 2000, &["Main.run", "Image.load"]).until(900_000));

@@ -52,10 +52,40 @@ fn growth_that_ended_is_flat_since() {
     let program: Vec<Life> = growing(0, 600_000, 500).chain(others(1_000_000)).collect();
     let trend = leak(&program, 1.0, 0).unwrap().trend;
     assert_eq!(trend.state, TrendState::Flat);
-    let piece = trend.last_growth().unwrap();
-    assert!((piece.to - 0.6).abs() <= piece.to_error, "{trend:?}");
-    assert!(piece.to_error <= 0.05, "{trend:?}");
-    assert!((piece.rate.value - 160_000.0).abs() < 8000.0, "{trend:?}");
+    let (since, rate) = (trend.since.unwrap(), trend.rate.unwrap());
+    assert!((since.time - 0.6).abs() <= since.error, "{trend:?}");
+    assert!(since.error <= 0.05, "{trend:?}");
+    assert!((rate.value - 160_000.0).abs() < 8000.0, "{trend:?}");
+}
+
+#[test]
+fn slight_growth_after_much_is_flat() {
+    // A block every 40 milliseconds is certain in an exact trace, and a twentieth of the growth since half-way.
+    let program: Vec<Life> = growing(0, 600_000, 500)
+        .chain(growing(600_000, 1_000_000, 40_000))
+        .chain(others(1_000_000))
+        .collect();
+    let trend = leak(&program, 1.0, 0).unwrap().trend;
+    assert_eq!(trend.state, TrendState::Flat, "{trend:?}");
+    let (since, rate) = (trend.since.unwrap(), trend.rate.unwrap());
+    assert!((since.time - 0.6).abs() <= since.error, "{trend:?}");
+    assert!((rate.value - 160_000.0).abs() < 8000.0, "{trend:?}");
+}
+
+#[test]
+fn slow_growth_after_a_cache_is_full_still_grows() {
+    // The cache is full before half-way: what grows since then is slight in comparison, and yet a leak.
+    let program: Vec<Life> = growing(0, 200_000, 100)
+        .chain(growing(200_000, 1_000_000, 10_000))
+        .chain(others(1_000_000))
+        .collect();
+    let trend = leak(&program, 1.0, 0).unwrap().trend;
+    assert_eq!(trend.state, TrendState::Growing, "{trend:?}");
+    assert!((trend.since.unwrap().time - 0.2).abs() < 0.05, "{trend:?}");
+    assert!(
+        (trend.rate.unwrap().value - 8000.0).abs() < 800.0,
+        "{trend:?}"
+    );
 }
 
 #[test]
@@ -88,7 +118,8 @@ fn memory_that_goes_up_and_down_does_not_grow() {
     });
     let program: Vec<Life> = rebuilt.chain(others(1_000_000)).collect();
     let trend = leak(&program, 1.0, 0).unwrap().trend;
-    assert_ne!(trend.state, TrendState::Growing, "{trend:?}");
+    assert_eq!(trend.state, TrendState::Uneven, "{trend:?}");
+    assert_eq!((trend.since, trend.rate), (None, None));
 }
 
 /// Sampled traces: intervals contain the truth, and the end of growth is where it is.
@@ -100,11 +131,11 @@ fn errors_of_rates_and_change_points_are_honest() {
     let (mut rates, mut places, mut flat, mut still) = (0, 0, 0, 0);
     for seed in 0..RUNS {
         if let Some(leak) = leak(&ends, 0.005, seed)
-            && let Some(piece) = leak.trend.last_growth()
+            && let (Some(since), Some(rate)) = (leak.trend.since, leak.trend.rate)
         {
             flat += u64::from(leak.trend.state == TrendState::Flat);
-            places += u64::from((piece.to - 0.6).abs() <= piece.to_error);
-            rates += u64::from((piece.rate.low..=piece.rate.high).contains(&2e6));
+            places += u64::from((since.time - 0.6).abs() <= since.error);
+            rates += u64::from((rate.low..=rate.high).contains(&2e6));
         }
         let leak = leak(&stays, 0.005, seed).unwrap();
         still += u64::from(leak.trend.state == TrendState::Growing);

@@ -9,7 +9,7 @@ use heapline_profile::reports::{
     HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions, heatmap,
     hotspots, names, series, tree,
 };
-use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, Share, StoreOptions};
+use heapline_profile::{Estimator, GroupBy, Look, Profile, Query, Scope, Share, StoreOptions};
 
 fn load() -> Profile {
     load_from("mix-ocaml53/trace.ctf")
@@ -104,10 +104,21 @@ fn a_part_of_a_series_has_the_values_of_the_whole() {
     for (i, time) in sum.times.iter().enumerate() {
         let by_then = scope(&profile, &format!("allocated <= {time}s")).total();
         assert_near(sum.total.values[i], by_then.bytes.value, "allocated");
+        let error = 1.96 * by_then.bytes.variance.sqrt();
+        assert_near(sum.error[i], error, "error of what was allocated");
     }
     let rate = part(Measure::AllocationRate, 1);
     let meanwhile = sum.total.values[3] - scope(&profile, "allocated <= 10ms").total().bytes.value;
     assert_near(rate.total.values[0], meanwhile / 0.02, "rate");
+    let variance = scope(&profile, "allocated in 10001us..30001us")
+        .total()
+        .bytes
+        .variance;
+    assert_near(
+        rate.error[0],
+        1.96 * variance.sqrt() / 0.02,
+        "error of the rate",
+    );
 }
 
 #[test]
@@ -153,6 +164,10 @@ fn callers_are_those_of_the_tree() {
             node.total.bytes.value,
             &path.join(" < "),
         );
+        let names: Vec<String> = path.iter().map(|name| format!("{name:?}")).collect();
+        let query = format!("function = {}", names.join(" called by "));
+        let selected = scope(&profile, &query).total().bytes.value;
+        assert_near(selected, node.total.bytes.value, &query);
         let children: Vec<_> = up
             .nodes
             .iter()
@@ -172,6 +187,77 @@ fn callers_are_those_of_the_tree() {
     }
     assert!(checked > 20, "{checked}");
     assert_eq!(callers(&["No.such"]).total.values, [0.0]);
+}
+
+/// A query can select the blocks of each layer of a series, also if functions are left out of stacks.
+#[test]
+fn queries_select_what_a_series_is_split_into() {
+    let profile = load();
+    let looks = [
+        ("", "", Look::default()),
+        (
+            "",
+            " hiding \"Stdlib.Map.*\" hiding /Bigarray/",
+            Look {
+                hide: vec![
+                    Pattern::glob("Stdlib.Map.*"),
+                    Pattern::parse("/Bigarray/").unwrap(),
+                ],
+                ..Look::default()
+            },
+        ),
+        (
+            "own ",
+            "",
+            Look {
+                own_code: true,
+                ..Look::default()
+            },
+        ),
+    ];
+    let kinds = [
+        (GroupBy::Function, "function"),
+        (GroupBy::Module, "module"),
+        (GroupBy::File, "file"),
+    ];
+    let mut checked = 0;
+    for (own, hiding, look) in &looks {
+        for (by, field) in kinds {
+            let layers = |callers_of: &[Pattern]| {
+                let options = SeriesOptions {
+                    measure: Measure::AllocatedBytes,
+                    by: Some(by),
+                    points: Some(1),
+                    top: 100,
+                    callers_of: callers_of.to_vec(),
+                    look: look.clone(),
+                    ..SeriesOptions::default()
+                };
+                let lines = series(&scope(&profile, ""), &options).groups.into_iter();
+                let named = lines.filter(|line| !line.label.name.starts_with('('));
+                named
+                    .map(|line| (Pattern::literal(&line.label.name), line.line.values[0]))
+                    .collect::<Vec<_>>()
+            };
+            for (first, bytes) in layers(&[]) {
+                let query = format!("{own}{field} = {first}{hiding}");
+                let selected = scope(&profile, &query).total().bytes.value;
+                assert_near(selected, bytes, &query);
+                for (second, bytes) in layers(std::slice::from_ref(&first)) {
+                    let query = format!("{own}{field} = {first} called by {second}{hiding}");
+                    let selected = scope(&profile, &query).total().bytes.value;
+                    assert_near(selected, bytes, &query);
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked > 20, "{checked}");
+    let none = scope(
+        &profile,
+        "function = Mix.big and function != \"Mix.big\" called by Mix",
+    );
+    assert_eq!(none.total().samples, 0);
 }
 
 #[test]

@@ -115,13 +115,18 @@ pub struct SnapshotSettings {
 /// Which heap snapshots have list cells and small blocks folded into the blocks that hold them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fold {
-    /// Those of programs that use more than 1 GiB.
+    /// Those of programs that use more than [`Fold::LARGE`].
     #[default]
     Auto,
     /// All.
     Always,
     /// None.
     Never,
+}
+
+impl Fold {
+    /// The bytes from which on a program is large.
+    pub const LARGE: u64 = 1 << 30;
 }
 
 impl SnapshotSettings {

@@ -9,25 +9,29 @@ use std::time::Duration;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use heapline_engine::{Answer, Request};
+use heapline_engine::Request;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_DISPOSITION, CONTENT_ENCODING,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::assets;
+use crate::dropped;
 use crate::error::ApiError;
 use crate::events::EventStream;
+use crate::files::FileRequest;
 use crate::guard::Guard;
+use crate::loader::Loading;
 use crate::state::State;
 use crate::trace::Subjects;
 
@@ -42,6 +46,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The time limit for a client that reads nothing of its response.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time for which pages can still ask why the traces could not be loaded.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The largest head of a request. Queries are in it.
 const LARGEST_HEAD: usize = 64 << 10;
@@ -104,32 +111,65 @@ impl Server {
         }
     }
 
-    /// Serves at once, while the traces are being loaded, until the process ends.
-    pub fn serve(self, subjects: Subjects) -> io::Result<Infallible> {
+    /// Serves at once, while the traces are being loaded, until the process ends. Fails a moment after the traces
+    /// could not be loaded: pages that are open show why by then.
+    pub fn serve(self, subjects: Subjects) -> Result<Infallible, ServeError> {
         let state = State::start(subjects)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let guard = Arc::new(self.guard);
-            let places = Arc::new(Semaphore::new(CONNECTIONS));
-            loop {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                    return Err(io::Error::other("the server was closed"));
-                };
-                let Ok((stream, _)) = listener.accept().await else {
-                    // The client is gone again, or there are no descriptors left.
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                };
-                let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
-                tokio::spawn(async move {
-                    connection(stream, state, guard).await;
-                    drop(place);
-                });
-            }
+            let loading = state.loading.clone();
+            tokio::spawn(accept(listener, state, Arc::new(self.guard)));
+            Err(ServeError::Load(load_failure(loading).await))
         })
+    }
+}
+
+/// Accepts connections as long as the process runs.
+async fn accept(listener: tokio::net::TcpListener, state: Arc<State>, guard: Arc<Guard>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    // The semaphore is never closed.
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            // The client is gone again, or there are no descriptors left.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
+        tokio::spawn(async move {
+            connection(stream, state, guard).await;
+            drop(place);
+        });
+    }
+}
+
+/// The reason why a server ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The traces could not be loaded. The text is for people.
+    #[error("{0}")]
+    Load(String),
+    /// The server itself failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Waits until the traces could not be loaded, and then until pages know.
+async fn load_failure(mut loading: watch::Receiver<Loading>) -> String {
+    let is_failed = |loading: &Loading| matches!(loading, Loading::Failed(_));
+    let problem = match loading.wait_for(is_failed).await.as_deref() {
+        Ok(Loading::Failed(problem)) => Some(problem.clone()),
+        // They are loaded, and the loader has ended.
+        _ => None,
+    };
+    match problem {
+        Some(problem) => {
+            tokio::time::sleep(FAREWELL).await;
+            problem
+        }
+        None => std::future::pending().await,
     }
 }
 
@@ -153,7 +193,7 @@ async fn connection(stream: TcpStream, state: Arc<State>, guard: Arc<Guard>) {
     stream.set_write_timeout(Some(WRITE_TIMEOUT));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
-        async move { Ok::<_, Infallible>(respond(&request, &state, &guard).await) }
+        async move { Ok::<_, Infallible>(respond(request, &state, &guard).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -169,8 +209,17 @@ struct Content {
     status: StatusCode,
     kind: &'static str,
     body: Bytes,
-    /// The answer that the body is of.
-    answer: Option<Arc<Answer>>,
+    /// The origin of the body.
+    origin: Option<Origin>,
+    /// The name by which browsers save it.
+    file_name: Option<String>,
+}
+
+/// The trace that an answer is about, and the command that gives the same.
+struct Origin {
+    command: Option<String>,
+    identity: Arc<str>,
+    epoch: u64,
 }
 
 impl Content {
@@ -179,7 +228,8 @@ impl Content {
             status: StatusCode::OK,
             kind,
             body,
-            answer: None,
+            origin: None,
+            file_name: None,
         }
     }
 }
@@ -194,18 +244,33 @@ impl From<ApiError> for Content {
 }
 
 async fn respond(
-    request: &hyper::Request<Incoming>,
+    request: hyper::Request<Incoming>,
     state: &Arc<State>,
     guard: &Guard,
 ) -> Response<Body> {
+    let (request, body) = request.into_parts();
+    let request = hyper::Request::from_parts(request, ());
     let (snapshot, path) = below_snapshot(request.uri().path());
     let query = request.uri().query().unwrap_or("");
     let report = path.strip_prefix("/api/v1/");
+    // The only request that changes anything. Browsers send an origin with it, which the guard checks.
+    let is_dropped =
+        request.method() == Method::POST && snapshot.is_none() && report == Some("against");
     let checked = guard
         .check(request.uri(), request.headers(), path.starts_with("/api/"))
-        .and_then(|()| check_method(request.method()));
+        .and_then(|()| {
+            if is_dropped {
+                Ok(())
+            } else {
+                check_method(request.method())
+            }
+        });
     let result = match (checked, report) {
         (Err(error), _) => Err(error),
+        (Ok(()), _) if is_dropped => dropped::compare(state, query, body).await.map(|()| {
+            let status = serde_json::to_vec(&state.status()).unwrap_or_default();
+            Content::new(JSON, status.into())
+        }),
         (Ok(()), None) => page(path),
         (Ok(()), Some(report)) => match state.of_snapshot(snapshot.as_deref()) {
             Err(error) => Err(error),
@@ -215,7 +280,7 @@ async fn respond(
                     Err(error) => response(error.into(), request.headers()),
                 };
             }
-            Ok(state) => api(report, query, request.headers(), &state).await,
+            Ok(state) => api(report, query, &request, &state).await,
         },
     };
     response(result.unwrap_or_else(Content::from), request.headers())
@@ -298,21 +363,37 @@ fn events(state: &Arc<State>, hold: Option<u64>) -> Response<Body> {
 async fn api(
     report: &str,
     query: &str,
-    headers: &HeaderMap,
+    request: &hyper::Request<()>,
     state: &State,
 ) -> Result<Content, ApiError> {
     if report == "status" {
         let status = serde_json::to_vec(&state.status()).unwrap_or_default();
         return Ok(Content::new(JSON, status.into()));
     }
+    let epoch = request.headers().get(EPOCH);
+    let epoch = epoch.and_then(|epoch| epoch.to_str().ok()?.parse().ok());
+    if let Some(file) = FileRequest::parse(report, query) {
+        let is_written = request.method() == Method::GET;
+        let file = state.file(file?, epoch, is_written).await?;
+        return Ok(Content {
+            origin: Some(Origin {
+                command: Some(file.command),
+                identity: Arc::clone(file.session.identity()),
+                epoch: file.session.epoch(),
+            }),
+            file_name: Some(file.name),
+            ..Content::new("application/octet-stream", file.content.into())
+        });
+    }
     let pairs = form_urlencoded::parse(query.as_bytes());
-    let epoch = headers
-        .get(EPOCH)
-        .and_then(|epoch| epoch.to_str().ok()?.parse().ok());
     let request = Request::from_pairs(report, pairs)?;
     let answer = state.answer(request, epoch).await?;
     Ok(Content {
-        answer: Some(Arc::clone(&answer)),
+        origin: Some(Origin {
+            command: answer.command.clone(),
+            identity: Arc::clone(&answer.identity),
+            epoch: answer.epoch,
+        }),
         ..Content::new(JSON, Bytes::from_owner(answer.json()?))
     })
 }
@@ -349,20 +430,25 @@ fn response(content: Content, asked: &HeaderMap) -> Response<Body> {
     if is_zipped {
         set(CONTENT_ENCODING, "gzip");
     }
-    if let Some(answer) = &content.answer {
+    if let Some(name) = &content.file_name
+        && let Ok(name) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""))
+    {
+        headers.insert(CONTENT_DISPOSITION, name);
+    }
+    if let Some(origin) = &content.origin {
         // Both are plain ASCII; commands are made so.
-        if let Some(command) = &answer.command {
+        if let Some(command) = &origin.command {
             let encoded: String = form_urlencoded::byte_serialize(command.as_bytes()).collect();
             if let Ok(command) = HeaderValue::from_str(&encoded) {
                 headers.insert(HeaderName::from_static("heapline-command"), command);
             }
         }
-        if let Ok(identity) = HeaderValue::from_str(&answer.identity) {
+        if let Ok(identity) = HeaderValue::from_str(&origin.identity) {
             headers.insert(HeaderName::from_static("heapline-trace"), identity);
         }
         headers.insert(
             HeaderName::from_static(EPOCH),
-            HeaderValue::from(answer.epoch),
+            HeaderValue::from(origin.epoch),
         );
     }
     let mut set = |name: HeaderName, value: &'static str| {
@@ -370,6 +456,11 @@ fn response(content: Content, asked: &HeaderMap) -> Response<Body> {
     };
     if content.status == StatusCode::METHOD_NOT_ALLOWED {
         set(ALLOW, "GET, HEAD");
+    }
+    if matches!(
+        content.status,
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::PAYLOAD_TOO_LARGE
+    ) {
         // There may be a body, which nobody wants to read.
         set(CONNECTION, "close");
     }

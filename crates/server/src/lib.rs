@@ -8,19 +8,23 @@
 //! the answer is what that command prints with `--json`.
 
 mod assets;
+mod dropped;
 mod error;
 mod events;
+mod files;
 mod guard;
 mod http;
 mod loader;
 mod report;
 mod snapshot;
+mod source;
 mod state;
 mod trace;
 
 pub use assets::missing_page;
 pub use error::ApiError;
-pub use http::Server;
-pub use report::{ReportError, write_report, write_snapshot_report};
+pub use http::{ServeError, Server};
+pub use report::{ReportError, ReportOptions, write_report, write_snapshot_report};
 pub use snapshot::{FindRecording, SiteSource, SnapshotFolder, find_holders, load_snapshots};
+pub use source::{EditorLink, SourceFolderError, SourceFolders};
 pub use trace::{Opener, Progress, Recording, Subjects, Trace, load};

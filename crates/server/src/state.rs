@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heapline_engine::{Answer, Cancel, EngineError, ErrorKind, Request};
+use heapline_engine::{Answer, Cancel, EngineError, ErrorKind, LoadedTrace, Request, Session};
+use hyper::StatusCode;
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use crate::error::ApiError;
+use crate::files::{FileRequest, SavedFile};
 use crate::loader::{EarlierSessions, Loaded, Loader, Loading, Newest};
-use crate::trace::{Progress, Subjects};
+use crate::trace::{CACHE, Progress, Subjects, Trace};
 
 /// The state.
 #[derive(Debug)]
@@ -23,6 +25,10 @@ pub(crate) struct State {
     turns: Arc<Semaphore>,
     /// Heap snapshots beside the trace that somebody has asked about.
     snapshots: Mutex<HashMap<String, Arc<State>>>,
+    /// The session with a trace that was dropped onto the page.
+    compared: Mutex<Option<Arc<Session>>>,
+    /// One file is received at a time.
+    pub(crate) receiving: Semaphore,
 }
 
 /// `GET /api/v1/status`.
@@ -35,7 +41,7 @@ pub(crate) struct Status<'a> {
     /// The name of the file.
     trace: &'a str,
     /// The name of the file that it is compared with.
-    against: Option<&'a str>,
+    against: Option<String>,
     /// The names of heap snapshots of the same run, which are served below `snapshots/`.
     snapshots: Vec<String>,
     /// The command that opens the traces in the viewer.
@@ -50,11 +56,13 @@ pub(crate) struct Status<'a> {
     read: u64,
     size: Option<u64>,
     error: Option<String>,
+    /// The link that opens a line of a source file in an editor.
+    editor: Option<&'a str>,
 }
 
 impl<'a> Status<'a> {
     fn loading(subjects: &'a Subjects, read: u64) -> Self {
-        let against = subjects.against.as_ref();
+        let against = subjects.against.as_deref();
         Self {
             state: "loading",
             version: env!("CARGO_PKG_VERSION"),
@@ -63,10 +71,10 @@ impl<'a> Status<'a> {
                 None => "trace",
             },
             trace: subjects.trace.name(),
-            against: against.map(|trace| trace.name()),
+            against: against.map(|trace| trace.name().to_owned()),
             // A report file has no others.
             snapshots: Vec::new(),
-            command: subjects.command_line(),
+            command: subjects.command_line(against.map(|trace| &*trace.path)),
             identity: None,
             sites: false,
             epoch: 0,
@@ -74,6 +82,7 @@ impl<'a> Status<'a> {
             read,
             size: subjects.size(),
             error: None,
+            editor: subjects.editor.as_ref().map(AsRef::as_ref),
         }
     }
 
@@ -105,6 +114,8 @@ impl State {
             earlier,
             turns: Arc::new(Semaphore::new(cores)),
             snapshots: Mutex::default(),
+            compared: Mutex::default(),
+            receiving: Semaphore::new(1),
         });
         std::thread::Builder::new()
             .name("loader".to_owned())
@@ -123,7 +134,10 @@ impl State {
                 recording: *is_recording,
                 error: problem.clone(),
                 snapshots: self.snapshot_names(),
-                ..Status::ready(&self.subjects, session)
+                ..match self.compared() {
+                    Some(session) => self.compared_status(session),
+                    None => Status::ready(&self.subjects, session),
+                }
             },
             Loading::Running => loading,
             Loading::Failed(problem) => Status {
@@ -132,6 +146,60 @@ impl State {
                 ..loading
             },
         }
+    }
+
+    /// The status with a trace that was dropped onto the page.
+    fn compared_status(&self, session: Arc<Session>) -> Status<'_> {
+        let path = session.against().map(|trace| trace.path.clone());
+        Status {
+            command: self.subjects.command_line(path.as_deref()),
+            against: path,
+            ..Status::ready(&self.subjects, &Loaded::Traces(session))
+        }
+    }
+
+    fn compared(&self) -> Option<Arc<Session>> {
+        self.compared
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Compares the trace with another one from now on.
+    pub(crate) async fn compare_with(&self, other: Trace) -> Result<(), ApiError> {
+        let newest = self.newest().await?;
+        let session = match newest.session {
+            Loaded::Traces(session) if !newest.is_recording => session,
+            Loaded::Traces(_) => {
+                return Err(ApiError::new(
+                    StatusCode::CONFLICT,
+                    "recording",
+                    "the trace is still being recorded; compare it when the recording has ended",
+                ));
+            }
+            Loaded::Snapshots(_) => {
+                return Err(ApiError::new(
+                    StatusCode::BAD_REQUEST,
+                    "not_told",
+                    "heap snapshots are compared with `heapline view NEW --against OLD`",
+                ));
+            }
+        };
+        let load = tokio::task::spawn_blocking(move || {
+            let profile = other.load(&Progress::default())?;
+            let other = LoadedTrace {
+                path: other.path,
+                size: other.size,
+                profile,
+            };
+            Ok(session.compared_with(other).with_cache(CACHE))
+        });
+        let loaded: Result<Session, String> = load.await.map_err(|_| internal())?;
+        let session = loaded.map_err(|problem| {
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_trace", problem)
+        })?;
+        *self.compared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(session));
+        Ok(())
     }
 
     fn snapshot_names(&self) -> Vec<String> {
@@ -164,16 +232,24 @@ impl State {
         Ok(state)
     }
 
+    /// Waits until the files are loaded.
+    async fn newest(&self) -> Result<Newest, ApiError> {
+        let mut loading = self.loading.clone();
+        let is_over = |loading: &Loading| !matches!(loading, Loading::Running);
+        match loading.wait_for(is_over).await.as_deref() {
+            Ok(Loading::Done(newest)) => Ok(newest.clone()),
+            Ok(Loading::Failed(problem)) => Err(failed(problem)),
+            _ => Err(failed("the trace could not be loaded")),
+        }
+    }
+
     /// Waits until the files are loaded. The session is the one of an epoch, if that is still
     /// there, otherwise the newest.
     async fn session(&self, epoch: Option<u64>) -> Result<Loaded, ApiError> {
-        let mut loading = self.loading.clone();
-        let is_over = |loading: &Loading| !matches!(loading, Loading::Running);
-        let newest = match loading.wait_for(is_over).await.as_deref() {
-            Ok(Loading::Done(newest)) => newest.session.clone(),
-            Ok(Loading::Failed(problem)) => return Err(failed(problem)),
-            _ => return Err(failed("the trace could not be loaded")),
-        };
+        let newest = self.newest().await?.session;
+        if let Some(session) = self.compared() {
+            return Ok(Loaded::Traces(session));
+        }
         let earlier = epoch.and_then(|epoch| self.earlier_session(epoch));
         Ok(earlier.unwrap_or(newest))
     }
@@ -194,19 +270,44 @@ impl State {
         let session = self.session(epoch).await?;
         let cancel = Cancel::default();
         let _cancel_on_drop = cancel.on_drop();
+        self.in_turn(move || session.answer(&request, &cancel))
+            .await
+    }
+
+    /// A file of the trace, about the state of an epoch if that is given.
+    pub(crate) async fn file(
+        &self,
+        request: FileRequest,
+        epoch: Option<u64>,
+        is_written: bool,
+    ) -> Result<SavedFile, ApiError> {
+        let Loaded::Traces(session) = self.session(epoch).await? else {
+            let message = "heap snapshots are exported by `heapline export`";
+            return Err(EngineError::new(ErrorKind::NotFound, message).into());
+        };
+        let subjects = Arc::clone(&self.subjects);
+        self.in_turn(move || request.answer(&subjects, session, is_written))
+            .await
+    }
+
+    /// Does work in a thread, when there is a core for it.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, ApiError> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            session.answer(&request, &cancel)
+            work()
         });
-        let answer = work.await.map_err(|_| {
-            EngineError::new(
-                ErrorKind::Internal,
-                "internal error; please report it as a bug",
-            )
-        })??;
-        Ok(answer)
+        let done = work.await.map_err(|_| internal())??;
+        Ok(done)
     }
+}
+
+fn internal() -> ApiError {
+    let message = "internal error; please report it as a bug";
+    EngineError::new(ErrorKind::Internal, message).into()
 }
 
 fn failed(problem: &str) -> ApiError {

@@ -13,6 +13,7 @@ use heapline_formats::{Executable, Follower, Options, Reader};
 use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 
 use crate::snapshot::{SiteSource, SnapshotFolder, find_holders};
+use crate::source::{EditorLink, SourceFolders};
 
 /// Bytes of answers that are kept.
 pub(crate) const CACHE: usize = 128 << 20;
@@ -139,6 +140,10 @@ pub struct Subjects {
     recording: Option<Recording>,
     /// Heap snapshots of the same run.
     pub(crate) snapshots: Option<Arc<dyn SnapshotFolder>>,
+    /// Folders with source files.
+    sources: Arc<SourceFolders>,
+    /// Opens a line of a source file in an editor.
+    pub(crate) editor: Option<EditorLink>,
 }
 
 /// A file that something may be recording to.
@@ -160,6 +165,8 @@ impl Subjects {
             sites: None,
             recording: None,
             snapshots: None,
+            sources: Arc::default(),
+            editor: None,
         }
     }
 
@@ -176,6 +183,20 @@ impl Subjects {
     #[must_use]
     pub fn with_snapshots(mut self, snapshots: impl SnapshotFolder + 'static) -> Self {
         self.snapshots = Some(Arc::new(snapshots));
+        self
+    }
+
+    /// Also serves the source files in these folders.
+    #[must_use]
+    pub fn with_sources(mut self, sources: SourceFolders) -> Self {
+        self.sources = Arc::new(sources);
+        self
+    }
+
+    /// Also offers to open source files in an editor.
+    #[must_use]
+    pub fn with_editor(mut self, editor: Option<EditorLink>) -> Self {
+        self.editor = editor;
         self
     }
 
@@ -208,17 +229,36 @@ impl Subjects {
         Some(path.metadata().ok()?.len())
     }
 
-    /// The command that opens the files in the viewer.
-    pub(crate) fn command_line(&self) -> String {
+    /// The command that opens the file in the viewer, compared with another one.
+    pub(crate) fn command_line(&self, against: Option<&str>) -> String {
         let mut line = format!("heapline view {}", shell_path(&self.trace.path));
         let sites = self.sites.as_ref().and_then(|sites| sites.given.as_ref());
-        for (option, file) in [("--against", self.against.as_deref()), ("--trace", sites)] {
-            if let Some(file) = file {
+        let sites = sites.map(|trace| &*trace.path);
+        for (option, path) in [("--against", against), ("--trace", sites)] {
+            if let Some(path) = path {
                 // Writing to a string does not fail.
-                let _ = write!(line, " {option} {}", shell_path(&file.path));
+                let _ = write!(line, " {option} {}", shell_path(path));
             }
         }
+        for folder in self.sources.names() {
+            let _ = write!(line, " --source {}", shell_path(folder));
+        }
         line
+    }
+
+    /// Names the traces without their folders, for a report that is shared with others.
+    pub(crate) fn with_plain_names(&self) -> Self {
+        let plain = |trace: &Arc<Trace>| {
+            let source = Arc::clone(trace);
+            Trace {
+                path: trace.name().to_owned(),
+                size: trace.size,
+                strict: trace.strict,
+                executable: trace.executable.clone(),
+                open: Box::new(move || (source.open)()),
+            }
+        };
+        Self::new(plain(&self.trace), self.against.as_ref().map(plain))
     }
 
     /// Bytes to be read in all, if that is known.
@@ -257,7 +297,9 @@ pub(crate) fn session(
         })
     };
     let against = subjects.against.as_ref().map(load).transpose()?;
-    let session = Session::new(trace, against).with_cache(CACHE);
+    let session = Session::new(trace, against)
+        .with_cache(CACHE)
+        .with_sources(subjects.sources.finder());
     Ok(match &subjects.snapshots {
         // Pages have no place for what is wrong with a snapshot, but in the one about it.
         Some(snapshots) => session.with_holders(find_holders(Arc::clone(snapshots), |_| {})),

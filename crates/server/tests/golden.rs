@@ -47,7 +47,7 @@ type Case = (
     &'static [(&'static str, &'static str)],
 );
 
-const REQUESTS: [Case; 13] = [
+const REQUESTS: [Case; 14] = [
     ("info", "info", &[]),
     ("summary", "summary", &[("rows", "1")]),
     ("hotspots", "hotspots", &[("live", "peak")]),
@@ -58,6 +58,11 @@ const REQUESTS: [Case; 13] = [
     ("heatmap", "heatmap", &[("times", "2")]),
     ("leaks", "leaks", &[]),
     ("diff", "diff", &[("window", "..50%"), ("window", "50%..")]),
+    (
+        "diff-tree",
+        "diff-tree",
+        &[("window", "..25%"), ("window", "25%..")],
+    ),
     ("complete", "complete", &[("text", "inside fn")]),
     ("error", "hotspots", &[("where", "sise > 3")]),
     ("unknown", "hotspots", &[("row", "3")]),

@@ -20,7 +20,7 @@ pub struct Life {
     /// The domain that allocates it.
     pub domain: u16,
     /// Its stack: names of functions, outermost first. A name may be followed by its file, as in
-    /// `Cache.add@cache.ml`.
+    /// `Cache.add@cache.ml`, and that by a line, as in `Cache.add@cache.ml:12`.
     pub stack: Vec<&'static str>,
 }
 
@@ -133,11 +133,12 @@ fn code(names: &mut Vec<&'static str>, name: &'static str) -> u64 {
 }
 
 fn push(name: &str, frames: &mut FrameSink<'_>) {
-    let (name, file) = name.split_once('@').unwrap_or((name, "program.ml"));
+    let (name, place) = name.split_once('@').unwrap_or((name, "program.ml"));
+    let (file, line) = place.split_once(':').unwrap_or((place, "1"));
     frames.push(Frame {
         file: file.as_bytes(),
         name: name.as_bytes(),
-        line: 1,
+        line: line.parse().unwrap_or(0),
         start_char: 0,
         end_char: 1,
     });

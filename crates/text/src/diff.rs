@@ -1,6 +1,6 @@
 //! `diff`: changes between two traces or two windows.
 
-use heapline_profile::reports::{Compared, Diff, NamedDiff};
+use heapline_profile::reports::{Change, Compared, Diff, NamedDiff, Normalise};
 
 use crate::own_code::own_code;
 use crate::page::Page;
@@ -14,12 +14,9 @@ use crate::units::{bytes, estimated_bytes, estimated_change, label, plural, sign
 pub fn diff(report: &NamedDiff, context: &Context<'_>) -> Text {
     let mut page = Page::new(context.screen);
     let diff = &report.diff;
-    page.title(match report.of {
-        Compared::Allocated => "Allocated",
-        Compared::Peak => "Live at peak",
-        Compared::End => "Live at end",
-    });
-    totals(&mut page, report);
+    let names = [&*report.before_name, &*report.after_name];
+    totals(&mut page, report.of, names, &diff.total);
+    scaled(&mut page, diff.per, diff.scale);
     page.title(&format!(
         "Changes by {}, after minus before",
         diff.by.name()
@@ -31,45 +28,63 @@ pub fn diff(report: &NamedDiff, context: &Context<'_>) -> Text {
     page.table(&table(diff, context));
     page.hidden_rows(diff.hidden_rows);
     own_code(&mut page, &diff.after);
-    page.note(&match diff.real_changes {
+    significant(&mut page, diff.real_changes);
+    page.finish()
+}
+
+/// Explains the marks of changes.
+pub(crate) fn significant(page: &mut Page, real_changes: usize) {
+    page.note(&match real_changes {
         0 => "○ within the sampling error. No change is significant.".to_owned(),
         n => format!(
             "● significant, ○ within the sampling error. {}; false discovery rate 5 %.",
             plural(n as u64, "significant change")
         ),
     });
-    page.finish()
 }
 
-fn totals(page: &mut Page, report: &NamedDiff) {
-    let diff = &report.diff;
+/// The amounts of both sides and their change.
+pub(crate) fn totals(page: &mut Page, of: Compared, names: [&str; 2], total: &Change) {
+    page.title(match of {
+        Compared::Allocated => "Allocated",
+        Compared::Peak => "Live at peak",
+        Compared::End => "Live at end",
+    });
     for (label, figures, name) in [
-        ("before", &diff.total.before, &report.before_name),
-        ("after", &diff.total.after, &report.after_name),
+        ("before", &total.before, names[0]),
+        ("after", &total.after, names[1]),
     ] {
         let value = Line::plain(&format!("{}   ", estimated_bytes(figures.bytes)));
         page.row(label, &value.with(name, Style::Faint));
     }
-    let percent = diff
-        .total
+    let percent = total
         .percent
         .map_or_else(String::new, |percent| format!(" ({percent:+.1} %)"));
-    let significance = if diff.total.is_real {
+    let significance = if total.is_real {
         "significant"
     } else {
         "within the sampling error"
     };
-    let change = estimated_change(diff.total.bytes);
+    let change = estimated_change(total.bytes);
     page.row(
         "change",
         &Line::plain(&format!("{change}{percent}, {significance}")),
     );
-    if (diff.scale - 1.0).abs() > 1e-9 {
-        page.note(&format!(
-            "Amounts after are scaled by {:.4} (see --per).",
-            diff.scale
-        ));
+}
+
+/// Says how amounts after are scaled.
+pub(crate) fn scaled(page: &mut Page, per: Normalise, scale: f64) {
+    if (scale - 1.0).abs() <= 1e-9 {
+        return;
     }
+    let to = match per {
+        Normalise::None => "",
+        Normalise::Time => " to the same time",
+        Normalise::Allocated => " to the same total allocation",
+    };
+    page.note(&format!(
+        "Amounts after are scaled by {scale:.4}{to} (see --per)."
+    ));
 }
 
 fn table(diff: &Diff, context: &Context<'_>) -> Table {

@@ -10,7 +10,8 @@ use crate::screen::Context;
 use crate::styled::{Style, Text};
 use crate::table::{Align, Table};
 use crate::units::{
-    bytes, count, count_short, duration_or_longer, estimated_bytes, label, percent_number, seconds,
+    bytes, bytes_or_dash, count, count_short, duration_or_longer, estimated_bytes, label,
+    percent_number, seconds,
 };
 use crate::{NO_SAMPLES, SNAPSHOTS_ONLY};
 
@@ -146,12 +147,4 @@ fn has_unknown_median(row: &Hotspot) -> bool {
 
 fn share(estimate: Estimate, report: &Hotspots) -> String {
     percent_number(estimate.value, report.total.allocated.bytes.value)
-}
-
-fn bytes_or_dash(estimate: Estimate) -> String {
-    if estimate.value == 0.0 {
-        "-".to_owned()
-    } else {
-        bytes(estimate.value)
-    }
 }

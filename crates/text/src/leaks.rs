@@ -150,25 +150,16 @@ fn trend(trend: &Trend) -> (String, Style) {
         TrendState::Shrinking => ("shrinking", Style::Plain),
         TrendState::Uneven => ("up and down", Style::Plain),
     };
-    let start = match trend.state {
-        TrendState::Growing => trend.pieces.iter().rev().nth(1),
-        TrendState::Uneven => None,
-        // Pieces in between may neither grow nor shrink for certain.
-        _ => trend.last_growth(),
-    };
-    let since = start.map_or_else(String::new, |start| {
-        format!(" since {} ± {}", seconds(start.to), seconds(start.to_error))
+    let since = trend.since.map_or_else(String::new, |since| {
+        format!(" since {} ± {}", seconds(since.time), seconds(since.error))
     });
     (format!("{state}{since}"), style)
 }
 
 /// The rate at which memory grows, or grew last.
 fn rate(trend: &Trend) -> String {
-    let piece = trend.last_growth();
-    let piece = piece.filter(|_| trend.state != TrendState::Uneven);
-    piece.map_or_else(String::new, |piece| {
-        format!("{}/s", estimated_bytes(piece.rate))
-    })
+    let rate = trend.rate.map(estimated_bytes);
+    rate.map_or_else(String::new, |rate| format!("{rate}/s"))
 }
 
 /// Live bytes at about 24 points of time.

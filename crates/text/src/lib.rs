@@ -7,6 +7,7 @@ mod check;
 mod combined;
 mod compare_files;
 mod diff;
+mod diff_tree;
 mod findings;
 pub mod heap;
 mod heatmap;
@@ -20,6 +21,7 @@ mod sanitize;
 mod screen;
 mod series;
 mod snapshots;
+mod source;
 mod stats;
 mod styled;
 mod summary;
@@ -37,6 +39,7 @@ pub use check::check;
 pub use combined::combined_summary;
 pub use compare_files::compare_files;
 pub use diff::diff;
+pub use diff_tree::diff_tree;
 pub use heatmap::heatmap;
 pub use hotspots::hotspots;
 pub use info::{TraceFile, info};
@@ -46,6 +49,7 @@ pub use peak::peak;
 pub use sanitize::{sanitize, sanitize_lines};
 pub use screen::{Context, Screen, Suggest};
 pub use series::{series, series_of_height};
+pub use source::source;
 pub use stats::stats;
 pub use styled::{Line, Span, Style, Text};
 pub use summary::summary;
@@ -77,7 +81,9 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
         Report::Peak(report) => peak(report, context),
         Report::Temporary(report) => temporary(report, context),
         Report::Blocks(report) => blocks(report, context),
+        Report::Source(report) => source(report, context),
         Report::Diff(report) => diff(report, context),
+        Report::DiffTree(report) => diff_tree(report, context),
         Report::Retained(report) => heap::retained(report, context),
         Report::Dominators(report) => heap::dominators(report, context),
         Report::Why(report) => heap::why(report, context),

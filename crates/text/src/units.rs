@@ -37,6 +37,15 @@ pub fn estimated_bytes(estimate: Estimate) -> String {
     )
 }
 
+/// An amount of memory without its error; `-` for none.
+pub(crate) fn bytes_or_dash(estimate: Estimate) -> String {
+    if estimate.value == 0.0 {
+        "-".to_owned()
+    } else {
+        bytes(estimate.value)
+    }
+}
+
 /// A number of things and its error, such as `12,300 ± 400`.
 #[must_use]
 pub fn estimated_count(estimate: Estimate) -> String {

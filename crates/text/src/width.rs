@@ -26,6 +26,15 @@ pub fn fit(text: &str, width: usize) -> String {
     format!("{}…{}", &text[..start], &text[end..])
 }
 
+/// Shortens text to at most `width` columns by its end.
+pub(crate) fn start(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let end = prefix(text.graphemes(true), width.saturating_sub(1));
+    format!("{}…", &text[..end])
+}
+
 /// The bytes of the first graphemes that fit into `width` columns.
 fn prefix<'a>(graphemes: impl Iterator<Item = &'a str>, width: usize) -> usize {
     let mut used = 0;

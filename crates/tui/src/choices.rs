@@ -3,7 +3,7 @@
 use heapline_engine::{Filter, Params, Request};
 use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
-    Compared, DiffOptions, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions,
+    Compared, DiffOptions, DiffSides, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions,
 };
 use heapline_profile::{Estimator, GroupBy, Look, Query, Share};
 
@@ -223,8 +223,11 @@ impl Choices {
         Some(Request::Diff(Params {
             filter: self.base_filter(),
             options: DiffOptions {
-                window: vec![until(Moment::At(mark)), until(self.moment)],
-                of: Compared::End,
+                sides: DiffSides {
+                    window: vec![until(Moment::At(mark)), until(self.moment)],
+                    of: Compared::End,
+                    ..DiffSides::default()
+                },
                 by: self.by,
                 rows: ROWS,
                 look: self.look(),

@@ -6,30 +6,52 @@ interface Report {
   version: number;
   status: Status;
   slices: number[];
-  /** By URL; each is base64 of raw deflate of JSON, so that answers are only unpacked when needed. */
-  answers: Record<string, string>;
+  /** The state that the page opens in, unless its address has another. */
+  state?: string;
+  /** Answers that are likely to be needed at the same time: base64 of raw deflate of a JSON array. */
+  groups: { questions: string[]; answers: string }[];
 }
+
+type Answer = Pick<Reply<unknown>, "command" | "report">;
 
 /** Answers from the text that `heapline report` embeds in the page. */
 export function reportSource(text: string): Source {
   const report = JSON.parse(text) as Report;
-  if (report.version !== 2) {
+  if (report.version !== 3) {
     throw new ApiError({ code: "failed", message: `This page cannot read reports of version ${report.version}.` });
   }
+  const groups = report.groups.map(({ questions, answers }) => ({ questions, answers: once(() => unpack(answers)) }));
+  const places = new Map(
+    groups.flatMap((group) => group.questions.map((question, place) => [question, { group, place }] as const)),
+  );
   return {
     slices: report.slices,
     hasServer: false,
     follow: null,
+    files: null,
+    state: report.state ?? "",
+    compareWith: null,
     status: async () => report.status,
+    holds: (question) => places.has(address(question)),
     async ask<T>(question: Question): Promise<Reply<T>> {
-      const packed = report.answers[address(question)];
-      if (packed === undefined) {
+      const found = places.get(address(question));
+      if (found === undefined) {
         throw new ApiError({ code: "not_in_report", message: "Not available in a report file." });
       }
-      const answer = JSON.parse(await inflate(packed)) as Pick<Reply<T>, "command" | "report">;
+      const answer = (await found.group.answers())[found.place] as Pick<Reply<T>, "command" | "report">;
       return { ...answer, identity: report.status.identity ?? "", epoch: report.status.epoch };
     },
   };
+}
+
+/** A computation that is done when it is first needed. */
+function once<T>(compute: () => T): () => T {
+  let computed: { value: T } | null = null;
+  return () => (computed ??= { value: compute() }).value;
+}
+
+async function unpack(packed: string): Promise<Answer[]> {
+  return JSON.parse(await inflate(packed)) as Answer[];
 }
 
 async function inflate(base64: string): Promise<string> {

@@ -21,6 +21,8 @@ export interface Status {
   read: number;
   size: number | null;
   error: string | null;
+  /** The link that opens a line of a source file in an editor, with `{file}` and `{line}`; null if there is none. */
+  editor: string | null;
 }
 
 export interface ApiErrorBody {

@@ -18,6 +18,19 @@ export interface Reply<T> {
   epoch: number;
 }
 
+/** A file to be saved. */
+export interface SavedFile {
+  name: string;
+  content: Blob;
+}
+
+/** Files of the trace, by their address below the API's, about the state of an epoch. */
+export interface Files {
+  get(path: string, epoch: number): Promise<SavedFile>;
+  /** The command that writes a file. */
+  command(path: string, epoch: number): Promise<string | null>;
+}
+
 export interface Source {
   /** The state of loading, and the names of the files. */
   status(): Promise<Status>;
@@ -31,7 +44,15 @@ export interface Source {
    * state of the epoch to hold can be asked about meanwhile. Null if the source never grows.
    */
   follow: ((hold: number | null, onNews: (news: News) => void, signal: AbortSignal) => Promise<void>) | null;
-  /** The only bounds of time windows that there are answers for; null if all are. */
+  /** Files of the trace that can be saved; null if the source has none. */
+  files: Files | null;
+  /** The state to begin with, as in the address; empty if that is the default. */
+  state: string;
+  /** Compares the trace with a file that was dropped onto the page. Null if there is nobody to read it. */
+  compareWith: ((file: File) => Promise<void>) | null;
+  /** True if there is an answer to a question that is well-formed. */
+  holds(question: Question): boolean;
+  /** The only bounds of time windows that there are answers for, none or several; null if all are. */
   slices: readonly number[] | null;
   /** True if any request is possible: custom queries, focus, hiding. */
   hasServer: boolean;

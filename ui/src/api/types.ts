@@ -121,6 +121,35 @@ p_value: number,
 /** True if the change is significant, at a false discovery rate of 5 %. */
 is_real: boolean, };
 
+/** Nodes with their changes, with one list for each property. Bytes are those allocated by a node and its callees. */
+export type ChangeColumns = {
+/** The index of the parent, or -1. */
+parent: Array<number>,
+/** The index of its label, or -1 for merged nodes. */
+label: Array<number>,
+/** The number of merged nodes; 0 if it is a node of its own. */
+others: Array<number>,
+/** Bytes before. */
+before: Array<number>,
+/** 1.96 standard errors of that. */
+before_error: Array<number>,
+/** Samples before. */
+before_samples: Array<number>,
+/** Bytes after, scaled. */
+after: Array<number>,
+/** 1.96 standard errors of that. */
+after_error: Array<number>,
+/** Samples after. */
+after_samples: Array<number>,
+/** Bytes after minus bytes before. */
+change: Array<number>,
+/** 1.96 standard errors of that. */
+change_error: Array<number>,
+/** The probability of a change of bytes at least this large if nothing changed. */
+p_value: Array<number>,
+/** True if the change is significant, at a false discovery rate of 5 % among all nodes. */
+is_real: Array<boolean>, };
+
 /** The part of a run that a recording has summed up (`heapline record --keep`). What was alive and what was allocated is exact at the boundaries of its intervals; within an interval only means are known. */
 export type Coarse = {
 /** The end of that part, in seconds since the start. */
@@ -391,9 +420,6 @@ low: Array<number>,
 /** The largest value since the point before. */
 high: Array<number>, };
 
-/** The shape of memory growth. */
-export type GrowthShape = "linear" | "bounded" | "burst" | "periodic" | "irregular" | "unclear";
-
 /** Blocks and their bytes: headers and memory outside of the heap included. */
 export type HeapAmount = {
 /** Bytes. */
@@ -589,10 +615,6 @@ label: Label,
 retained: Figures,
 /** The growth since half-way through the run, in bytes. */
 growth: Estimate,
-/** The growth since half-way through the run, in bytes per second. */
-growth_per_second: number,
-/** The shape of its growth. */
-shape: GrowthShape,
 /** Its growth over time, in pieces of a constant rate. */
 trend: Trend,
 /** Live bytes at equal distances of time, the last one at the time of the report. */
@@ -657,6 +679,15 @@ low: Array<number>,
 /** The largest value since the point before. */
 high: Array<number>, };
 
+/** The memory of a line. */
+export type LineMemory = {
+/** Memory allocated by the line itself. */
+own: Totals,
+/** Memory allocated by the line and by the functions that it calls. */
+inclusive: Totals,
+/** True if it is within the sampling error. */
+is_noise: boolean, };
+
 /** References and roots that lead to no block, and are left out. */
 export type LoadDamage = {
 /** References of blocks. */
@@ -692,6 +723,8 @@ before: Subject,
 after: Subject,
 /** The grouping of the rows. */
 by: GroupBy,
+/** The normalisation of amounts after. */
+per: Normalise,
 /** The factor for all amounts after. */
 scale: number,
 /** Everything together. */
@@ -702,6 +735,35 @@ rows: Array<DiffRow>,
 hidden_rows: number,
 /** The number of significant changes, including rows not shown. */
 real_changes: number, };
+
+/** A comparison of two call trees and the names of the two sides. */
+export type NamedDiffTree = {
+/** The file or the window before. */
+before_name: string,
+/** The file or the window after. */
+after_name: string,
+/** The measure that is compared. */
+of: Compared,
+/** The first trace or window. */
+before: Subject,
+/** The second trace or window. */
+after: Subject,
+/** The grouping of the nodes. */
+by: GroupBy,
+/** The normalisation of amounts after. */
+per: Normalise,
+/** The factor for all amounts after. */
+scale: number,
+/** The share of before and after together below which nodes are merged: as requested, or higher if there would be too many. */
+min: number,
+/** Everything together. */
+total: Change,
+/** The number of nodes with a significant change. */
+real_changes: number,
+/** The distinct labels of nodes. */
+labels: Array<Label>,
+/** The nodes, each before its children, the largest first. */
+nodes: ChangeColumns, };
 
 /** Nodes, with one list for each of their properties. */
 export type NodeColumns = {
@@ -742,6 +804,9 @@ at_end: Array<number>, };
 
 /** The kind of a node. */
 export type NodeKind = "call" | "site" | "other";
+
+/** The normalisation of the second trace or window. */
+export type Normalise = "none" | "time" | "allocated";
 
 /** The distinction between a program's own code and that of libraries, in a report. */
 export type OwnCode = {
@@ -933,7 +998,7 @@ from: number,
 times: Array<number>,
 /** All blocks in scope. */
 total: Line,
-/** 1.96 standard errors of the total at each point; empty for measures that are not of live memory. */
+/** 1.96 standard errors of the total at each point. */
 error: Array<number>,
 /** The largest groups, and the rest as the last one, if there is a rest. */
 groups: Array<GroupLine>,
@@ -1002,6 +1067,48 @@ gc: GcCounters | null, };
 
 /** The sort order of rows. */
 export type SortBy = "allocated" | "inclusive" | "peak" | "end" | "blocks" | "size" | "lifetime" | "promoted" | "name";
+
+/** The lines of a source file and the memory that they allocate. */
+export type Source = {
+/** The trace and estimator of the report. */
+subject: Subject,
+/** Seconds from the start to the peak of the whole program. */
+peak_time: number,
+/** The file as the trace names it. */
+file: string,
+/** The function of the request; null if it was a file. */
+function: Label | null,
+/** The lines of that function that are in stacks, or the line of the request. */
+focus: Array<number>,
+/** Other files with functions of the same name. */
+other_files: Array<string>,
+/** The file that was read; null if there is none. */
+path: string | null,
+/** The reason why the text is not known; null if it is. */
+problem: string | null,
+/** The number of lines of the file; null if the text is not known. */
+line_count: number | null,
+/** True if the file was changed after the recording started. */
+is_newer: boolean,
+/** All selected blocks. */
+total: Totals,
+/** Memory of the whole file. */
+in_file: LineMemory,
+/** Memory of functions in the file whose line is not known; null if there is none. */
+without_line: LineMemory | null,
+/** The lines that are shown, in order. */
+lines: Array<SourceLine>,
+/** Lines with memory that are not shown. */
+hidden_lines: number, };
+
+/** A line of a file. */
+export type SourceLine = {
+/** Its number; 1 is the first. */
+line: number,
+/** Its text, of a very long line the beginning; null if it is not known. */
+text: string | null,
+/** Its memory; null if it has none. */
+memory: LineMemory | null, };
 
 /** Sizes and lifetimes of blocks. */
 export type Stats = {
@@ -1202,10 +1309,21 @@ details?: Details, };
 
 /** The growth of live memory over time, in pieces of a constant rate. */
 export type Trend = {
-/** The direction of the last piece. */
+/** The direction at the end. */
 state: TrendState,
+/** The time since when that is so; null if always, or if the direction is uneven. */
+since: TrendChange | null,
+/** The rate at which memory grows, or grew last, in bytes per second; null if it is uneven. */
+rate: Estimate | null,
 /** The pieces, in the order of time. Each begins where the one before ends. */
 pieces: Array<TrendPiece>, };
+
+/** A time at which the growth of memory changes. */
+export type TrendChange = {
+/** Seconds from the start of the run. */
+time: number,
+/** Its error in seconds. */
+error: number, };
 
 /** A part of the run in which memory grows at a constant rate, or shrinks. */
 export type TrendPiece = {

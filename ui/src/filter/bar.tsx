@@ -6,7 +6,7 @@ import type { ApiError } from "../api/source";
 import { bytes, printable } from "../format";
 import { currentSource } from "../state/answers";
 import { clausesOf, withClause } from "../state/patterns";
-import { comparesWindows, windowClause } from "../state/questions";
+import { comparesWindows, layerClause, windowClause } from "../state/questions";
 import { shownScope } from "../state/scope";
 import { info, tells, traceFacts } from "../state/session";
 import { state, update } from "../state/state";
@@ -17,6 +17,7 @@ import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
 import { type Choices, Completer, insert } from "./completion";
 import { OwnCodeButton } from "./own-code";
+import { WithoutChip } from "./peak";
 
 /** Debounce delay for typing. */
 const DELAY_MS = 120;
@@ -204,6 +205,14 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
               onRemove={() => update({ where: clauses.filter((_, k) => k !== place).join(" and "), node: "" })}
             />
           ))}
+        {now.callers.length > 0 && (
+          <Chip
+            kind="layer"
+            text={now.callers.map(printable).join(" ‹ ")}
+            help={<code>{layerClause(now)}</code>}
+            onRemove={() => update({ callers: [], node: "" })}
+          />
+        )}
         {now.hide.map((name, place) => (
           <Chip
             key={`h${place}`}
@@ -260,6 +269,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             onRemove={() => update({ live: "peak" })}
           />
         )}
+        <WithoutChip />
         {hasServer && (
           <Explain>
             Only blocks of which this is true. The fields that this trace has are suggested as you type. Join with and,

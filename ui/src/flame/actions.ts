@@ -14,7 +14,16 @@ interface Action {
   needsEngine?: boolean;
   /** True if a report file can do it to trees only: its tables are ready-made. */
   needsTree?: boolean;
-  change: (state: State, name: string) => Partial<State>;
+  /** True if it is for functions and lines, not for modules and crates. */
+  needsPlace?: boolean;
+  change: (state: State, name: string, place?: string) => Partial<State>;
+}
+
+/** The query for memory allocated inside of a function, or of what else the boxes of trees are. */
+function insideClause({ view, frames }: State, name: string): string {
+  const isTree = view === "flame" || view === "tree";
+  const field = isTree && frames !== "function" && frames !== "site" ? `${frames} ` : "";
+  return `inside ${field}${quoted(name)}`;
 }
 
 export const ACTIONS: readonly Action[] = [
@@ -39,13 +48,31 @@ export const ACTIONS: readonly Action[] = [
     key: "o",
     text: "Filter: only memory allocated inside",
     needsEngine: true,
-    change: (now, name) => ({ where: withClause(now.where, `inside ${quoted(name)}`), node: "" }),
+    change: (now, name) => ({ where: withClause(now.where, insideClause(now, name)), node: "" }),
   },
   {
     key: "x",
     text: "Filter: exclude memory allocated inside",
     needsEngine: true,
-    change: (now, name) => ({ where: withClause(now.where, `not inside ${quoted(name)}`), node: "" }),
+    change: (now, name) => ({ where: withClause(now.where, `not ${insideClause(now, name)}`), node: "" }),
+  },
+  {
+    key: "-",
+    text: "What if: the peak without memory allocated inside",
+    needsEngine: true,
+    change: (now, name) => {
+      const clause = insideClause(now, name);
+      return now.without.includes(clause)
+        ? { without: now.without.filter((one) => one !== clause) }
+        : { without: [...now.without, clause] };
+    },
+  },
+  {
+    key: "g",
+    text: "Go to its source: lines and their memory",
+    needsEngine: true,
+    needsPlace: true,
+    change: (_, name, place) => ({ view: "source", source: place ?? name }),
   },
   {
     key: "s",
@@ -64,7 +91,9 @@ export interface NodeTools {
 
 /** The actions on functions in a tree. */
 function treeActions(hasServer: boolean): readonly Action[] {
-  return ACTIONS.filter((action) => !action.needsEngine || hasServer);
+  const { frames } = state.value;
+  const hasPlaces = frames !== "module" && frames !== "crate";
+  return ACTIONS.filter((action) => (!action.needsEngine || hasServer) && (!action.needsPlace || hasPlaces));
 }
 
 /** The actions on functions in a table. */
@@ -78,7 +107,7 @@ export function functionTools(hasServer: boolean, tip: NodeTools["tip"]): NodeTo
     actions: treeActions(hasServer).map((action) => ({
       key: action.key,
       text: action.text,
-      run: (node) => act(action, node.label.name),
+      run: (node) => act(action, node.label.name, node.label.place),
     })),
     menu: (node) => functionMenu(node, treeActions(hasServer)),
     tip,
@@ -86,8 +115,8 @@ export function functionTools(hasServer: boolean, tip: NodeTools["tip"]): NodeTo
 }
 
 /** Runs the action of a key on a function. */
-export function act(action: Action, name: string): void {
-  update(action.change(state.value, name));
+export function act(action: Action, name: string, place?: string): void {
+  update(action.change(state.value, name, place));
 }
 
 /** The menu of a function. */
@@ -102,7 +131,7 @@ export function functionMenu(
       text: action.text,
       hint: action.key,
       isDisabled: isOther,
-      run: () => act(action, name),
+      run: () => act(action, name, place),
     })),
     "line",
     { text: "Copy its name", hint: "c", isDisabled: isOther, run: () => void copy(name, "the name") },

@@ -5,21 +5,26 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { TreeNode } from "./tree";
 import { bytes, percent } from "../format";
 import { type Binding, useKeys } from "../keys";
+import { usePicture } from "../save/pictures";
 import { canUndo, state, undo, update } from "../state/state";
 import { inks, isDark } from "../theme";
 import { copy } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
-import { prepareCanvas, SANS, useSize } from "../widgets/size";
+import { prepareCanvas, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
 import type { NodeTools } from "./actions";
+import { passedAncestors } from "./ancestors";
 import type { Span } from "../state/codec";
-import { palette } from "./colours";
-import { type Band, cutOff, depthAt, drawBand, fitted, fullName, type Look, ROW, rowTop } from "./draw";
+import { legend, palette } from "./colours";
+import { type Band, changeText, depthAt, fullName, ROW, rowTop } from "./draw";
 import { FoldTip } from "./fold-tip";
 import { neighbour, nodeAt } from "./layout";
+import { Minimap } from "./minimap";
+import { lookOf, paint } from "./paint";
 import { moved, zoomedAround } from "./pan";
 import { bandOf, locate, nameOf, type Picture } from "./picture";
 import { type Found, outermost } from "./search";
+import { Trail } from "./trail";
 
 const ANIMATION_MS = 160;
 
@@ -28,6 +33,13 @@ const REST_MS = 150;
 
 /** Pixels that the pointer moves before it drags. */
 const DRAG = 4;
+
+/** Rows of a saved picture: browsers limit the height of images. */
+const SAVED_ROWS = 350;
+
+const NOT_MARKED = { hovered: -1, selected: -1 };
+/** There is no room for an overview beside boxes in windows of this width. */
+const NARROW = 500;
 
 interface Place {
   part: number;
@@ -44,6 +56,9 @@ export function FlameCanvas(props: {
   isBottomUp: boolean;
   tools: NodeTools;
   describe: string;
+  /** The title of the saved picture, and the selection that it shows. */
+  caption: string;
+  selection: string;
 }): JSX.Element {
   const { picture } = props;
   const now = state.value;
@@ -89,32 +104,35 @@ export function FlameCanvas(props: {
     if (!canvas.current || width === 0 || height === 0) return;
     const context = prepareCanvas(canvas.current, width, height);
     if (!context) return;
-    const ink = inks();
-    const look: Look = {
-      palette: palette(now.colour, isDark.value),
-      ground: ink.ground,
-      outline: ink.text,
-      match: ink.match,
-      matchText: ink.matchText,
-      font: `11.5px ${SANS}`,
-    };
     const marks = (k: number) => ({
       hovered: hovered?.part === k ? hovered.node : -1,
       selected: selected?.part === k ? selected.node : -1,
     });
-    bands.forEach((band, k) => drawBand(context, band, { width, height, top }, look, marks(k)));
-    picture.bar.texts.forEach((text, k) => {
-      const y = (picture.bar.row + k) * ROW + offset - top;
-      context.fillStyle = ink.accent;
-      context.globalAlpha = picture.parts.length > 1 ? 0.9 : k === picture.fold?.bar ? 0.07 : 0.14;
-      context.fillRect(0, y, width - 1, ROW - 1);
-      context.globalAlpha = 1;
-      context.fillStyle = picture.parts.length > 1 ? ink.ground : ink.text;
-      const isFold = k === picture.fold?.bar;
-      context.font = `${isFold ? 400 : 600} 11.5px ${SANS}`;
-      const room = width - 10;
-      context.fillText(isFold ? cutOff(context, text, room) : fitted(context, text, room), 5, y + ROW / 2);
-    });
+    const look = lookOf(picture.colour, isDark.value, inks());
+    paint(context, picture, bands, { width, height, top, offset }, look, marks);
+  });
+
+  usePicture("flame", () => {
+    const rows = Math.min(picture.rows, SAVED_ROWS);
+    const key = legend(picture.colour, palette(picture.colour, false));
+    return {
+      title: `${props.caption}${rows < picture.rows ? `; the first ${rows} of ${picture.rows} rows` : ""}`,
+      height: rows * ROW,
+      selection: props.selection,
+      legend: key
+        ? key.fills.map((fill, k) => ({
+            fill,
+            text: k === 0 ? key.low : k === key.fills.length - 1 ? key.high : "",
+          }))
+        : [],
+      draw: (pen, width, inks) => {
+        // Flames stand on the last row.
+        const top = isStanding ? (picture.rows - rows) * ROW : 0;
+        const flat = bands.map((band) => ({ ...band, base: band.base - offset }));
+        const look = lookOf(picture.colour, false, inks);
+        paint(pen, picture, flat, { width, height: rows * ROW, top, offset: 0 }, look, () => NOT_MARKED);
+      },
+    };
   });
 
   /** The box at a place, or the number of the bar. */
@@ -252,8 +270,10 @@ export function FlameCanvas(props: {
     const band = place && bands[place.part];
     if (!element || !place || !band) return;
     const y = rowTop(band, nodeOf(place).depth);
-    if (y < element.scrollTop) element.scrollTop = y;
-    else if (y + ROW > element.scrollTop + element.clientHeight) element.scrollTop = y + ROW - element.clientHeight;
+    // The row next to it may be covered by the ancestors.
+    if (y - ROW < element.scrollTop) element.scrollTop = y - ROW;
+    else if (y + 2 * ROW > element.scrollTop + element.clientHeight)
+      element.scrollTop = y + 2 * ROW - element.clientHeight;
   };
 
   useLayoutEffect(() => {
@@ -285,35 +305,69 @@ export function FlameCanvas(props: {
   useKeys("Flame graph", bindings);
 
   const spoken = selected && nodeOf(selected);
+  const [band] = bands;
+  // The box that the mouse or the keyboard is at tells whose ancestors; without one, those of everything visible.
+  const passed =
+    band && height > 0 ? passedAncestors(band, { top, height }, chosen?.part === 0 ? chosen.node : -1) : null;
+  const isPartial = band !== undefined && (contentHeight > height + 1 || band.to - band.from < 1);
   return (
-    <div class="flame-scroller" ref={scroller} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
-      <div class="flame-sticky">
-        <canvas
-          ref={canvas}
-          tabIndex={0}
-          role="application"
-          aria-label={`${props.describe}. Arrow keys move, Enter zooms in, ? lists all keys. The tab Tree has the same as text.`}
-          onWheel={onWheel}
-          onPointerDown={(event) => {
-            drag.current = { x: event.clientX, y: event.clientY, isMoved: false };
-          }}
-          onPointerMove={onPointerMove}
-          onMouseMove={onMouseMove}
-          onMouseLeave={() => {
-            setHovered(null);
-            hideTip();
-          }}
-          onClick={onClick}
-          onContextMenu={onContextMenu}
-          onFocus={() => !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? first)}
-        />
+    <>
+      <div class="flame-scroller" ref={scroller} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+        <div class="flame-sticky">
+          <canvas
+            ref={canvas}
+            tabIndex={0}
+            role="application"
+            aria-label={`${props.describe}. Arrow keys move, Enter zooms in, ? lists all keys. The tab Tree has the same as text.`}
+            onWheel={onWheel}
+            onPointerDown={(event) => {
+              drag.current = { x: event.clientX, y: event.clientY, isMoved: false };
+            }}
+            onPointerMove={onPointerMove}
+            onMouseMove={onMouseMove}
+            onMouseLeave={(event) => {
+              // On the way to an ancestor, it is still about that box.
+              if (!(event.relatedTarget instanceof Element && event.relatedTarget.closest(".trail"))) setHovered(null);
+              hideTip();
+            }}
+            onClick={onClick}
+            onContextMenu={onContextMenu}
+            onFocus={() => !selected && picture.parts[0]?.layout.nodes.length && setSelected(zoomed ?? first)}
+          />
+        </div>
+        <div style={{ height: `${Math.max(0, contentHeight - height)}px` }} />
+        <span class="spoken" aria-live="polite">
+          {spoken &&
+            `${fullName(spoken)}: ${bytes(spoken.total.bytes.value)}, ${percent(spoken.total[now.unit].value, picture.total[now.unit].value)}${changeText(spoken)}`}
+        </span>
       </div>
-      <div style={{ height: `${Math.max(0, contentHeight - height)}px` }} />
-      <span class="spoken" aria-live="polite">
-        {spoken &&
-          `${fullName(spoken)}: ${bytes(spoken.total.bytes.value)}, ${percent(spoken.total[now.unit].value, picture.total[now.unit].value)}`}
-      </span>
-    </div>
+      {passed && (
+        <Trail
+          names={[picture.bar.texts.join(" › "), ...passed.map((node) => nodeOf({ part: 0, node }).label.name)]}
+          isAtBottom={isStanding}
+          onLeave={() => setHovered(null)}
+          onChoose={(place) => {
+            const node = place === 0 ? null : { part: 0, node: passed[place - 1] as number };
+            zoomTo(node);
+            if (node) select(node);
+            else if (scroller.current) scroller.current.scrollTop = isStanding ? contentHeight : picture.bar.row * ROW;
+          }}
+        />
+      )}
+      {isPartial && width > NARROW && (
+        <Minimap
+          picture={picture}
+          view={{
+            across: { from: band.from, to: band.to },
+            down: { from: (top - offset) / contentHeight, to: Math.min(1, (top - offset + height) / contentHeight) },
+          }}
+          onMove={(x, y) => {
+            if (scroller.current) scroller.current.scrollTop = y * contentHeight - height / 2;
+            if (band.to - band.from < 1) show(moved(band, x - (band.from + band.to) / 2));
+          }}
+        />
+      )}
+    </>
   );
 }
 

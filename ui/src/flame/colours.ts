@@ -1,21 +1,12 @@
 // The colours of boxes. A box has the number of a colour; the colours themselves depend on the theme.
 
-import type { Label } from "../api/types";
-import type { TreeNode } from "./tree";
+import { namePalette, type NameKind, nameNumber, PLAIN, type Palette, type Tone, tones } from "../colours";
 import type { State } from "../state/state";
+import type { TreeNode } from "./tree";
 
-export interface Palette {
-  /** Fills by number, and the same for boxes that do not match a search. */
-  fills: readonly string[];
-  faded: readonly string[];
-  text: string;
-  fadedText: string;
-}
+/** The meaning of the colour of a box; in comparisons, its change. */
+export type ColourMode = State["colour"] | "change";
 
-/** Number 0 is for boxes without a colour: "other" and unknown. */
-export const PLAIN = 0;
-
-const HUES = [32, 58, 88, 122, 152, 178, 205, 232, 258, 285, 315, 350];
 const STEPS = 9;
 
 /** The legend of a colour mode: the text at both ends, and the fills between. */
@@ -25,29 +16,10 @@ export interface Legend {
   fills: readonly string[];
 }
 
-function tones(isDark: boolean, colours: readonly [chroma: number, hue: number, shift: number][]): Palette {
-  const lightness = isDark ? 0.44 : 0.84;
-  const fill = (chroma: number, hue: number, shift: number, fade: number) => {
-    const base = lightness + (isDark ? shift : -shift);
-    const ground = isDark ? 0.26 : 0.955;
-    return `oklch(${(base + (ground - base) * fade).toFixed(3)} ${(chroma * (1 - fade)).toFixed(3)} ${hue})`;
-  };
-  const all: readonly [number, number, number][] = [[0.008, 80, isDark ? -0.12 : -0.06], ...colours];
-  return {
-    fills: all.map(([chroma, hue, shift]) => fill(chroma, hue, shift, 0)),
-    faded: all.map(([chroma, hue, shift]) => fill(chroma, hue, shift, 0.72)),
-    text: isDark ? "#f3efe9" : "#221f1a",
-    fadedText: isDark ? "#8d8880" : "#8b857b",
-  };
-}
-
-export function palette(mode: State["colour"], isDark: boolean): Palette {
+export function palette(mode: ColourMode, isDark: boolean): Palette {
   switch (mode) {
     case "module":
-      return tones(
-        isDark,
-        [0, 0.045].flatMap((shift) => HUES.map((hue): [number, number, number] => [0.085, hue, shift])),
-      );
+      return namePalette(isDark);
     case "heap":
       // From blue (all on the minor heap) through grey to orange (all on the major heap); the last is external.
       return tones(isDark, [...ramp(248, 50), [0.1, 150, 0.02]]);
@@ -61,54 +33,37 @@ export function palette(mode: State["colour"], isDark: boolean): Palette {
       );
     case "growth":
       return tones(isDark, ramp(245, 28));
+    case "change":
+      // Blue and red are told apart by all kinds of colour vision.
+      return tones(isDark, ramp(250, 28, 0.15));
   }
 }
 
 /** A gradient from one hue over grey to another. */
-function ramp(from: number, to: number): [number, number, number][] {
+function ramp(from: number, to: number, chroma = 0.1): Tone[] {
   return Array.from({ length: STEPS }, (_, k) => {
     const place = (2 * k) / (STEPS - 1) - 1;
-    return [0.012 + 0.088 * Math.abs(place), place < 0 ? from : to, 0.06 * Math.abs(place) - 0.02];
+    return [0.012 + (chroma - 0.012) * Math.abs(place), place < 0 ? from : to, 0.06 * Math.abs(place) - 0.02];
   });
-}
-
-/** The module of a name: as given by the trace, or the part before the last dot. */
-export function moduleOf(label: Label): string {
-  if (label.module) return label.module;
-  const dot = label.name.lastIndexOf(".");
-  return dot > 0 ? label.name.slice(0, dot) : label.name;
-}
-
-function hash(text: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  // The last multiplication only mixes the high bits, but colours use the low ones.
-  h ^= h >>> 15;
-  return Math.imul(h, 0x2c1b3c6d) >>> 0;
 }
 
 /** The number of each node's colour. */
-export function colourNumbers(nodes: readonly TreeNode[], mode: State["colour"], duration: number): Uint8Array {
-  const out = new Uint8Array(nodes.length);
-  const known = new Map<string, number>();
-  nodes.forEach((node, i) => {
-    out[i] = node.kind === "other" ? PLAIN : number(node, mode, duration, known);
-  });
-  return out;
+export function colourNumbers(
+  nodes: readonly TreeNode[],
+  mode: ColourMode,
+  kind: NameKind,
+  duration: number,
+): Uint8Array {
+  return Uint8Array.from(nodes, (node) =>
+    node.kind === "other" && mode !== "change" ? PLAIN : number(node, mode, kind, duration),
+  );
 }
 
-function number(node: TreeNode, mode: State["colour"], duration: number, known: Map<string, number>): number {
+function number(node: TreeNode, mode: ColourMode, kind: NameKind, duration: number): number {
   const details = node.details;
   switch (mode) {
-    case "module": {
-      const name = moduleOf(node.label);
-      let found = known.get(name);
-      if (found === undefined) {
-        found = 1 + (hash(name) % (2 * HUES.length));
-        known.set(name, found);
-      }
-      return found;
-    }
+    case "module":
+      return nameNumber(node.label, kind);
     case "heap": {
       const { minor, major, external } = details.heap;
       if (external > minor + major) return STEPS + 1;
@@ -119,6 +74,13 @@ function number(node: TreeNode, mode: State["colour"], duration: number, known: 
     case "growth": {
       const largest = Math.max(details.live_at_end, details.live_at_half);
       return largest > 0 ? step(0.5 + (0.5 * (details.live_at_end - details.live_at_half)) / largest) : PLAIN;
+    }
+    case "change": {
+      if (!node.change?.isReal) return PLAIN;
+      const { before, after, change } = node.change;
+      const share = Math.abs(change.value) / Math.max(before.value, after.value);
+      // A small change that is real is not grey.
+      return step(0.5 + 0.5 * Math.sign(change.value) * (0.4 + 0.6 * share));
     }
   }
 }
@@ -132,7 +94,7 @@ function step(share: number): number {
   return 1 + Math.round(Math.min(1, Math.max(0, share)) * (STEPS - 1));
 }
 
-export function legend(mode: State["colour"], colours: Palette): Legend | null {
+export function legend(mode: ColourMode, colours: Palette): Legend | null {
   const fills = colours.fills.slice(1, STEPS + 1);
   switch (mode) {
     case "module":
@@ -143,5 +105,7 @@ export function legend(mode: State["colour"], colours: Palette): Legend | null {
       return { low: "short-lived", high: "lives on", fills };
     case "growth":
       return { low: "shrinks", high: "grows", fills };
+    case "change":
+      return { low: "▼ less", high: "▲ more; grey: no real change", fills };
   }
 }

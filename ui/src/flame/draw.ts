@@ -2,8 +2,9 @@
 
 import type { Label } from "../api/types";
 import type { TreeNode } from "./tree";
-import { printable } from "../format";
-import type { Palette } from "./colours";
+import { estimatedChange, printable } from "../format";
+import type { Palette } from "../colours";
+import type { Pen } from "../save/pictures";
 import { firstRightOf, type Layout } from "./layout";
 
 export const ROW = 20;
@@ -29,6 +30,7 @@ export interface Look {
   palette: Palette;
   ground: string;
   outline: string;
+  accent: string;
   match: string;
   matchText: string;
   font: string;
@@ -54,7 +56,7 @@ export function depthAt(band: Band, y: number): number {
 
 /** Draws the visible part of a band. `top` is the scroll offset. */
 export function drawBand(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   band: Band,
   view: { width: number; height: number; top: number },
   look: Look,
@@ -92,14 +94,14 @@ export function drawBand(
   }
 }
 
-function drawCrumbs(context: CanvasRenderingContext2D, from: number, to: number, y: number, look: Look): void {
+function drawCrumbs(context: Pen, from: number, to: number, y: number, look: Look): void {
   if (to - from < 0.4) return;
   context.fillStyle = look.palette.faded[0] as string;
   context.fillRect(from, y, Math.max(0.6, to - from), ROW - 1);
 }
 
 function drawBox(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   band: Band,
   node: number,
   x0: number,
@@ -127,17 +129,30 @@ function drawBox(
     context.strokeRect(x0 + inset, y + inset, width - 2 * inset, ROW - 1 - 2 * inset);
   }
   if (width < MIN_TEXT) return;
-  const room = width - 2 * TEXT_PADDING;
+  const mark = changeMark(box);
+  const room = width - 2 * TEXT_PADDING - textWidth(context, mark);
   const { name, place } = boxText(box, band.layout.nodes);
   const whole = place === "" ? name : `${name} ${place}`;
   const text = place !== "" && textWidth(context, whole) <= room ? whole : fitted(context, name, room);
   if (text === "") return;
   context.fillStyle = isMatch ? look.matchText : isFaded ? palette.fadedText : palette.text;
-  context.fillText(text, x0 + TEXT_PADDING, y + ROW / 2);
+  context.fillText(mark + text, x0 + TEXT_PADDING, y + ROW / 2);
+}
+
+/** The sign of a real change: colours are not for everybody. */
+function changeMark({ change }: TreeNode): string {
+  if (!change?.isReal) return "";
+  return change.change.value > 0 ? "▲ " : "▼ ";
+}
+
+/** The change of a box for screen readers; empty if nothing is compared. */
+export function changeText({ change }: TreeNode): string {
+  if (!change) return "";
+  return `, change ${estimatedChange(change.change)}, ${change.isReal ? "real" : "within the sampling error"}`;
 }
 
 /** Stripes mark merged boxes. */
-function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number, look: Look): void {
+function hatch(context: Pen, x: number, y: number, width: number, look: Look): void {
   if (width < 4) return;
   context.save();
   context.beginPath();
@@ -167,7 +182,7 @@ export function boxText(node: TreeNode, nodes: readonly TreeNode[]): { name: str
 const widths = new Map<string, number>();
 let widthsFont = "";
 
-function textWidth(context: CanvasRenderingContext2D, text: string): number {
+function textWidth(context: Pen, text: string): number {
   if (widthsFont !== context.font || widths.size > 20_000) {
     widths.clear();
     widthsFont = context.font;
@@ -181,7 +196,7 @@ function textWidth(context: CanvasRenderingContext2D, text: string): number {
 }
 
 /** Shortens a name to fit: without its outer modules, then truncated. */
-export function fitted(context: CanvasRenderingContext2D, raw: string, room: number): string {
+export function fitted(context: Pen, raw: string, room: number): string {
   const text = printable(raw);
   if (textWidth(context, text) <= room) return text;
   for (let dot = text.indexOf("."); dot >= 0; dot = text.indexOf(".", dot + 1)) {
@@ -196,7 +211,7 @@ export function fitted(context: CanvasRenderingContext2D, raw: string, room: num
 }
 
 /** Cuts a text off at its end to fit. */
-export function cutOff(context: CanvasRenderingContext2D, raw: string, room: number): string {
+export function cutOff(context: Pen, raw: string, room: number): string {
   const text = printable(raw);
   const width = context.measureText(text).width;
   if (width <= room) return text;

@@ -1,28 +1,30 @@
 // The flame graph.
 
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Flame } from "../api/types";
-import { bytes, countShort, percent, printable } from "../format";
+import { bytes, countShort, estimatedBytes, estimatedCount, percent, printable } from "../format";
+import { reserved } from "../colours";
 import { useKeys } from "../keys";
+import { selectionText, shownSelection } from "../save/requests";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { scopeText } from "../state/describe";
 import { isRecording } from "../state/live";
 import { flameQuestion, PLAIN_LOOK } from "../state/questions";
-import { tells } from "../state/session";
+import { tells, traceFacts } from "../state/session";
 import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
-import { isDark } from "../theme";
 import { Chip, Empty, IconButton, Segmented, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
 import { Problem } from "../widgets/problem";
-import { SearchBox } from "../widgets/search-box";
 import { functionTools } from "./actions";
 import { FlameCanvas } from "./canvas";
-import { legend, palette } from "./colours";
 import { treeOf } from "./columns";
+import { flameKeys, foldKey } from "./flame-keys";
+import { ColourLegend } from "./legend";
+import { useFlameSearch } from "./search-field";
 import { FrameTip } from "./frame-tip";
-import { picture, search } from "./picture";
+import { picture } from "./picture";
 import { transformed } from "./transform";
 
 /** The pattern for functions of OCaml's standard library. */
@@ -58,55 +60,36 @@ export function FlameView(): JSX.Element {
       tree &&
       picture(
         tree,
-        { unit: now.unit, order: now.order, colour: now.colour, shape: now.shape, folds },
+        { unit: now.unit, order: now.order, colour: now.colour, kind: now.frames, shape: now.shape, folds },
         `${scopeText(now)}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
       ),
-    [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording()],
-  );
-  const { found, shown } = useMemo(
-    () => (drawn ? search(drawn, now.search) : { found: [], shown: null }),
-    [drawn, now.search],
+    [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording(), reserved.value],
   );
   const searchBox = useRef<HTMLInputElement>(null);
-  // How often the next match of a search was asked for.
-  const [asks, setAsks] = useState({ search: "", count: 0 });
-  const jumps = asks.search === now.search ? asks.count : 0;
+  const { found, jumps, field } = useFlameSearch(drawn, now.unit, searchBox, "Search for functions");
 
   useKeys("View", [
-    { key: "/", does: "search", run: () => searchBox.current?.focus() },
+    ...flameKeys(searchBox, {
+      does: "leave the focus",
+      run: () => {
+        if (now.focus.length > 0) update({ focus: [] });
+      },
+    }),
+    foldKey(),
     {
       key: "i",
       does: "switch between top-down and bottom-up",
       run: () => update({ direction: now.direction === "down" ? "up" : "down", node: "", focus: [] }),
     },
-    { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
     ...(hasServer
       ? [
           { key: "r", does: "keep or collapse recursion", run: () => update({ recursion: !now.recursion, node: "" }) },
           { key: "l", does: "show or hide source lines", run: () => update({ lines: !now.lines, node: "" }) },
         ]
       : []),
-    {
-      key: "m",
-      does: "fold or unfold the frames that all stacks share",
-      run: () => update({ unfolded: !now.unfolded }),
-    },
-    { key: "u", does: "undo", run: undo },
-    {
-      key: "Escape",
-      does: "back: zoom out, end the search, leave the focus",
-      run: () => {
-        if (document.activeElement === searchBox.current) searchBox.current?.blur();
-        if (now.search !== "") update({ search: "" });
-        else if (now.node !== "" || now.range) update({ node: "", range: null });
-        else if (now.focus.length > 0) update({ focus: [] });
-      },
-    },
   ]);
 
   const isAtLeast = tree?.isAtLeast === true;
-  const key = legend(now.colour, palette(now.colour, isDark.value));
-  const total = drawn?.total[now.unit].value ?? 0;
   return (
     <div class="view flame-view">
       <div class="toolbar">
@@ -191,21 +174,7 @@ export function FlameView(): JSX.Element {
           More <Icon name="down" />
         </button>
         <span class="spring" />
-        {shown && (
-          <span class="found" role="status">
-            {shown.nodes === 0
-              ? "nothing found"
-              : `${percent(shown[now.unit], total)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"} (Enter: next)`}
-          </span>
-        )}
-        <SearchBox
-          box={searchBox}
-          placeholder="Search"
-          label="Search for functions"
-          value={now.search}
-          onInput={(search) => update({ search }, "search")}
-          onEnter={() => setAsks({ search: now.search, count: jumps + 1 })}
-        />
+        {field}
         <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
       </div>
       {now.focus.length > 0 && (
@@ -256,18 +225,10 @@ export function FlameView(): JSX.Element {
                 />
               ))}
               describe={`Flame graph of ${scopeText(now)}`}
+              caption={`${[scopeText(now), ...now.focus.map((name) => `inside ${printable(name)}`)].join(", ")}: ${now.unit === "bytes" ? estimatedBytes(drawn.total.bytes) : `${estimatedCount(drawn.total.blocks)} blocks`}`}
+              selection={selectionText(now, shownSelection(now, traceFacts()))}
             />
-            {key && (
-              <span class="legend">
-                {key.low}
-                <span class="legend-ramp">
-                  {key.fills.map((fill, k) => (
-                    <i key={k} style={{ background: fill }} />
-                  ))}
-                </span>
-                {key.high}
-              </span>
-            )}
+            <ColourLegend mode={now.colour} />
           </div>
         )
       )}

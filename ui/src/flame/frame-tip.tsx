@@ -20,12 +20,7 @@ export function FrameTip(props: {
   const meanSize = node.total.blocks.value > 0 ? node.total.bytes.value / node.total.blocks.value : null;
   return (
     <div class="frame-tip">
-      <div class="frame-tip-name">
-        {node.kind === "other"
-          ? `other: ${count(node.others)} more, each too small to show`
-          : printable(node.label.name)}
-      </div>
-      {node.label.place && <div class="frame-tip-place">{printable(node.label.place)}</div>}
+      <TipHead node={node} />
       <dl>
         <dt>Total</dt>
         <dd>
@@ -77,5 +72,19 @@ export function FrameTip(props: {
       </dl>
       {isNoise && <div class="frame-tip-note">Within the sampling error.</div>}
     </div>
+  );
+}
+
+/** The name and the place of a box. */
+export function TipHead({ node }: { node: TreeNode }): JSX.Element {
+  return (
+    <>
+      <div class="frame-tip-name">
+        {node.kind === "other"
+          ? `other: ${count(node.others)} more, each too small to show`
+          : printable(node.label.name)}
+      </div>
+      {node.label.place && <div class="frame-tip-place">{printable(node.label.place)}</div>}
+    </>
   );
 }

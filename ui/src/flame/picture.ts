@@ -1,8 +1,9 @@
 // The trees of a flame graph: one, or with a focus two with the focus between them.
 
 import type { Figures } from "../api/types";
+import type { NameKind } from "../colours";
 import type { Tree, TreeNode } from "./tree";
-import { colourNumbers } from "./colours";
+import { type ColourMode, colourNumbers } from "./colours";
 import { type Band, ROW } from "./draw";
 import { layOut, type Layout, type Order, pathNames, type Unit } from "./layout";
 import { find, type Found, matcher } from "./search";
@@ -24,6 +25,7 @@ export interface Part {
 
 export interface Picture {
   parts: Part[];
+  colour: ColourMode;
   rows: number;
   /** The total that spans the whole width. */
   total: Figures;
@@ -36,7 +38,9 @@ export interface Picture {
 export interface Choices {
   unit: Unit;
   order: Order;
-  colour: State["colour"];
+  colour: ColourMode;
+  /** The kind of the boxes, which colours by name depend on. */
+  kind: NameKind;
   shape: State["shape"];
   /** True if the frames that nearly all stacks share are one box. */
   folds: boolean;
@@ -75,7 +79,7 @@ export function picture(tree: DrawnTree, choices: Choices, barText: string): Pic
     folded: 0,
     layout: layOut(nodes, total[choices.unit].value, choices.unit, choices.order),
     names: pathNames(nodes),
-    colours: colourNumbers(nodes, choices.colour, tree.subject.duration),
+    colours: colourNumbers(nodes, choices.colour, choices.kind, tree.subject.duration),
   });
   const main = part(tree.nodes);
   const depth = main.layout.rows.length;
@@ -84,6 +88,7 @@ export function picture(tree: DrawnTree, choices: Choices, barText: string): Pic
     const above = callers.layout.rows.length;
     const bars = tree.focus.length;
     return {
+      colour: choices.colour,
       parts: [
         { ...main, isUp: false, baseRow: above + bars },
         { ...callers, isUp: true, baseRow: above },
@@ -101,6 +106,7 @@ export function picture(tree: DrawnTree, choices: Choices, barText: string): Pic
   const texts = names.length > 0 ? [barText, `${names.length} frames: ${names.join(" › ")}`] : [barText];
   const shown = depth - names.length;
   return {
+    colour: choices.colour,
     parts: [{ ...main, folded: names.length, isUp: isFlame, baseRow: isFlame ? shown : texts.length }],
     rows: shown + texts.length,
     total,

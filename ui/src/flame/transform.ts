@@ -158,7 +158,7 @@ class Forest {
 
 const ZERO: Estimate = { value: 0, error: 0, low: 0, high: 0 };
 const NOTHING: Figures = { bytes: ZERO, blocks: ZERO, samples: 0 };
-const NO_DETAILS: Details = {
+export const NO_DETAILS: Details = {
   lifetime: null,
   promoted: 0,
   heap: { minor: 0, major: 0, external: 0, native: 0 },

@@ -12,6 +12,19 @@ export interface TreeNode {
   total: Figures;
   own: Estimate;
   details: Details;
+  /** In a comparison: both sides. */
+  change?: NodeChange;
+}
+
+/** The amounts of a node on both sides of a comparison. */
+export interface NodeChange {
+  before: Estimate;
+  after: Estimate;
+  change: Estimate;
+  /** Samples before and after. */
+  samples: readonly [number, number];
+  p: number;
+  isReal: boolean;
 }
 
 export type Tree = Omit<Flame, "labels" | "min" | "focus_own" | "nodes" | "callers"> & {

@@ -6,6 +6,7 @@ import { bytes, count, printable, signedCount } from "../format";
 import { isFatal, useAnswer } from "../state/answers";
 import { status } from "../state/session";
 import { Empty } from "../widgets/controls";
+import { DiffBar } from "../widgets/diff-bar";
 import { Problem } from "../widgets/problem";
 import { diffQuestion } from "./questions";
 
@@ -55,19 +56,12 @@ export function CompareSnapshotsView(): JSX.Element {
               <span role="columnheader">Path</span>
             </div>
             {data.rows.map((row, k) => {
-              const share = (50 * Math.abs(row.bytes)) / largest;
-              const isUp = row.bytes > 0;
               return (
                 <div key={k} class="diff heap-diff" role="row">
                   <span role="cell" class="number">
                     {signedBytes(row.bytes)}
                   </span>
-                  <span role="cell" class="diff-bar">
-                    <i
-                      class={isUp ? "is-up" : "is-down"}
-                      style={isUp ? { left: "50%", width: `${share}%` } : { right: "50%", width: `${share}%` }}
-                    />
-                  </span>
+                  <DiffBar change={row.bytes} largest={largest} />
                   <span role="cell" class="number muted">
                     {bytes(row.before.bytes)}
                   </span>

@@ -5,14 +5,15 @@ import { useMemo, useRef } from "preact/hooks";
 import type { DominatorNode, DominatorTree } from "../api/types";
 import type { NodeTools } from "../flame/actions";
 import { FlameCanvas } from "../flame/canvas";
-import { picture, search } from "../flame/picture";
-import { bytes, countShort, percent } from "../format";
+import { flameKeys } from "../flame/flame-keys";
+import { useFlameSearch } from "../flame/search-field";
+import { picture } from "../flame/picture";
+import { bytes, countShort } from "../format";
 import { useKeys } from "../keys";
 import { isFatal, useAnswer } from "../state/answers";
 import { canUndo, state, undo, update } from "../state/state";
 import { Empty, IconButton, Segmented } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
-import { SearchBox } from "../widgets/search-box";
 import { TreeTable } from "../views/tree-table";
 import { VALUE_ACTIONS, valueMenu, type Named } from "./actions";
 import { drawnTree, pathOf } from "./nodes";
@@ -47,30 +48,14 @@ export function IcicleView(): JSX.Element {
       data &&
       picture(
         drawnTree(data),
-        { unit: now.unit, order: now.order, colour: "module", shape: now.shape, folds: false },
+        { unit: now.unit, order: now.order, colour: "module", kind: "function", shape: now.shape, folds: false },
         `Retained: ${now.unit === "bytes" ? bytes(data.subject.total.bytes) : `${countShort(data.subject.total.blocks)} blocks`}`,
       ),
     [data, now.unit, now.order, now.shape],
   );
-  const { found, shown } = useMemo(
-    () => (drawn ? search(drawn, now.search) : { found: [], shown: null }),
-    [drawn, now.search],
-  );
   const searchBox = useRef<HTMLInputElement>(null);
-  useKeys("View", [
-    { key: "/", does: "search", run: () => searchBox.current?.focus() },
-    { key: "t", does: "icicles or flames", run: () => update({ shape: now.shape === "icicle" ? "flame" : "icicle" }) },
-    { key: "u", does: "undo", run: undo },
-    {
-      key: "Escape",
-      does: "back: zoom out, end the search",
-      run: () => {
-        if (document.activeElement === searchBox.current) searchBox.current?.blur();
-        if (now.search !== "") update({ search: "" });
-        else if (now.node !== "" || now.range) update({ node: "", range: null });
-      },
-    },
-  ]);
+  const { found, jumps, field } = useFlameSearch(drawn, now.unit, searchBox, "Search for names");
+  useKeys("View", flameKeys(searchBox));
   return (
     <div class="view flame-view">
       <div class="toolbar">
@@ -96,20 +81,7 @@ export function IcicleView(): JSX.Element {
           What is below a box can only be reached through it, and would be freed with it.
         </span>
         <span class="spring" />
-        {shown && drawn && (
-          <span class="found" role="status">
-            {shown.nodes === 0
-              ? "nothing found"
-              : `${percent(shown[now.unit], drawn.total[now.unit].value)} in ${shown.nodes} box${shown.nodes === 1 ? "" : "es"}`}
-          </span>
-        )}
-        <SearchBox
-          box={searchBox}
-          placeholder="Search"
-          label="Search for names"
-          value={now.search}
-          onInput={(search) => update({ search }, "search")}
-        />
+        {field}
         <IconButton icon="back" text="Undo" hint="u" isDisabled={!canUndo()} onClick={undo} />
       </div>
       {error && isFatal(answer) ? (
@@ -124,10 +96,12 @@ export function IcicleView(): JSX.Element {
               picture={drawn}
               of={answer.of}
               found={found}
-              jumps={0}
+              jumps={jumps}
               isBottomUp={false}
               tools={valueTools(data)}
               describe="Icicle graph of retained memory"
+              caption="Retained memory"
+              selection=""
             />
           </div>
         )

@@ -2,15 +2,7 @@
 
 import type { DominatorNode, DominatorTree, Estimate, Figures, HeapAmount } from "../api/types";
 import type { DrawnTree } from "../flame/picture";
-import type { TreeNode } from "../flame/tree";
-
-const NO_DETAILS: TreeNode["details"] = {
-  lifetime: null,
-  promoted: 0,
-  heap: { minor: 0, major: 0, external: 0, native: 0 },
-  live_at_half: 0,
-  live_at_end: 0,
-};
+import { NO_DETAILS } from "../flame/transform";
 
 /** The figures of snapshots are exact. */
 function exact(value: number): Estimate {
@@ -41,7 +33,7 @@ export function drawnTree(tree: DominatorTree): DrawnTree {
   };
 }
 
-/** Nodes of a group have the same colour: definitions of a module, and values of a kind. */
+/** Nodes of a group have the same hue: definitions of a module, and values of a kind. */
 function colourGroup({ kind, name }: DominatorNode): string {
   if (kind === "module") return name.replace(/^module /, "");
   if (kind === "definition") return name.replace(/(\.[^.]*| field \d+)$/, "");

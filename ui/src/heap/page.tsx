@@ -38,7 +38,7 @@ export function HeapPage({ subject }: { subject: HeapSubject }): JSX.Element {
   const lost = references + roots + others;
   useKeys("Everywhere", [
     { key: "?", does: "this help", run: openHelp },
-    ...viewKeys(views, VIEW_NAMES, choose),
+    ...viewKeys(views, VIEW_NAMES, 1, choose),
     { key: "d", does: "light or dark", run: toggleTheme },
   ]);
   return (
@@ -76,7 +76,7 @@ export function HeapPage({ subject }: { subject: HeapSubject }): JSX.Element {
       </HeaderBar>
       <main>
         <section class="panel views" aria-label="Views">
-          <Tabs views={views} names={VIEW_NAMES} view={now.heap} onChoose={choose} />
+          <Tabs views={views} names={VIEW_NAMES} firstKey={1} view={now.heap} onChoose={choose} />
           <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.heap]}>
             <View />
           </div>

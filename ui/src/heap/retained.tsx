@@ -13,7 +13,7 @@ import { type State, state, update } from "../state/state";
 import { Empty, Select } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
 import { Problem } from "../widgets/problem";
-import { SearchBox } from "../widgets/search-box";
+import { RowFilter } from "../widgets/row-filter";
 import { VirtualRows } from "../widgets/virtual";
 import { Name } from "../views/table";
 import { showWhy, valueMenu } from "./actions";
@@ -111,13 +111,7 @@ export function RetainedView(): JSX.Element {
           </span>
         )}
         <span class="spring" />
-        <SearchBox
-          box={filter}
-          placeholder="Filter rows"
-          label="Filter the rows"
-          value={now.rows}
-          onInput={(rows) => update({ rows }, "rows")}
-        />
+        <RowFilter box={filter} />
       </div>
       {error && isFatal(answer) ? (
         <Problem error={error} />

@@ -67,6 +67,15 @@ export function currentSource(): Source {
   return source;
 }
 
+/** The choices that there are answers for: all with a server. If the present state has none, neither is any left out. */
+export function offered<T>(choices: readonly T[], questionOf: (choice: T) => Question | null): readonly T[] {
+  const held = choices.filter((choice) => {
+    const question = questionOf(choice);
+    return question !== null && currentSource().holds(question);
+  });
+  return held.length > 0 ? held : choices;
+}
+
 /** A pending request, and the number of its waiters. */
 interface Pending {
   answer: Promise<Reply<unknown>>;

@@ -12,6 +12,14 @@ export function quoted(name: string): string {
   return `"${name.replaceAll(/["\\*?]/g, "\\$&")}"`;
 }
 
+/** A pattern of an option as the query language has it. */
+export function inQuery(pattern: string): string {
+  const regex = /^\/(.*)(\/i?)$/s.exec(pattern);
+  if (regex) return `/${(regex[1] as string).replaceAll(/\\.|\//gs, (one) => (one === "/" ? "\\/" : one))}${regex[2]}`;
+  // Any backslash that is not before one of these stands for itself.
+  return `"${pattern.replaceAll(/\\[*?\\]|["\\]/g, (one) => (one.length === 1 ? `\\${one}` : one))}"`;
+}
+
 /** Adds a clause to a query, or removes it. */
 export function withClause(where: string, clause: string): string {
   const text = where.trim();

@@ -3,6 +3,7 @@
 import { type Choice, type Question, question } from "../api/question";
 import { queryTime } from "../format";
 import type { Span } from "./codec";
+import { inQuery } from "./patterns";
 import type { State } from "./state";
 
 /** A window in the syntax of the query language. */
@@ -16,15 +17,27 @@ function typed(state: State): string[] {
   return text === "" ? [] : [text];
 }
 
+/** The layer of the timeline that is on its own, in the syntax of the query language: functions that call each other. */
+export function layerClause(state: Pick<State, "callers" | "split" | "hide" | "ownCode">): string | null {
+  if (state.callers.length === 0) return null;
+  const { split } = state;
+  const part = split === "module" || split === "file" || split === "crate" ? split : "function";
+  const names = state.callers.map(inQuery).join(" called by ");
+  const hidden = state.hide.map((pattern) => ` hiding ${inQuery(pattern)}`).join("");
+  return `${state.ownCode ? "own " : ""}${part} = ${names}${hidden}`;
+}
+
 /** The filter of the state, without the point in time. */
 function blocks(state: State) {
   const where = typed(state);
+  const layer = layerClause(state);
+  if (layer !== null) where.push(layer);
   if (state.window) where.push(windowClause(state.window, state.windowOf));
   return { where, estimator: state.estimator };
 }
 
 /** The filter of the state. */
-function scope(state: State) {
+export function scope(state: State) {
   const { where, estimator } = blocks(state);
   if (state.live !== "all")
     where.push(`live at ${typeof state.live === "number" ? queryTime(state.live) : state.live}`);
@@ -36,12 +49,17 @@ function look(state: State) {
   return { hide: state.hide, "own-code": state.ownCode };
 }
 
+/** True if the view on the screen attributes the memory of libraries to own code. The overview does by default. */
+export function isOwnCode({ view, lists, ownCode }: Pick<State, "view" | "lists" | "ownCode">): boolean {
+  return ownCode || (view === "overview" && lists === "own");
+}
+
 /** Functions as they are: the only display that the tables of report files have. */
 export const PLAIN_LOOK = { hide: [], ownCode: false } as const satisfies Partial<State>;
 
 export const infoQuestion = question("info");
 
-/** The page does not show the findings of a summary, which take most of its time. */
+/** The totals do not need the findings of a summary, which take most of its time. */
 const NO_FINDINGS = { findings: 0 } as const;
 
 /** The totals of the whole trace. */
@@ -53,6 +71,31 @@ export function wholeQuestion(state: State): Question {
 export function summaryQuestion(state: State, trace: TraceFacts): Question {
   const chosen = blocks(comparesWindows(state, trace) ? { ...state, window: null } : state);
   return question("summary", { ...chosen, ...NO_FINDINGS });
+}
+
+/** The peak of the filtered blocks within the window, and the one without some of them. */
+export function peakQuestion(state: State): Question {
+  return question("peak", {
+    ...blocks({ ...state, window: null }),
+    without: state.without,
+    window: state.window ? `${queryTime(state.window.from)}..${queryTime(state.window.to)}` : null,
+    rows: 0,
+  });
+}
+
+/** Findings and ranked lists. Each list has a point in time of its own, so the chosen one does not filter them. */
+export function overviewQuestion(state: State): Question {
+  return question("summary", overview(state));
+}
+
+/** The lists alone, which take a fraction of the time. */
+export function listsQuestion(state: State): Question {
+  return question("summary", { ...overview(state), ...NO_FINDINGS });
+}
+
+function overview(state: State) {
+  const ownCode = isOwnCode({ ...state, view: "overview" });
+  return { ...blocks(state), by: "function", ...look({ ...state, ownCode }) } as const;
 }
 
 /** Points of a timeline: the number for which report files have answers. */
@@ -139,6 +182,13 @@ export function statsQuestion(state: State): Question {
   return question("stats", scope(state));
 }
 
+/** Rows of a list of blocks. Each has a stack, so these are fewer than those of a table. */
+const BLOCK_ROWS = 500;
+
+export function blocksQuestion(state: State): Question {
+  return question("blocks", { ...scope(state), sort: state.blockSort, rows: BLOCK_ROWS, hide: state.hide });
+}
+
 export function heatmapQuestion(state: State): Question {
   return question("heatmap", scope(state));
 }
@@ -152,11 +202,19 @@ export function leaksQuestion(state: State): Question {
   });
 }
 
+/** The lines of a function or a file. */
+export function sourceQuestion(state: State): Question {
+  return question("source", { ...scope(state), name: state.source, all: true, ...look(state) });
+}
+
+/** The files, to choose one. */
+export function sourceFilesQuestion(state: State): Question {
+  return question("hotspots", { ...scope(state), by: "file", sort: "inclusive", ...look(state), rows: TABLE_ROWS });
+}
+
 /** The properties of a trace that requests depend on. */
 export interface TraceFacts {
   duration: number;
-  /** The only available bounds of windows, in report files. */
-  slices: readonly number[] | null;
   /** True if there is another trace to compare with. */
   hasOther: boolean;
 }
@@ -172,33 +230,57 @@ export function comparesWindows(state: State, trace: TraceFacts): boolean {
 /** The compared windows: by default the halves of the run; null if two traces are compared. */
 export function diffWindows(state: State, trace: TraceFacts): { before: Span; after: Span } | null {
   if (trace.hasOther && !state.before && !state.after) return null;
-  const { slices, duration } = trace;
-  const middle = slices?.[Math.floor(slices.length / 2)] ?? Number((duration / 2).toFixed(6));
+  // In whole microseconds, as report files have it.
+  const middle = Math.floor(Math.round(trace.duration * 1e6) / 2) / 1e6;
   return {
-    before: state.before ?? { from: slices?.[0] ?? 0, to: middle },
-    after: state.after ?? { from: middle, to: slices?.at(-1) ?? duration },
+    before: state.before ?? { from: 0, to: middle },
+    after: state.after ?? { from: middle, to: trace.duration },
   };
 }
 
-/** Null if there are no windows, because no time passed. */
-export function diffQuestion(state: State, trace: TraceFacts): Question | null {
+/**
+ * The change that compares a window: with the brushed one, with the one before if two are compared already, otherwise with the
+ * time before it.
+ */
+export function comparedWith(state: State, after: Span, duration: number): Partial<State> {
+  // A window has no peak.
+  const of = state.of === "peak" ? "allocated" : state.of;
+  if (state.view === "compare" && (state.before || !state.window)) return { after, of };
+  const rest = after.from > 0 ? { from: 0, to: after.from } : { from: after.to, to: duration };
+  const before = state.window ?? (rest.from < rest.to ? rest : null);
+  return { view: "compare", diffShape: "flame", before, after, of, node: "", range: null };
+}
+
+/** The options that comparisons as a table and as a flame graph share; null if there are no windows, because no time passed. */
+function compared(state: State, trace: TraceFacts) {
   const windows = diffWindows(state, trace);
   if (windows && trace.duration === 0) return null;
   const text = (window: Span) => `${queryTime(window.from)}..${queryTime(window.to)}`;
-  return question("diff", {
+  return {
     window: windows ? [text(windows.before), text(windows.after)] : [],
     ...blocks(windows ? { ...state, window: null } : state),
     of: state.of,
     by: state.diffBy,
+    per: state.per === "auto" ? null : state.per,
     ...look(state),
-    rows: DIFF_ROWS,
-    "only-real": state.realOnly,
-  });
+  };
+}
+
+export function diffQuestion(state: State, trace: TraceFacts): Question | null {
+  const options = compared(state, trace);
+  return options && question("diff", { ...options, rows: DIFF_ROWS, "only-real": state.realOnly });
+}
+
+export function diffTreeQuestion(state: State, trace: TraceFacts): Question | null {
+  const options = compared(state, trace);
+  return options && question("diff-tree", { ...options, min: "0.1%" });
 }
 
 /** The question of the view on the screen: "copy as command" is about it. */
 export function viewQuestion(state: State, trace: TraceFacts): Question | null {
   switch (state.view) {
+    case "overview":
+      return overviewQuestion(state);
     case "flame":
       return flameQuestion(state);
     case "table":
@@ -210,7 +292,11 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
     case "leaks":
       return leaksQuestion(state);
     case "compare":
-      return diffQuestion(state, trace);
+      return state.diffShape === "flame" ? diffTreeQuestion(state, trace) : diffQuestion(state, trace);
+    case "blocks":
+      return blocksQuestion(state);
+    case "source":
+      return state.source === "" ? sourceFilesQuestion(state) : sourceQuestion(state);
     case "snapshots":
       return null;
   }

@@ -10,8 +10,9 @@ export type Tile = "all" | "peak" | "end";
 
 const COMPARED: Record<Tile, State["of"]> = { all: "allocated", peak: "peak", end: "end" };
 
-/** The scope of the view on the screen. */
-export function shownScope(state: State): Moment {
+/** The scope of the view on the screen. The overview is about all of them: it has none. */
+export function shownScope(state: State): Moment | null {
+  if (state.view === "overview") return null;
   if (state.view === "leaks") return "end";
   if (state.view === "compare") return state.of === "allocated" ? "all" : state.of;
   return state.live;
@@ -22,9 +23,14 @@ export function chooseScope(state: State, tile: Tile, trace: TraceFacts): Partia
   if (state.view === "leaks") {
     return tile === "end" ? {} : "Leaks are about memory that is live at the end.";
   }
-  if (state.view !== "compare") return { live: tile };
+  if (state.view !== "compare") return chooseMoment(state, tile);
   if (tile === "peak" && comparesWindows(state, trace)) {
     return "A window has no peak: compare what was allocated in it, or what is live at its end.";
   }
   return { of: COMPARED[tile] };
+}
+
+/** The change that selects memory live at a time. The overview has no such choice: the flame graph shows it. */
+export function chooseMoment(state: State, live: Moment): Partial<State> {
+  return state.view === "overview" ? { live, view: "flame" } : { live };
 }

@@ -3,11 +3,12 @@
 import { signal } from "@preact/signals";
 import type { Status } from "../api/server";
 import type { Capabilities, HeapSubject, Info } from "../api/types";
-import { currentSource } from "./answers";
 import type { TraceFacts } from "./questions";
 
 export const status = signal<Status | null>(null);
 export const info = signal<Info | null>(null);
+/** True while the details of the recording are shown. */
+export const showDetails = signal(false);
 export const heap = signal<HeapSubject | null>(null);
 
 /** Taken for granted until the trace is known. */
@@ -21,7 +22,6 @@ export function tells(): Capabilities {
 export function traceFacts(): TraceFacts {
   return {
     duration: info.value?.duration ?? 0,
-    slices: currentSource().slices,
     hasOther: status.value?.against != null,
   };
 }

@@ -5,7 +5,18 @@ import type { Choice } from "../api/question";
 import { REQUESTS } from "../api/requests";
 import { type Codec, choice, clampSpan, flag, list, moment, option, span, text } from "./codec";
 
-export const VIEWS = ["flame", "table", "tree", "lifetimes", "leaks", "compare", "snapshots"] as const;
+export const VIEWS = [
+  "overview",
+  "flame",
+  "table",
+  "tree",
+  "lifetimes",
+  "leaks",
+  "compare",
+  "blocks",
+  "source",
+  "snapshots",
+] as const;
 export const HEAP_VIEWS = ["icicle", "tree", "retained", "why", "compare", "findings"] as const;
 export const MEASURES = [
   "live-bytes",
@@ -34,12 +45,14 @@ export const SORTS = ["own", "inclusive", "peak", "end", "blocks", "size", "life
 export const DIFF_SORTS = ["change", "percent", "before", "after", "blocks", "name"] as const;
 
 const CODECS = {
-  view: choice(VIEWS, "flame"),
+  view: choice(VIEWS, "overview"),
   // The selection.
   live: moment,
   where: text(),
   window: span,
   windowOf: choice(["allocated", "live", "collected"], "allocated"),
+  /** Queries for blocks that a peak is shown without. */
+  without: list,
   estimator: option(REQUESTS.summary.estimator),
   unit: choice(["bytes", "blocks"], "bytes"),
   // The timeline.
@@ -68,12 +81,17 @@ const CODECS = {
   treeDirection: choice(["up", "down"], "up"),
   open: text(),
   // The table and the lists.
+  /** The functions that the lists of the overview attribute memory to. */
+  lists: choice(["own", "all"], "own"),
   by: choice(GROUPS, REQUESTS.hotspots.by.default),
   sort: choice(SORTS, "own"),
   ascending: flag,
   rows: text(),
+  blockSort: option(REQUESTS.blocks.sort),
   logHeights: flag,
   leaksBy: choice(["site", "function", "module"], REQUESTS.leaks.by.default),
+  // The source: a function, a file, or a line of a file; empty for the list of files.
+  source: text(),
   // Comparing.
   before: span,
   after: span,
@@ -81,6 +99,10 @@ const CODECS = {
   diffBy: choice(FRAMES, REQUESTS.diff.by.default),
   realOnly: flag,
   diffSort: choice(DIFF_SORTS, "change"),
+  diffShape: choice(["table", "flame"], "table"),
+  /** The side that the width of boxes shows. */
+  diffWidth: choice(["after", "before"], "after"),
+  per: choice(["auto", ...REQUESTS.diff.per.values], "auto"),
   // Heap snapshots.
   heap: choice(HEAP_VIEWS, "icicle"),
   retainedBy: option(REQUESTS.retained.by),

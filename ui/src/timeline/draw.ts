@@ -1,6 +1,8 @@
-// Draws memory over time: stacked layers, and the maximum of each interval as a line above them.
+// Draws memory over time: stacked layers, the maximum of each interval as a line above them, and the error of the total as
+// a band around it.
 
 import type { Series } from "../api/types";
+import type { Pen } from "../save/pictures";
 import type { Span } from "../state/codec";
 import type { Inks } from "../theme";
 import { measured, type Measure, valueTicks } from "./scale";
@@ -16,7 +18,8 @@ export interface Plot {
   range: Span;
   width: number;
   height: number;
-  colours: string[];
+  /** The fills of the layers. */
+  colours: readonly string[];
   other: string;
   inks: Inks;
   font: string;
@@ -40,7 +43,24 @@ export function timeOf(plot: { range: Span; width: number }, x: number): number 
 export function largest(series: Series, whole: Series | null): number {
   let most = 0;
   for (const one of [series, whole]) for (const value of one?.total.high ?? []) if (value > most) most = value;
+  series.total.values.forEach((value, i) => {
+    most = Math.max(most, value + (series.error[i] ?? 0));
+  });
   return most;
+}
+
+/** The index of the largest value; 0 if there is none. */
+export function largestIndex(values: readonly number[]): number {
+  return values.reduce((best, value, i) => (value > (values[best] as number) ? i : best), 0);
+}
+
+/** The 95 % interval of the total at each point; null if nothing is estimated. */
+export function errorBand({ total, error }: Pick<Series, "total" | "error">): { low: number; high: number }[] | null {
+  if (!error.some((one) => one > 0)) return null;
+  return total.values.map((value, i) => {
+    const one = error[i] ?? 0;
+    return { low: Math.max(0, value - one), high: value + one };
+  });
 }
 
 /** The tops of the layers at each point, from the lowest layer up. */
@@ -86,7 +106,7 @@ export function indexAt(times: readonly number[], t: number): number {
   return Math.min(low, times.length - 1);
 }
 
-export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops: readonly Float64Array[]): void {
+export function drawTimeline(context: Pen, plot: Plot, tops: readonly Float64Array[]): void {
   const { series, height, inks } = plot;
   const most = largest(series, plot.whole);
   const bottom = height - AXIS;
@@ -134,7 +154,7 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
       context.fillStyle = inks.ground;
       context.fill();
     }
-    context.fillStyle = group?.is_other ? plot.other : (plot.colours[layer % plot.colours.length] as string);
+    context.fillStyle = group?.is_other ? plot.other : (plot.colours[layer] ?? plot.other);
     context.globalAlpha = isDimmed ? 0.45 : 1;
     context.fill();
     context.globalAlpha = 1;
@@ -158,6 +178,18 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
     context.setLineDash([]);
   }
 
+  const band = errorBand(series);
+  if (band) {
+    context.beginPath();
+    band.forEach(({ high }, i) => context.lineTo(xs[i] as number, y(high)));
+    for (let i = band.length - 1; i >= 0; i--) context.lineTo(xs[i] as number, y((band[i] as { low: number }).low));
+    context.closePath();
+    context.fillStyle = inks.text;
+    context.globalAlpha = 0.16;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+
   context.strokeStyle = inks.text;
   context.globalAlpha = 0.75;
   context.lineWidth = 1.2;
@@ -172,13 +204,7 @@ export function drawTimeline(context: CanvasRenderingContext2D, plot: Plot, tops
   drawMoment(context, plot, bottom, y);
 }
 
-function drawGrid(
-  context: CanvasRenderingContext2D,
-  plot: Plot,
-  most: number,
-  y: (value: number) => number,
-  bottom: number,
-): void {
+function drawGrid(context: Pen, plot: Plot, most: number, y: (value: number) => number, bottom: number): void {
   const { inks, width } = plot;
   context.textBaseline = "bottom";
   context.textAlign = "left";
@@ -220,7 +246,7 @@ function drawGrid(
 }
 
 /** Dims the area outside of the windows, and draws their edges. */
-function drawWindows(context: CanvasRenderingContext2D, plot: Plot, bottom: number): void {
+function drawWindows(context: Pen, plot: Plot, bottom: number): void {
   if (plot.windows.length === 0) return;
   const edges = plot.windows.map(({ span, text }) => ({ from: xOf(plot, span.from), to: xOf(plot, span.to), text }));
   context.fillStyle = plot.inks.ground;
@@ -251,7 +277,7 @@ function drawWindows(context: CanvasRenderingContext2D, plot: Plot, bottom: numb
   }
 }
 
-function drawMoment(context: CanvasRenderingContext2D, plot: Plot, bottom: number, y: (value: number) => number): void {
+function drawMoment(context: Pen, plot: Plot, bottom: number, y: (value: number) => number): void {
   if (plot.moment !== null) {
     const x = Math.round(xOf(plot, plot.moment));
     context.fillStyle = plot.inks.accent;

@@ -3,12 +3,12 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { GroupLine } from "../api/types";
 import { openMenuBelow } from "../widgets/menu";
 import { useSize } from "../widgets/size";
-import { groupName } from "./layers";
+import { groupName, type LayerColours } from "./layers";
 
 /** The names of the layers that there is room for, a menu with all, and what the rest is. */
 export function Legend(props: {
   groups: readonly GroupLine[];
-  colours: { fills: string[]; other: string };
+  colours: LayerColours;
   hovered: number;
   onHover: (layer: number) => void;
   onPick: (group: GroupLine) => void;
@@ -39,7 +39,7 @@ export function Legend(props: {
       <i
         class="dot"
         style={{
-          background: group.is_other ? props.colours.other : props.colours.fills[layer % props.colours.fills.length],
+          background: group.is_other ? props.colours.other : props.colours.fills[layer],
         }}
       />
       <span>{groupName(group)}</span>

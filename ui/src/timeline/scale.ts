@@ -1,6 +1,6 @@
 // Axes: ticks at round values, and their labels.
 
-import { bytes, countShort, seconds } from "../format";
+import { bytes, countShort, estimatedBytes, estimatedCount, seconds } from "../format";
 import type { State } from "../state/state";
 
 /** Round steps of time above a second. */
@@ -75,6 +75,24 @@ export function measured(measure: Measure, value: number): string {
       return `${bytes(value)}/s`;
     default:
       return bytes(value);
+  }
+}
+
+/** A value of a measure with its error, formatted. */
+export function estimated(measure: Measure, value: number, error: number): string {
+  if (error === 0) return measured(measure, value);
+  const estimate = { value, error, low: value - error, high: value + error };
+  switch (measure) {
+    case "live-blocks":
+      return estimatedCount(estimate);
+    case "live-words":
+    case "allocated-words":
+      return `${estimatedCount(estimate)} words`;
+    case "allocation-rate":
+    case "promotion-rate":
+      return `${estimatedBytes(estimate)}/s`;
+    default:
+      return estimatedBytes(estimate);
   }
 }
 

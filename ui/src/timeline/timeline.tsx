@@ -3,29 +3,55 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { GroupLine, Series } from "../api/types";
-import { estimatedBytes, percent, seconds } from "../format";
+import { seconds } from "../format";
 import { useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
 import { patternOf } from "../state/patterns";
-import { diffWindows, PLAIN_LOOK, POINTS, seriesQuestion, wholeSeriesQuestion } from "../state/questions";
-import { shownScope } from "../state/scope";
+import { usePicture } from "../save/pictures";
+import { selectionText } from "../save/requests";
+import {
+  comparedWith,
+  diffWindows,
+  PLAIN_LOOK,
+  POINTS,
+  scope as selected,
+  seriesQuestion,
+  wholeSeriesQuestion,
+} from "../state/questions";
+import { chooseMoment, shownScope } from "../state/scope";
 import { traceFacts } from "../state/session";
-import { state, update } from "../state/state";
-import { inks, isDark, layerColours } from "../theme";
+import { type State, state, update } from "../state/state";
+import { type Inks, inks, isDark } from "../theme";
 import { commandOf } from "../state/command";
-import { copy, Empty } from "../widgets/controls";
+import { copy, Empty, notify } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
 import { prepareCanvas, SANS, useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
-import { AXIS, drawTimeline, indexAt, largest, layerAt, type Plot, stack, timeOf, TOP, xOf } from "./draw";
-import { groupName, inOrder } from "./layers";
+import {
+  AXIS,
+  drawTimeline,
+  indexAt,
+  largest,
+  largestIndex,
+  layerAt,
+  type Plot,
+  stack,
+  timeOf,
+  TOP,
+  xOf,
+} from "./draw";
+import { groupName, inOrder, type LayerColours, layerColours } from "./layers";
 import { Marks } from "./marks";
-import { measured, tickTime, timeTicks, wallTime } from "./scale";
+import { Readout } from "./readout";
+import { estimated, MEASURE_NAMES, measured, tickTime, timeTicks, wallTime } from "./scale";
 import { snapped } from "./snap";
 import { TimelineBar } from "./toolbar";
 
 /** Distance in pixels at which the pointer grabs an edge of the window. */
 const GRIP = 6;
+
+/** The height of a saved chart. */
+const SAVED_HEIGHT = 320;
 
 /** Delay before the views follow a drag. */
 const REST_MS = 90;
@@ -40,6 +66,8 @@ interface Drag {
   timer: number;
   /** The window that is drawn. */
   target: WindowName;
+  /** If the window is compared with another at once: the state before. */
+  compares: State | null;
 }
 
 /** A part of the state that is a window in the timeline. */
@@ -58,11 +86,13 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { width, height } = useSize(box);
   // A report file has the layers with all functions.
-  const answer = useAnswer<Series>(seriesQuestion(props.slices ? { ...now, ...PLAIN_LOOK } : now, POINTS));
+  const shown: State = props.slices ? { ...now, ...PLAIN_LOOK } : now;
+  const answer = useAnswer<Series>(seriesQuestion(shown, POINTS));
   const { data, isStale, error } = answer;
   const series = useMemo(() => data && inOrder(data, now.split), [data, now.split]);
   const command = commandOf(answer);
-  const isFiltered = now.where.trim() !== "" || now.callers.length > 0;
+  // A layer on its own has the scale of the layer.
+  const isFiltered = now.where.trim() !== "" && now.callers.length === 0;
   const whole = useAnswer<Series>(isFiltered ? wholeSeriesQuestion(now, POINTS) : null).data;
   // Leaks are about the end, and comparisons about windows or whole traces.
   const hasMoments = !props.slices && now.view !== "leaks" && now.view !== "compare";
@@ -72,18 +102,23 @@ export function Timeline(props: TimelineProps): JSX.Element {
 
   const range = now.zoom ?? { from: 0, to: Math.max(props.duration, 1e-6) };
   const tops = useMemo(() => (series ? stack(series) : []), [series]);
-  const colours = layerColours(isDark.value);
+  const colours = useMemo(
+    () => layerColours(series?.groups ?? [], now, isDark.value),
+    [series, now.split, now.callers, isDark.value],
+  );
   const scope = shownScope(now);
   const compared = now.view === "compare" ? diffWindows(now, traceFacts()) : null;
   // What is live at the end of a window is not live at the end of the run.
   const moment =
-    compared || scope === "all" || props.duration === 0
+    compared || scope === null || scope === "all" || props.duration === 0
       ? null
       : scope === "peak"
         ? (props.peak?.time ?? null)
         : scope === "end"
           ? props.duration
           : scope;
+  // A report file has one comparison, and few windows or none.
+  const hasWindows = !props.slices || (!compared && props.slices.length > 0);
   const windows: { name: WindowName; text: string; span: Span }[] = (
     compared
       ? [
@@ -96,22 +131,23 @@ export function Timeline(props: TimelineProps): JSX.Element {
     .filter((one): one is { name: WindowName; text: string; span: Span } => one.span !== null);
   const frame = { range, width };
 
-  useEffect(() => {
-    if (!canvas.current || !series || width === 0) return;
-    const context = prepareCanvas(canvas.current, width, height);
-    if (!context) return;
-    const times = timeTicks(range.from, range.to, Math.max(2, Math.floor(width / 110)));
+  /** The chart in some size and colours. */
+  const plotOf = (
+    series: Series,
+    size: { width: number; height: number },
+    look: { colours: LayerColours; inks: Inks; hovered: Plot["hovered"] },
+  ): Plot => {
+    const times = timeTicks(range.from, range.to, Math.max(2, Math.floor(size.width / 110)));
     const step = times.length > 1 ? (times[1] as number) - (times[0] as number) : range.to - range.from;
-    const plot: Plot = {
+    return {
+      ...size,
       series,
       whole: isFiltered && whole && whole.measure === series.measure ? whole : null,
       measure: series.measure as Plot["measure"],
       range,
-      width,
-      height,
-      colours: colours.fills,
-      other: colours.other,
-      inks: inks(),
+      colours: look.colours.fills,
+      other: look.colours.other,
+      inks: look.inks,
       font: `11px ${SANS}`,
       ticks: times.map((at) => ({
         at,
@@ -119,10 +155,37 @@ export function Timeline(props: TimelineProps): JSX.Element {
           now.clock === "elapsed" ? tickTime(at, step) : wallTime(props.startMicros, at, step, now.clock === "local"),
       })),
       windows,
-      hovered,
+      hovered: look.hovered,
       moment,
     };
-    drawTimeline(context, plot, tops);
+  };
+
+  useEffect(() => {
+    if (!canvas.current || !series || width === 0) return;
+    const context = prepareCanvas(canvas.current, width, height);
+    if (!context) return;
+    const look = { colours, inks: inks(), hovered };
+    drawTimeline(context, plotOf(series, { width, height }, look), tops);
+  });
+
+  usePicture("timeline", () => {
+    if (!series || now.folded) return null;
+    const measure = series.measure as Plot["measure"];
+    const colours = layerColours(series.groups, now, false);
+    const most = largestIndex(series.total.high);
+    return {
+      title: `${MEASURE_NAMES[measure]} over time: at most ${estimated(measure, series.total.high[most] ?? 0, series.error[most] ?? 0)}`,
+      height: SAVED_HEIGHT,
+      // Windows and points in time are marked, and do not cut the chart.
+      selection: selectionText(now, selected({ ...now, live: "all", window: null }).where),
+      legend: series.groups.map((group, layer) => ({
+        fill: group.is_other ? colours.other : (colours.fills[layer] as string),
+        text: groupName(group),
+      })),
+      draw: (pen, width, inks) => {
+        drawTimeline(pen, plotOf(series, { width, height: SAVED_HEIGHT }, { colours, inks, hovered: null }), tops);
+      },
+    };
   });
 
   const place = (event: PointerEvent | MouseEvent) => {
@@ -152,33 +215,40 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const onPointerDown = (event: PointerEvent) => {
     if (event.button !== 0) return;
     const { x } = place(event);
-    // A report file has one comparison.
-    if (compared && props.slices) return;
-    const fresh = { target: compared ? (event.shiftKey ? "before" : "after") : "window", anchor: timeOf(frame, x) };
-    const { target, anchor } = windowEdgeAt(x) ?? (fresh as { target: WindowName; anchor: number });
-    drag.current = { startX: x, anchor, isMoved: false, name: `drag ${event.timeStamp}`, timer: 0, target };
+    // With Ctrl, the second of two windows.
+    const compares = !props.slices && (event.ctrlKey || event.metaKey) ? now : null;
+    const fresh = {
+      target: compares ? "after" : compared ? (event.shiftKey ? "before" : "after") : "window",
+      anchor: timeOf(frame, x),
+    } as const;
+    const { target, anchor } = (compares ? null : windowEdgeAt(x)) ?? fresh;
+    drag.current = { startX: x, anchor, isMoved: false, name: `drag ${event.timeStamp}`, timer: 0, target, compares };
     canvas.current?.setPointerCapture(event.pointerId);
     hideTip();
   };
+
+  /** The change of a drag: windows that are compared are shown at once. */
+  const dragged = ({ target, compares }: Drag, span: Span): Partial<State> =>
+    compares ? comparedWith(compares, span, props.duration) : { [target]: span };
 
   const onPointerMove = (event: PointerEvent) => {
     const { x, y } = place(event);
     const active = drag.current;
     if (active) {
       if (Math.abs(x - active.startX) > 4) active.isMoved = true;
-      if (active.isMoved) {
+      if (active.isMoved && hasWindows) {
         const t = timeOf(frame, x);
         const window = snapped({ from: Math.min(active.anchor, t), to: Math.max(active.anchor, t) }, props.slices);
         setBrush({ target: active.target, span: window });
         setHovered(null);
         // The views follow as soon as the pointer rests.
         clearTimeout(active.timer);
-        active.timer = self.setTimeout(() => update({ [active.target]: window }, active.name), REST_MS);
+        active.timer = self.setTimeout(() => update(dragged(active, window), active.name), REST_MS);
       }
       return;
     }
     if (canvas.current)
-      canvas.current.style.cursor = windowEdgeAt(x) ? "ew-resize" : y > height - AXIS ? "pointer" : "crosshair";
+      canvas.current.style.cursor = !hasWindows ? "default" : windowEdgeAt(x) ? "ew-resize" : "crosshair";
     const point = pointAt(x, y);
     setHovered(point);
     if (point && series)
@@ -190,17 +260,15 @@ export function Timeline(props: TimelineProps): JSX.Element {
     drag.current = null;
     if (!active) return;
     clearTimeout(active.timer);
-    if (active.isMoved && brush) update({ [brush.target]: brush.span }, active.name);
+    if (active.isMoved && brush) update(dragged(active, brush.span), active.name);
     else if (!active.isMoved) onClick(place(event));
     setBrush(null);
   };
 
-  const onClick = ({ x, y }: { x: number; y: number }) => {
-    const point = pointAt(x, y);
-    if (!point || !series) return;
-    const group = series.groups[point.layer];
-    if (group && drillable(group)) drillInto(group);
-    else if (hasMoments) update({ live: Number(timeOf(frame, x).toFixed(6)) });
+  /** A click chooses a point in time, wherever it is; layers are chosen by their names. */
+  const onClick = ({ x }: { x: number }) => {
+    if (hasMoments) update(chooseMoment(now, Number(timeOf(frame, x).toFixed(6))));
+    else if (props.slices) notify("A report file has the memory live at the peak and at the end: click their flags.");
   };
 
   const drillable = (group: GroupLine) =>
@@ -211,7 +279,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
 
   const drillInto = (group: GroupLine) => {
     hideTip();
-    update({ callers: [...now.callers, patternOf(group.label.name)] });
+    update({ callers: [...now.callers, patternOf(group.label.name)], node: "" });
   };
 
   const onContextMenu = (event: MouseEvent) => {
@@ -221,10 +289,10 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const t = Number(timeOf(frame, x).toFixed(6));
     const group = point ? series?.groups[point.layer] : undefined;
     openMenu(event.clientX, event.clientY, [
-      { text: `What is alive at ${seconds(t)}`, isDisabled: !hasMoments, run: () => update({ live: t }) },
+      { text: `What is alive at ${seconds(t)}`, isDisabled: !hasMoments, run: () => update(chooseMoment(now, t)) },
       "line",
       ...(group && drillable(group)
-        ? [{ text: `Callers of ${group.label.name}`, run: () => drillInto(group) }, "line" as const]
+        ? [{ text: `Only ${group.label.name}, by caller`, run: () => drillInto(group) }, "line" as const]
         : []),
       {
         text: "Zoom to the window",
@@ -246,7 +314,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const setEdge = (key: string, t: number): boolean => {
     const isStart = key === "[" || key === "{";
     if (!isStart && key !== "]" && key !== "}") return false;
-    if (compared && props.slices) return true;
+    if (!hasWindows) return true;
     const target: WindowName = !compared ? "window" : key === "{" || key === "}" ? "before" : "after";
     const span = windows.find(({ name }) => name === target)?.span ?? { from: 0, to: props.duration };
     const next = isStart ? { from: t, to: span.to } : { from: span.from, to: t };
@@ -262,7 +330,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const step = event.shiftKey ? 20 : 1;
     if (event.key === "ArrowLeft") setHovered({ index: Math.max(0, index - step), layer: -1 });
     else if (event.key === "ArrowRight") setHovered({ index: Math.min(last, index + step), layer: -1 });
-    else if (event.key === "Enter" && hasMoments) update({ live: t });
+    else if (event.key === "Enter" && hasMoments) update(chooseMoment(now, t));
     else if (!setEdge(event.key, t)) return;
     event.preventDefault();
     event.stopPropagation();
@@ -279,7 +347,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         series={series}
         colours={colours}
         hovered={hovered?.layer ?? -1}
-        hasServer={props.slices === null}
+        shown={shown}
         onHover={(layer) =>
           setHovered(layer < 0 ? null : { index: hovered?.index ?? (series?.times.length ?? 1) - 1, layer })
         }
@@ -313,56 +381,5 @@ export function Timeline(props: TimelineProps): JSX.Element {
         </span>
       </div>
     </section>
-  );
-}
-
-function Readout(props: {
-  series: Series;
-  point: { index: number; layer: number };
-  colours: { fills: string[]; other: string };
-}): JSX.Element {
-  const { series, point, colours } = props;
-  const measure = series.measure as Plot["measure"];
-  const total = series.total.values[point.index] ?? 0;
-  const error = series.error[point.index];
-  const high = series.total.high[point.index] ?? total;
-  const rows = series.groups
-    .map((group, layer) => ({ group, layer, value: group.values[point.index] ?? 0 }))
-    .filter((row) => row.value > 0)
-    .sort((a, b) => b.value - a.value)
-    .slice(0, 8);
-  if (point.layer >= 0 && !rows.some((row) => row.layer === point.layer)) {
-    const group = series.groups[point.layer] as GroupLine;
-    rows.push({ group, layer: point.layer, value: group.values[point.index] ?? 0 });
-  }
-  const amount =
-    measure === "live-bytes" && error
-      ? estimatedBytes({ value: total, error, low: 0, high: 0 })
-      : measured(measure, total);
-  return (
-    <div class="readout">
-      <div class="readout-head">
-        <span>{seconds(series.times[point.index] ?? 0)}</span>
-        <strong>{amount}</strong>
-      </div>
-      {high > total * 1.005 && <div class="readout-note">up to {measured(measure, high)} since the point before</div>}
-      <table>
-        <tbody>
-          {rows.map(({ group, layer, value }) => (
-            <tr key={layer} class={layer === point.layer ? "is-hovered" : ""}>
-              <td>
-                <i
-                  class="dot"
-                  style={{ background: group.is_other ? colours.other : colours.fills[layer % colours.fills.length] }}
-                />
-              </td>
-              <td class="readout-name">{groupName(group)}</td>
-              <td class="number">{measured(measure, value)}</td>
-              <td class="number muted">{percent(value, total)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
   );
 }

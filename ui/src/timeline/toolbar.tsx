@@ -1,19 +1,24 @@
 import type { JSX } from "preact";
 import type { GroupLine, Series } from "../api/types";
+import { SelectionPeak } from "../filter/peak";
 import { printable } from "../format";
+import { currentSource, offered } from "../state/answers";
 import { GROUP_NAMES } from "../state/describe";
+import { POINTS, seriesQuestion } from "../state/questions";
 import { tells } from "../state/session";
-import { GROUPS, MEASURES, state, update } from "../state/state";
+import { GROUPS, MEASURES, type State, state, update } from "../state/state";
 import { Chip, Explain, IconButton, Select } from "../widgets/controls";
+import type { LayerColours } from "./layers";
 import { Legend } from "./legend";
 import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./scale";
 
 /** Controls for measure, grouping and layers. */
 export function TimelineBar(props: {
   series: Series | null;
-  colours: { fills: string[]; other: string };
+  colours: LayerColours;
   hovered: number;
-  hasServer: boolean;
+  /** The state that the timeline shows. */
+  shown: State;
   onHover: (layer: number) => void;
   onPick: (group: GroupLine) => void;
 }): JSX.Element {
@@ -23,27 +28,32 @@ export function TimelineBar(props: {
       (tells().promotions || !PROMOTION_MEASURES.has(measure)) && (tells().lifetimes || measure !== "allocation-rate"),
   );
   const isTold = (group: (typeof GROUPS)[number]) => tells().lifetimes || !["size", "age", "domain"].includes(group);
-  const splits = props.hasServer
-    ? [...GROUPS.filter(isTold), "none" as const]
-    : GROUPS.filter((one) => one !== "size" && one !== "age" && isTold(one));
+  const splits = [...GROUPS.filter(isTold), "none" as const];
+  const held = (change: Partial<State>) => seriesQuestion({ ...props.shown, ...change }, POINTS);
   return (
     <div class="timeline-bar">
       <Select
         label="Measure"
         value={now.measure}
-        options={measures.map((value) => ({ value, text: MEASURE_NAMES[value] }))}
+        options={offered(measures, (measure) => held({ measure })).map((value) => ({
+          value,
+          text: MEASURE_NAMES[value],
+        }))}
         onChange={(measure) => update({ measure })}
       />
       <Explain>{MEASURE_HELP[now.measure]}</Explain>
       <Select
         label="by"
         value={now.split}
-        options={splits.map((value) => ({ value, text: value === "none" ? "nothing" : GROUP_NAMES[value] }))}
-        onChange={(split) => update({ split, callers: [] })}
+        options={offered(splits, (split) => held({ split })).map((value) => ({
+          value,
+          text: value === "none" ? "nothing" : GROUP_NAMES[value],
+        }))}
+        onChange={(split) => update({ split, callers: [], node: "" })}
       />
       {now.callers.length > 0 && (
         <nav class="crumbs" aria-label="Callers">
-          <button type="button" onClick={() => update({ callers: [] })}>
+          <button type="button" onClick={() => update({ callers: [], node: "" })}>
             all
           </button>
           {now.callers.map((name, place) => (
@@ -51,7 +61,7 @@ export function TimelineBar(props: {
               key={place}
               type="button"
               disabled={place === now.callers.length - 1}
-              onClick={() => update({ callers: now.callers.slice(0, place + 1) })}
+              onClick={() => update({ callers: now.callers.slice(0, place + 1), node: "" })}
             >
               {printable(name)}
             </button>
@@ -69,10 +79,11 @@ export function TimelineBar(props: {
         onHover={props.onHover}
         onPick={props.onPick}
       />
+      <SelectionPeak />
       <IconButton
         icon="zoom"
         text={now.zoom ? "Zoom out" : "Zoom to the window"}
-        isDisabled={!props.hasServer || (!now.zoom && !now.window)}
+        isDisabled={!currentSource().hasServer || (!now.zoom && !now.window)}
         onClick={() => update({ zoom: now.zoom ? null : now.window })}
       />
       <Select

@@ -1,40 +1,68 @@
-// Significant changes between two traces, or between two time windows of one.
+// Significant changes between two traces, or between two time windows of one: as a table or as a flame graph.
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useRef } from "preact/hooks";
-import type { NamedDiff } from "../api/types";
-import { count, estimatedBytes, estimatedChange } from "../format";
-import { currentSource, isFatal, useAnswer } from "../state/answers";
+import type { NamedDiff, NamedDiffTree, Normalise } from "../api/types";
+import { count, estimatedBytes, estimatedChange, printable } from "../format";
+import { canCompareWithFile, chooseFile } from "../drop";
+import { currentSource, isFatal, offered, useAnswer } from "../state/answers";
 import { groupOptions } from "../state/describe";
 import type { Span } from "../state/codec";
-import { diffQuestion, diffWindows, PLAIN_LOOK } from "../state/questions";
+import { diffQuestion, diffTreeQuestion, diffWindows, PLAIN_LOOK } from "../state/questions";
 import { status, traceFacts } from "../state/session";
 import { FRAMES, type State, state, update } from "../state/state";
 import { spanText } from "../timeline/scale";
 import { Check, Empty, Explain, Segmented, Select } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
-import { SearchBox } from "../widgets/search-box";
-import { changePercent } from "./diff-rows";
-import { DiffTable, Verdict } from "./diff-table";
+import { RowFilter } from "../widgets/row-filter";
+import { tipOn } from "../widgets/tip";
+import { DiffFlame } from "./diff-flame";
+import { changePercent, shortNames } from "./diff-rows";
+import { DiffTable } from "./diff-table";
+import { ExplainReal, Verdict } from "./significance";
 import { WholeNote } from "./whole-note";
 
 const NO_WINDOWS = { before: null, after: null };
 
+const SHAPES = ["table", "flame"] as const;
+const SHAPE_NAMES = { table: "Table", flame: "Flame graph" } as const;
+
+const NORMALISE: readonly { value: State["per"]; text: string }[] = [
+  { value: "auto", text: "automatically" },
+  { value: "none", text: "not at all" },
+  { value: "time", text: "to the same time" },
+  { value: "allocated", text: "to the same allocation" },
+];
+
 export function CompareView(): JSX.Element {
   const { hasServer } = currentSource();
   // A report file has one pair of windows, with all functions.
-  const now: State = hasServer ? state.value : { ...state.value, ...PLAIN_LOOK, window: null, ...NO_WINDOWS };
+  const now: State = hasServer
+    ? state.value
+    : { ...state.value, ...PLAIN_LOOK, window: null, ...NO_WINDOWS, per: "auto" };
+  const isFlame = now.diffShape === "flame";
   const against = status.value?.against ?? null;
   const facts = traceFacts();
   const windows = diffWindows(now, facts);
-  const question = diffQuestion(now, facts);
-  const answer = useAnswer<NamedDiff>(question);
+  const questionOf = (shape: State["diffShape"]) =>
+    // A report file has flame graphs of functions.
+    shape === "flame"
+      ? diffTreeQuestion(hasServer ? now : { ...now, diffBy: "function" }, facts)
+      : diffQuestion(now, facts);
+  const question = questionOf(now.diffShape);
+  const answer = useAnswer<NamedDiff | NamedDiffTree>(question);
   const { data, error, isStale } = answer;
   const filter = useRef<HTMLInputElement>(null);
 
   return (
-    <div class="view">
+    <div class={`view ${isFlame ? "flame-view" : ""}`}>
       <div class="toolbar">
+        <Segmented
+          label="Shown as"
+          value={now.diffShape}
+          options={offered(SHAPES, questionOf).map((value) => ({ value, text: SHAPE_NAMES[value] }))}
+          onChange={(diffShape) => update({ diffShape, node: "", range: null })}
+        />
         {against !== null && hasServer && (
           <Segmented
             label="Compare"
@@ -59,13 +87,25 @@ export function CompareView(): JSX.Element {
           ]}
           onChange={(of) => update({ of })}
         />
-        <Select
-          label="A row is a"
-          value={now.diffBy}
-          options={groupOptions(FRAMES)}
-          onChange={(diffBy) => update({ diffBy })}
-        />
+        {(hasServer || !isFlame) && (
+          <Select
+            label={isFlame ? "A box is a" : "A row is a"}
+            value={now.diffBy}
+            options={groupOptions(offered(FRAMES, (diffBy) => diffQuestion({ ...now, diffBy }, facts)))}
+            onChange={(diffBy) => update({ diffBy, node: "" })}
+          />
+        )}
         {hasServer && (
+          <>
+            <Select label="Scale" value={now.per} options={NORMALISE} onChange={(per) => update({ per })} />
+            <Explain>
+              Amounts after can be scaled to the duration of before, or to its total allocation, so that a longer window
+              or run does not look like growth. Automatically: to the same time if allocations in windows of different
+              lengths are compared, otherwise not at all.
+            </Explain>
+          </>
+        )}
+        {hasServer && !isFlame && (
           <Check
             text="Only significant changes"
             help="Hide changes within the sampling error"
@@ -74,6 +114,16 @@ export function CompareView(): JSX.Element {
           />
         )}
         <WholeNote what="comparison" ignoresWindow={windows === null} />
+        {canCompareWithFile() && (
+          <button
+            type="button"
+            class="button"
+            onClick={chooseFile}
+            {...tipOn("Compare with another trace, which is before. Or drop its file onto the page")}
+          >
+            Other file…
+          </button>
+        )}
         {windows && hasServer && (
           <>
             <button
@@ -85,19 +135,12 @@ export function CompareView(): JSX.Element {
             </button>
             <Explain>
               The timeline shows both windows. Drag in it to choose the one after, with Shift the one before, or move
-              their edges. Halves compares the first half of the run with the second. To compare with another trace:{" "}
+              their edges. In other views, drag with Ctrl to compare with the window there. Halves compares the first
+              half of the run with the second. To compare with another trace, drop its file onto the page, or{" "}
               <code>heapline view NEW --against OLD</code>
             </Explain>
           </>
         )}
-        <span class="spring" />
-        <SearchBox
-          box={filter}
-          placeholder="Filter rows"
-          label="Filter the rows"
-          value={now.rows}
-          onInput={(rows) => update({ rows }, "rows")}
-        />
       </div>
       {error && isFatal(answer) ? (
         <Problem error={error} />
@@ -106,8 +149,19 @@ export function CompareView(): JSX.Element {
       ) : (
         data && (
           <div class={`compare ${isStale ? "stale" : ""}`}>
-            <Total data={data} windows={windows} />
-            <DiffTable data={data} by={now.diffBy} hasServer={hasServer} filter={filter} />
+            <Total data={data} windows={windows}>
+              {!isFlame && (
+                <>
+                  <span class="spring" />
+                  <RowFilter box={filter} />
+                </>
+              )}
+            </Total>
+            {"labels" in data ? (
+              <DiffFlame data={data} of={answer.of} hasServer={hasServer} box={filter} />
+            ) : (
+              <DiffTable data={data} by={now.diffBy} hasServer={hasServer} filter={filter} />
+            )}
           </div>
         )
       )}
@@ -115,30 +169,52 @@ export function CompareView(): JSX.Element {
   );
 }
 
-/** The change of everything together. */
-function Total(props: { data: NamedDiff; windows: { before: Span; after: Span } | null }): JSX.Element {
+const SCALED_TO: Record<Normalise, string> = {
+  none: "",
+  time: " to the same time",
+  allocated: " to the same total allocation",
+};
+
+/** The change of everything together, and controls of what is below. */
+function Total(props: {
+  data: NamedDiff | NamedDiffTree;
+  windows: { before: Span; after: Span } | null;
+  children: ComponentChildren;
+}): JSX.Element {
   const { data, windows } = props;
   const { total } = data;
-  const all = data.rows.length + data.hidden_rows;
+  const isTree = "labels" in data;
+  const all = isTree ? data.nodes.parent.length : data.rows.length + data.hidden_rows;
+  const one = isTree ? "box" : "row";
+  const names = shortNames(data.before_name, data.after_name);
+  const side = (name: "before" | "after") => (
+    <span>
+      <span class="muted" {...(windows ? {} : tipOn(printable(data[`${name}_name`])))}>
+        {name} ({windows ? spanText(windows[name].from, windows[name].to) : names[name]})
+      </span>{" "}
+      {estimatedBytes(total[name].bytes)}
+    </span>
+  );
   return (
     <div class="compare-total">
-      <span>
-        <span class="muted">before{windows && ` (${spanText(windows.before.from, windows.before.to)})`}</span>{" "}
-        {estimatedBytes(total.before.bytes)}
-      </span>
-      <span>
-        <span class="muted">after{windows && ` (${spanText(windows.after.from, windows.after.to)})`}</span>{" "}
-        {estimatedBytes(total.after.bytes)}
-      </span>
+      {side("before")}
+      {side("after")}
+      {Math.abs(data.scale - 1) > 1e-9 && (
+        <span class="scaled">
+          after × {data.scale.toPrecision(3)}
+          {SCALED_TO[data.per]}
+        </span>
+      )}
       <span>
         <span class="muted">change</span> <b>{estimatedChange(total.bytes)}</b>
         {total.percent !== null && ` (${changePercent(total.percent)} %)`}
       </span>
       <Verdict isReal={total.is_real} p={total.p_value} />
       <span class="muted">
-        {count(all)} {all === 1 ? "row" : "rows"}, {count(data.real_changes)} called real; on average one in twenty of
-        those is not.
+        {count(all)} {all === 1 ? one : isTree ? "boxes" : "rows"}, {count(data.real_changes)} called real{" "}
+        {isTree && <ExplainReal of="boxes" />}
       </span>
+      {props.children}
     </div>
   );
 }

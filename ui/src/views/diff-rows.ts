@@ -2,7 +2,7 @@
 
 import type { DiffRow } from "../api/types";
 import { matcher } from "../flame/search";
-import { countShort } from "../format";
+import { countShort, printable } from "../format";
 import type { State } from "../state/state";
 
 /** Rows that are new come first: their change in percent is infinite. */
@@ -36,4 +36,13 @@ export function changePercent(percent: number | null): string {
   if (percent === null) return "new";
   const text = Math.abs(percent) < 999.95 ? percent.toFixed(1) : countShort(percent);
   return percent > 0 ? `+${text}` : text;
+}
+
+/** The names of two files without their folders, but for as many as are needed to tell them apart. */
+export function shortNames(before: string, after: string): { before: string; after: string } {
+  const [a, b] = [before.split("/"), after.split("/")];
+  const longest = Math.max(a.length, b.length);
+  let parts = 1;
+  while (parts < longest && a.slice(-parts).join("/") === b.slice(-parts).join("/")) parts += 1;
+  return { before: printable(a.slice(-parts).join("/")), after: printable(b.slice(-parts).join("/")) };
 }

@@ -9,10 +9,11 @@ import { useKeys } from "../keys";
 import { GROUP_NAMES } from "../state/describe";
 import { type State, state, update } from "../state/state";
 import { Empty } from "../widgets/controls";
+import { DiffBar } from "../widgets/diff-bar";
 import { openMenu } from "../widgets/menu";
-import { tipOn } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { changePercent, shownRows } from "./diff-rows";
+import { ExplainReal, Verdict } from "./significance";
 import { Name } from "./table";
 
 const HEADS: readonly { sort: State["diffSort"]; title: string }[] = [
@@ -40,7 +41,7 @@ export function DiffTable(props: {
   const actions = tableActions(props.hasServer);
   const chosen = rows[selected];
   const run = (action: (typeof ACTIONS)[number] | undefined, row: DiffRow | undefined) => {
-    if (action && row && isFrames) act(action, row.label.name);
+    if (action && row && isFrames) act(action, row.label.name, row.label.place);
   };
 
   useKeys("Compare", [
@@ -95,15 +96,13 @@ export function DiffTable(props: {
             </span>
             {others}
             <span role="columnheader">
-              <span class="spoken">Real or chance</span>
+              Real? <ExplainReal of="rows" />
             </span>
             {head("name", `${name[0]?.toUpperCase()}${name.slice(1)}`, "head-name")}
           </>
         }
         row={(index) => {
           const row = rows[index] as DiffRow;
-          const share = (50 * Math.abs(row.bytes.value)) / largest;
-          const isUp = row.bytes.value > 0;
           return (
             <div
               key={index}
@@ -127,12 +126,7 @@ export function DiffTable(props: {
               <span role="cell" class="number muted">
                 {changePercent(row.percent)}
               </span>
-              <span role="cell" class="diff-bar">
-                <i
-                  class={isUp ? "is-up" : "is-down"}
-                  style={isUp ? { left: "50%", width: `${share}%` } : { right: "50%", width: `${share}%` }}
-                />
-              </span>
+              <DiffBar change={row.bytes.value} largest={largest} />
               <span role="cell" class="number muted">
                 {bytes(row.before.bytes.value)}
               </span>
@@ -145,7 +139,7 @@ export function DiffTable(props: {
               <span role="cell">
                 <Verdict isReal={row.is_real} p={row.p_value} />
               </span>
-              <Name label={row.label} />
+              <Name label={row.label} kind={props.by} />
             </div>
           );
         }}
@@ -153,22 +147,5 @@ export function DiffTable(props: {
       {data.rows.length > 0 && rows.length === 0 && <Empty title="No row matches" />}
       {data.hidden_rows > 0 && <p class="muted diff-rest">{count(data.hidden_rows)} more rows with less change.</p>}
     </div>
-  );
-}
-
-export function Verdict({ isReal, p }: { isReal: boolean; p: number }): JSX.Element {
-  const chance = p < 0.001 ? "less than one in a thousand" : p.toFixed(3);
-  return (
-    <span
-      class={`verdict ${isReal ? "is-real" : ""}`}
-      {...tipOn(
-        <div class="tip-text">
-          {isReal ? "This change is significant." : "This change is within the sampling error."} Probability that chance
-          gives as much: {chance}.
-        </div>,
-      )}
-    >
-      {isReal ? "● real" : "○ chance"}
-    </span>
   );
 }

@@ -2,9 +2,9 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Leak, Leaks, Trend, TrendPiece, TrendState } from "../api/types";
+import type { Leak, Leaks, TrendState } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, percent, printable, seconds } from "../format";
-import { functionMenu, tableActions } from "../flame/actions";
+import { act, functionMenu, tableActions } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { patternOf } from "../state/patterns";
@@ -27,23 +27,6 @@ const TRENDS: Record<TrendState, { text: string; help: string }> = {
   uneven: { text: "up and down", help: "There is more at the end, but meanwhile it falls by more than half of that." },
 };
 
-/** The last piece in which memory grows by more than the sampling error. */
-function lastGrowth(trend: Trend): TrendPiece | undefined {
-  return trend.pieces.findLast((piece) => piece.rate.low > 0);
-}
-
-/** Since when it is so, as `heapline leaks` says it. */
-function since(trend: Trend): string {
-  if (trend.state === "uneven") return "";
-  const before = trend.state === "growing" ? trend.pieces.at(-2) : lastGrowth(trend);
-  return before ? ` since ${seconds(before.to)} ± ${seconds(before.to_error)}` : "";
-}
-
-function rate(trend: Trend): string {
-  const growth = lastGrowth(trend);
-  return growth && trend.state !== "uneven" ? `${estimatedBytes(growth.rate)}/s` : "";
-}
-
 export function LeaksView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
@@ -65,6 +48,14 @@ export function LeaksView(): JSX.Element {
     { key: "ArrowDown", does: "down a row", run: () => move(selected + 1) },
     { key: "ArrowUp", does: "up a row", run: () => move(selected - 1) },
     { key: "Enter", does: "show the callers of the selected function", run: () => show(rows[selected]) },
+    ...tableActions(hasServer).map((action) => ({
+      key: action.key,
+      does: action.text.toLowerCase(),
+      run: () => {
+        const row = rows[selected];
+        if (row && isFrames) act(action, row.label.name, row.label.place);
+      },
+    })),
   ]);
 
   if (error && isFatal(answer)) return <Problem error={error} />;
@@ -152,7 +143,7 @@ export function LeaksView(): JSX.Element {
                 {estimatedChange(row.growth)}
               </span>
               <span role="cell" class="number muted">
-                {rate(row.trend)}
+                {row.trend.rate && `${estimatedBytes(row.trend.rate)}/s`}
               </span>
               <span role="cell" class="number">
                 {bytes(row.retained.bytes.value)}
@@ -164,9 +155,14 @@ export function LeaksView(): JSX.Element {
                 <span class={`badge trend-${row.trend.state}`} {...tipOn(TRENDS[row.trend.state].help)}>
                   {TRENDS[row.trend.state].text}
                 </span>
-                <span class="muted">{since(row.trend)}</span>
+                {row.trend.since && (
+                  <span class="muted">
+                    {" "}
+                    since {seconds(row.trend.since.time)} ± {seconds(row.trend.since.error)}
+                  </span>
+                )}
               </span>
-              <Name label={row.label} />
+              <Name label={row.label} kind={now.leaksBy} />
               {data.snapshot && <HeldBy row={row} />}
             </div>
           ))}

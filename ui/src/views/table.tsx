@@ -7,15 +7,16 @@ import { bytes, count, percent, printable } from "../format";
 import { ACTIONS, act, functionMenu, tableActions } from "../flame/actions";
 import { matcher } from "../flame/search";
 import { useKeys } from "../keys";
-import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { currentSource, isFatal, offered, useAnswer } from "../state/answers";
 import { GROUP_NAMES, groupOptions } from "../state/describe";
 import { growthQuestion, PLAIN_LOOK, tableQuestion } from "../state/questions";
-import { FRAMES, GROUPS, type State, state, update } from "../state/state";
+import { GROUPS, type State, state, update } from "../state/state";
 import { copy, Empty, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenu, openMenuBelow } from "../widgets/menu";
+import { NameDot } from "../widgets/name-dot";
 import { Problem } from "../widgets/problem";
-import { SearchBox } from "../widgets/search-box";
+import { RowFilter } from "../widgets/row-filter";
 import { useSize } from "../widgets/size";
 import { Spark } from "../widgets/spark";
 import { tipOn } from "../widgets/tip";
@@ -69,7 +70,7 @@ export function TableView(): JSX.Element {
       key: action.key,
       does: action.text.toLowerCase(),
       run: () => {
-        if (chosen && isFrames) act(action, chosen.label.name);
+        if (chosen && isFrames) act(action, chosen.label.name, chosen.label.place);
       },
     })),
     { key: "/", does: "filter the rows", run: () => filter.current?.focus() },
@@ -103,7 +104,7 @@ export function TableView(): JSX.Element {
         <Select
           label="A row is a"
           value={now.by}
-          options={groupOptions<State["by"]>(hasServer ? GROUPS : FRAMES)}
+          options={groupOptions(offered(GROUPS, (by) => tableQuestion({ ...asked, by })))}
           onChange={(by) => update({ by })}
         />
         <span class="muted">
@@ -116,13 +117,7 @@ export function TableView(): JSX.Element {
         </span>
         <WholeNote what="table" />
         <span class="spring" />
-        <SearchBox
-          box={filter}
-          placeholder="Filter rows"
-          label="Filter the rows"
-          value={now.rows}
-          onInput={(rows) => update({ rows }, "rows")}
-        />
+        <RowFilter box={filter} />
         <button
           type="button"
           class="button"
@@ -211,7 +206,7 @@ export function TableView(): JSX.Element {
                         <Spark values={growthOf.get(nameOf(row.label)) ?? row.growth} />
                       </span>
                     )}
-                    <Name label={row.label} isNoise={row.is_noise} />
+                    <Name label={row.label} isNoise={row.is_noise} kind={now.by} />
                   </div>
                 );
               }}
@@ -263,13 +258,25 @@ function Arrow({ ascending }: { ascending: boolean }): JSX.Element {
   return <span class="sort-arrow">{ascending ? "↑" : "↓"}</span>;
 }
 
-export function Name({ label, isNoise = false }: { label: Label; isNoise?: boolean }): JSX.Element {
+/** The cell with the name of a row, and a dot of its colour if the rows are of a kind that has colours. */
+export function Name(props: { label: Label; isNoise?: boolean; kind?: string }): JSX.Element {
+  const { label, isNoise = false, kind = "" } = props;
   return (
     <span role="cell" class={`name has-place ${isNoise ? "is-noise" : ""}`}>
+      <NameDot label={label} kind={kind} />
+      <NameText label={label} />
+    </span>
+  );
+}
+
+/** A name and its place, for an element of class `name has-place`. */
+export function NameText({ label }: { label: Label }): JSX.Element {
+  return (
+    <>
       <span class="name-text">{printable(label.name)}</span>
       {label.place && <PlaceText place={printable(label.place)} />}
       {label.via && <span class="place">in {printable(label.via)}</span>}
-    </span>
+    </>
   );
 }
 

@@ -12,6 +12,7 @@ import { useKeys } from "../keys";
 import { state, update } from "../state/state";
 import { Empty } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
+import { NameDot } from "../widgets/name-dot";
 import { SearchBox } from "../widgets/search-box";
 import { hideTip, showTip } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
@@ -29,6 +30,8 @@ export function TreeTable(props: {
   /** True if children are callers, so that nodes have nothing of their own. */
   isUp: boolean;
   label: string;
+  /** The kind of the nodes, if their names have colours. */
+  kind?: string;
   /** The title of the column of names. */
   title: string;
   /** Text in place of a tree without nodes. */
@@ -163,6 +166,7 @@ export function TreeTable(props: {
             <span class="muted">other ({node.others})</span>
           ) : (
             <>
+              <NameDot label={node.label} kind={props.kind ?? ""} />
               {printable(node.label.name)}
               {node.label.place && <span class="place">{printable(node.label.place)}</span>}
             </>

@@ -35,6 +35,7 @@ export function TreeView(): JSX.Element {
       isExact={tree?.subject.is_exact ?? true}
       isUp={isUp}
       label="Call tree"
+      kind={now.frames}
       title={isUp ? "Allocated in, called by" : "Function"}
       empty="No sampled block is in this selection."
       problem={error && isFatal(answer) ? <Problem error={error} /> : null}

@@ -16,6 +16,7 @@ const PATHS = {
   warn: "M8 2l6.5 12h-13zM8 6.5v3.2M8 11.8v.1",
   zoom: "M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM10.5 10.5l4 4M5 7h4M7 5v4",
   down: "M4 6l4 4 4-4",
+  up: "M4 10l4-4 4 4",
   right: "M6 4l4 4-4 4",
   plus: "M8 3v10M3 8h10",
   download: "M8 2v8M4.5 7L8 10.5 11.5 7M2.5 13.5h11",

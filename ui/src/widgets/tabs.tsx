@@ -4,6 +4,8 @@ import type { JSX } from "preact";
 export function Tabs<T extends string>(props: {
   views: readonly T[];
   names: Record<T, string>;
+  /** The number key of the first. */
+  firstKey: number;
   view: T;
   onChoose: (view: T) => void;
 }): JSX.Element {
@@ -31,7 +33,7 @@ export function Tabs<T extends string>(props: {
           onClick={() => props.onChoose(name)}
         >
           {props.names[name]}
-          <kbd>{k + 1}</kbd>
+          <kbd>{props.firstKey + k}</kbd>
         </button>
       ))}
     </div>
@@ -42,10 +44,11 @@ export function Tabs<T extends string>(props: {
 export function viewKeys<T extends string>(
   views: readonly T[],
   names: Record<T, string>,
+  firstKey: number,
   choose: (view: T) => void,
 ): { key: string; does: string; run: () => void }[] {
   return views.map((view, k) => ({
-    key: String(k + 1),
+    key: String(firstKey + k),
     does: names[view].toLowerCase(),
     run: () => {
       choose(view);

@@ -7,10 +7,11 @@ import { useSize } from "./size";
 export const ROW_HEIGHT = 23;
 const SPARE_ROWS = 6;
 
-/** A scrolling list of rows of the same height. `selected` is scrolled into view. */
+/** A scrolling list of rows of the same height. `selected` is scrolled into view, with `margin` rows around it. */
 export function VirtualRows(props: {
   count: number;
   selected: number;
+  margin?: number;
   head: ComponentChildren;
   row: (index: number) => JSX.Element;
   role: "table" | "treegrid";
@@ -28,8 +29,9 @@ export function VirtualRows(props: {
     const y = props.selected * ROW_HEIGHT;
     // The header covers the height of the first row.
     const visible = element.clientHeight - 2 * ROW_HEIGHT;
-    if (y < element.scrollTop) element.scrollTop = y;
-    else if (y > element.scrollTop + visible) element.scrollTop = y - visible;
+    const margin = Math.min((props.margin ?? 0) * ROW_HEIGHT, visible / 2);
+    if (y - margin < element.scrollTop) element.scrollTop = y - margin;
+    else if (y + margin > element.scrollTop + visible) element.scrollTop = y + margin - visible;
   }, [props.selected]);
 
   const rows: JSX.Element[] = [];

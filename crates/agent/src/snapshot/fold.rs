@@ -15,9 +15,6 @@ use super::marks::{Marks, Page};
 use super::roots::Sampled;
 use super::walk::Walk;
 
-/// The memory of a program from which on its snapshots are folded, in pages of 4 KiB.
-const LARGE: u64 = 1 << 18;
-
 /// The size of blocks that are folded, at most.
 const SMALL: usize = 8;
 
@@ -36,10 +33,11 @@ pub(super) fn is_wanted(fold: Fold) -> bool {
     match fold {
         Fold::Always => true,
         Fold::Never => false,
-        // size, resident, ...
+        // Pages of 4 KiB: size, resident, ...
         Fold::Auto => std::fs::read_to_string("/proc/self/statm").is_ok_and(|text| {
             let resident = text.split(' ').nth(1);
-            resident.is_some_and(|pages| pages.parse::<u64>().is_ok_and(|pages| pages > LARGE))
+            let pages = resident.and_then(|pages| pages.parse::<u64>().ok());
+            pages.is_some_and(|pages| pages > Fold::LARGE / 4096)
         }),
     }
 }
@@ -208,7 +206,7 @@ pub(super) fn replace_folded(
         loop {
             folded.cells += 1;
             add(&mut folded, cell);
-            sort(walk, field(walk, cell, 0), &mut inner, &mut outer);
+            divide(walk, field(walk, cell, 0), &mut inner, &mut outer);
             match next(walk, cell) {
                 Some(further) => cell = further,
                 None => break,
@@ -221,7 +219,7 @@ pub(super) fn replace_folded(
         let header = add(&mut folded, block);
         if is_small(header) {
             for n in 0..header.words() {
-                sort(walk, field(walk, block, n), &mut inner, &mut outer);
+                divide(walk, field(walk, block, n), &mut inner, &mut outer);
             }
         }
     }
@@ -234,8 +232,8 @@ pub(super) fn replace_folded(
     folded
 }
 
-/// Tells whether a value is a block that is folded, or one that is not.
-fn sort(walk: &mut Walk, value: usize, inner: &mut Vec<usize>, outer: &mut Vec<usize>) {
+/// Adds a value to the blocks that are folded, or to those that are not, if it is a block.
+fn divide(walk: &mut Walk, value: usize, inner: &mut Vec<usize>, outer: &mut Vec<usize>) {
     if walk.is_block(value) {
         if walk.is_reached(value) {
             outer.push(value);

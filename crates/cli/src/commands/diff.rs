@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use heapline_engine::{Cancel, Filter, Params, Request};
-use heapline_profile::Profile;
-use heapline_profile::reports::{self, DiffOptions};
+use heapline_profile::reports::{self, DiffOptions, DiffTreeOptions};
+use heapline_profile::{GroupBy, Profile, Share};
 use heapline_text::{self as text, Context, Screen};
 
 use super::prof_spacetime;
@@ -25,6 +25,7 @@ Examples:
   heapline diff before.ctf after.ctf --per allocated
   heapline diff trace.ctf --window 0s..10s --window 10s..20s
   heapline diff trace.ctf --window ..50% --window 50%.. --of end
+  heapline diff before.ctf after.ctf --tree --min 2%
   heapline diff before.heap after.heap
   heapline diff before.ctf after.ctf --compat prof-spacetime")]
 pub(crate) struct Args {
@@ -42,6 +43,14 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     options: DiffOptions,
+
+    /// Show the changes as a call tree
+    #[arg(long, conflicts_with_all = ["rows", "only_real", "compat"])]
+    tree: bool,
+
+    /// Merge nodes of the tree below this share of before and after together into "other"
+    #[arg(long, default_value = "1%", value_name = "SHARE", requires = "tree")]
+    min: Share,
 
     /// The table of another program
     #[arg(long, value_enum, conflicts_with_all = ["window", "per", "of", "by"])]
@@ -88,19 +97,43 @@ impl Args {
             });
         }
         // With windows there is one trace; otherwise the first is what the second is compared with.
-        let report = match &after {
-            Some(after) => ask(&self.filter, &self.options, after, Some(&before))?,
-            None => ask(&self.filter, &self.options, &before, None)?,
+        let (trace, against) = match &after {
+            Some(after) => (after, Some(&before)),
+            None => (&before, None),
         };
+        if self.tree {
+            let report = ask(&self.filter, &self.tree_options()?, trace, against)?;
+            return self.json.print(&report, |report| {
+                text::diff_tree(report, &Context::new(screen))
+            });
+        }
+        let report = ask(&self.filter, &self.options, trace, against)?;
         self.json
             .print(&report, |report| text::diff(report, &Context::new(screen)))
+    }
+
+    /// The options of the comparison as a call tree.
+    fn tree_options(&self) -> anyhow::Result<DiffTreeOptions> {
+        let by = self.options.by;
+        anyhow::ensure!(
+            by.is_of_frames() && by != GroupBy::Address,
+            "--tree cannot be grouped by {}; use --by function, site, file, module or crate",
+            by.name()
+        );
+        Ok(DiffTreeOptions {
+            sides: self.options.sides.clone(),
+            by,
+            min: self.min,
+            look: self.options.look.clone(),
+            ..DiffTreeOptions::default()
+        })
     }
 
     /// Compares two heap snapshots.
     fn diff_snapshots(&self, after: &Path, screen: Screen) -> anyhow::Result<()> {
         anyhow::ensure!(
-            self.compat.is_none(),
-            "--compat is about traces, and {} is a heap snapshot",
+            self.compat.is_none() && !self.tree,
+            "--compat and --tree are about traces, and {} is a heap snapshot",
             self.before.display()
         );
         let request = Request::Diff(Params {

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use heapline_engine::check_lifetimes;
 use heapline_export as export;
-use heapline_export::Leaf;
+use heapline_export::{StackFormat, StackOptions};
 use heapline_heap::reports::{Address, HeapError};
-use heapline_profile::query::TimePoint;
-use heapline_profile::{Look, Moment, Scope};
+use heapline_profile::Scope;
 
 use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
@@ -41,24 +40,16 @@ pub(crate) struct Args {
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
-    /// Export memory live at this time: end, peak, 10s, 90%
-    #[arg(long, value_name = "TIME")]
-    at: Option<TimePoint>,
-
     /// Show the path to the block at this address (dot)
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Address>,
-
-    /// Append the source line of the allocation to each stack
-    #[arg(long)]
-    sites: bool,
 
     /// Draw callers above callees (svg)
     #[arg(long)]
     icicle: bool,
 
     #[command(flatten)]
-    look: Look,
+    options: StackOptions,
 
     #[command(flatten)]
     force: Force,
@@ -87,6 +78,19 @@ enum Format {
     Dot,
 }
 
+impl Format {
+    /// The format of stacks in one file that it is, if it is one.
+    fn stacks(self) -> Option<StackFormat> {
+        match self {
+            Self::Pprof => Some(StackFormat::Pprof),
+            Self::Collapsed => Some(StackFormat::Collapsed),
+            Self::Speedscope => Some(StackFormat::Speedscope),
+            Self::Firefox => Some(StackFormat::Firefox),
+            Self::Svg | Self::Parquet | Self::Csv | Self::HeapSnapshot | Self::Dot => None,
+        }
+    }
+}
+
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let to_stdout = self.output == Path::new("-");
@@ -107,18 +111,14 @@ impl Args {
             anyhow::bail!("this format is for heap snapshots (.heap) only");
         }
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile)?.hiding(&self.look.hide);
-        if self.format == Format::Firefox {
+        let scope = self.question.scope(&profile)?.showing(&self.options.look);
+        if self.format.stacks().is_some_and(StackFormat::has_times) {
             check_lifetimes(
                 "the times of single blocks, which this format has",
                 &profile,
             )?;
         }
         let has_blocks = profile.tells().sizes;
-        let at = self
-            .at
-            .as_ref()
-            .map(|at| at.moment(&profile, scope.estimator()));
         if self.format == Format::Parquet {
             write_file(&self.output, &self.force, |out| {
                 if has_blocks {
@@ -132,33 +132,19 @@ impl Args {
                 export::parquet::stacks(&scope, out)
             });
         }
-        write_file(&self.output, &self.force, |out| {
-            self.format(&scope, at, out)
-        })
+        write_file(&self.output, &self.force, |out| self.format(&scope, out))
     }
 
-    fn format(&self, scope: &Scope<'_>, at: Option<Moment>, mut out: impl Write) -> io::Result<()> {
-        let leaf = if self.sites {
-            Leaf::Site
-        } else {
-            Leaf::Function
-        };
-        let live = || match at {
-            Some(moment) => scope.live_at(moment),
-            None => scope.clone(),
-        };
+    fn format(&self, scope: &Scope<'_>, mut out: impl Write) -> io::Result<()> {
+        if let Some(format) = self.format.stacks() {
+            return format.write(scope, &self.options, &mut out);
+        }
+        let live = self.options.live(scope);
         match self.format {
-            Format::Pprof => {
-                let moment = at.unwrap_or_else(|| scope.profile().end());
-                export::pprof(scope, moment, &mut out)
-            }
-            Format::Collapsed => export::collapsed(&live(), leaf, &mut out),
-            Format::Svg => flame::svg(&live(), leaf, self.icicle, &mut out),
-            Format::Speedscope => export::speedscope(scope, at, leaf, &mut out),
-            Format::Firefox => export::firefox(scope, leaf, &mut out),
+            Format::Svg => flame::svg(&live, self.options.leaf(), self.icicle, &mut out),
             Format::Csv => export::csv(scope, &mut out),
             Format::Parquet => unreachable!("written by the caller, to two files"),
-            Format::HeapSnapshot | Format::Dot => unreachable!("refused by the caller"),
+            _ => unreachable!("refused by the caller, or a format of stacks"),
         }
     }
 
@@ -166,7 +152,7 @@ impl Args {
     fn export_snapshot(&self) -> anyhow::Result<()> {
         use export::heap;
 
-        let has_filter = !self.question.filter.query().is_all() || self.at.is_some();
+        let has_filter = !self.question.filter.query().is_all() || self.options.at.is_some();
         let is_supported = matches!(
             self.format,
             Format::Pprof | Format::Parquet | Format::HeapSnapshot | Format::Dot

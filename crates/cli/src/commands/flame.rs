@@ -89,7 +89,7 @@ impl Args {
             None => extension == "svg",
         };
         let profile = self.question.load()?;
-        let scope = self.question.scope(&profile)?.hiding(&self.look.hide);
+        let scope = self.question.scope(&profile)?.showing(&self.look);
         let leaf = if self.sites {
             Leaf::Site
         } else {

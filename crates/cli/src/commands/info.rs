@@ -11,6 +11,7 @@ use heapline_text::{self as text, Context, Screen, TraceFile};
 
 use crate::input::{Input, warn_of_left_out};
 use crate::output::{to_stdout, to_stdout_styled};
+use crate::question::Json;
 use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
 /// Show what a trace or a heap snapshot is, what is in it, and what is wrong with it
@@ -90,21 +91,18 @@ impl Args {
         let path = self.input.trace.clone();
         let info = heapline_heap::reports::info(&SnapshotFile { path }.graph()?);
         let file_size = self.input.file_size();
-        if self.json {
-            let json = SnapshotInfo {
-                file: self.input.name(),
-                file_size,
-                info,
-            };
-            let mut text = serde_json::to_vec_pretty(&json)?;
-            text.push(b'\n');
-            return to_stdout(&text);
-        }
-        let file = TraceFile {
-            name: &self.input.name(),
-            size: file_size,
+        let report = SnapshotInfo {
+            file: self.input.name(),
+            file_size,
+            info,
         };
-        to_stdout_styled(&text::heap::info(&info, file, &Context::new(screen)))
+        Json { json: self.json }.print(&report, |report| {
+            let file = TraceFile {
+                name: &report.file,
+                size: report.file_size,
+            };
+            text::heap::info(&report.info, file, &Context::new(screen))
+        })
     }
 }
 

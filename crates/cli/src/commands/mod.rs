@@ -23,6 +23,7 @@ mod report;
 mod series;
 #[cfg(recording)]
 mod snapshot;
+mod source;
 mod stats;
 #[cfg(unix)]
 mod sturgeon;
@@ -96,6 +97,7 @@ enum Command {
     Flame(flame::Args),
     Series(series::Args),
     Stats(stats::Args),
+    Source(source::Args),
     Diff(diff::Args),
     #[command(flatten)]
     SnapshotReport(plain_report::PlainReport<SnapshotFile>),
@@ -137,6 +139,7 @@ impl Cli {
             Command::Flame(args) => args.run(),
             Command::Series(args) => args.run(screen),
             Command::Stats(args) => args.run(screen),
+            Command::Source(args) => args.run(screen),
             Command::Diff(args) => args.run(screen),
             Command::Why(args) => args.run(screen),
             Command::Check(args) => return args.run(screen),

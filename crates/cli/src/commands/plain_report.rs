@@ -11,8 +11,18 @@ use crate::question::{Json, Question};
 use crate::snapshot_file::SnapshotFile;
 
 /// Reports whose commands take more than the options of the report, or that have none.
-const NOT_PLAIN: [&str; 9] = [
-    "complete", "diff", "flame", "info", "series", "stats", "summary", "tree", "why",
+const NOT_PLAIN: [&str; 11] = [
+    "complete",
+    "diff",
+    "diff-tree",
+    "flame",
+    "info",
+    "series",
+    "source",
+    "stats",
+    "summary",
+    "tree",
+    "why",
 ];
 
 /// A request and the file that it is about: a trace or a heap snapshot.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use heapline_engine::{Session, SnapshotSession};
 use heapline_server::{
-    Progress, ReportError, Subjects, Trace, load, load_snapshots, write_report,
+    Progress, ReportError, ReportOptions, Subjects, Trace, load, load_snapshots, write_report,
     write_snapshot_report,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -38,11 +38,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     others: OtherFiles,
 
-    /// Set the number of selectable time slices
+    /// Divide the run into N time slices that can be selected
     ///
-    /// Any consecutive slices can be selected together. More slices make the file larger.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
+    /// Any consecutive slices can be selected together. Each window makes the file larger: eight slices have 36.
+    #[arg(long, value_name = "N", default_value_t = ReportOptions::SLICES, value_parser = clap::value_parser!(u8).range(1..=32))]
     slices: u8,
+
+    /// Open the page in this state: the part of the viewer's address after #
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
 
     #[command(flatten)]
     force: Force,
@@ -90,8 +94,11 @@ impl Args {
         let written = write_file(&self.output, &self.force, |out| {
             let written = match &answers {
                 Answers::Trace(subjects, session) => {
-                    let slices = usize::from(self.slices);
-                    write_report(subjects, session, slices, &progress, out)
+                    let options = ReportOptions {
+                        slices: self.slices,
+                        state: self.state.clone(),
+                    };
+                    write_report(subjects, session, &options, &progress, out)
                 }
                 Answers::Snapshot(subjects, session) => {
                     write_snapshot_report(subjects, session, &progress, out)

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use heapline_server::{Recording, Server, Subjects, Trace, missing_page};
+use heapline_server::{EditorLink, Recording, ServeError, Server, Subjects, Trace, missing_page};
 use heapline_text::sanitize;
 
+use super::source::Sources;
 use crate::error::warn;
 use crate::input::Input;
 use crate::output::to_stdout;
@@ -25,6 +26,7 @@ Examples:
   heapline view trace.ctf
   heapline view after.ctf --against before.ctf
   heapline view after.heap --against before.heap
+  heapline view trace.ctf --source ~/project    show source files of this folder
   heapline view trace.ctf --port 3000 --no-browser
   heapline view trace.ctf --listen 0.0.0.0      allow other machines, with the printed URL")]
 pub(crate) struct Args {
@@ -33,6 +35,13 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     others: OtherFiles,
+
+    #[command(flatten)]
+    sources: Sources,
+
+    /// Link lines of source files to an editor, such as `vscode://file/{file}:{line}` [default: no links]
+    #[arg(long, value_name = "LINK")]
+    editor: Option<EditorLink>,
 
     #[command(flatten)]
     serving: Serving,
@@ -89,15 +98,23 @@ pub(super) struct Serving {
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if let Some(subjects) = self.others.with_snapshot(&self.input, |file| file)? {
+            anyhow::ensure!(
+                self.sources.is_empty(),
+                "--source is for traces, and {} is a heap snapshot",
+                self.input.name()
+            );
             return self.serving.serve(subjects);
         }
+        let sources = self.sources.open_absolute()?;
         let is_file = self.input.file_size().is_some();
         let (trace, against) = reopen::traces(&self.input, self.others.against)?;
         // Before a browser opens, so that the terminal says what is wrong.
         for trace in [Some(&trace), against.as_ref()].into_iter().flatten() {
             trace.check().map_err(anyhow::Error::msg)?;
         }
-        let mut subjects = Subjects::new(trace, against);
+        let mut subjects = Subjects::new(trace, against)
+            .with_sources(sources)
+            .with_editor(self.editor);
         if is_file {
             let recording = Recording {
                 path: self.input.trace.clone(),
@@ -116,7 +133,10 @@ impl Serving {
         let viewer = self.bind()?;
         announce(&subjects, &viewer.url())?;
         self.open_browser(&viewer.url());
-        viewer.serve(subjects)
+        Err(match viewer.serve(subjects) {
+            ServeError::Load(problem) => anyhow::Error::msg(problem),
+            ServeError::Io(error) => anyhow::Error::new(error).context("cannot serve"),
+        })
     }
 
     /// Takes the port.
@@ -154,11 +174,11 @@ impl Viewer {
         self.server.url()
     }
 
-    /// Serves until the process ends.
-    pub(super) fn serve(self, subjects: Subjects) -> anyhow::Result<()> {
+    /// Serves until the process ends, or the trace could not be loaded.
+    pub(super) fn serve(self, subjects: Subjects) -> ServeError {
         match self.server.serve(subjects) {
             Ok(never) => match never {},
-            Err(error) => Err(error).context("cannot serve"),
+            Err(error) => error,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::amount::{Lifetime, Size, TimePoint};
 use super::pattern::Pattern;
 use super::token::Comparison;
+use crate::groups::GroupBy;
 
 /// A condition on blocks.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,8 +32,22 @@ pub(crate) enum Clause {
     Inside(Part, Pattern),
     /// The innermost frame.
     Site(Part, Pattern),
+    /// The innermost frames, as a report with some of them left out has them.
+    Chain(Chain),
     /// The line of the innermost frame.
     Line(Test<u64>),
+}
+
+/// A condition on the innermost frames of a stack.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chain {
+    pub(crate) part: Part,
+    /// The frame that allocates, its caller, and so on. Frames of the same name that follow each other are one.
+    pub(crate) names: Vec<Pattern>,
+    /// Functions that are left out.
+    pub(crate) hidden: Vec<Pattern>,
+    /// True if the functions of libraries are left out.
+    pub(crate) is_own: bool,
 }
 
 /// From a time up to another one, which is not part of it.
@@ -95,6 +110,18 @@ pub(crate) enum Part {
     File,
     Module,
     Crate,
+}
+
+impl Part {
+    /// The grouping by this part.
+    pub(crate) fn group(self) -> GroupBy {
+        match self {
+            Self::Function => GroupBy::Function,
+            Self::File => GroupBy::File,
+            Self::Module => GroupBy::Module,
+            Self::Crate => GroupBy::Crate,
+        }
+    }
 }
 
 impl Expr {

@@ -7,8 +7,10 @@ use super::amount::{Lifetime, TimePoint};
 use super::ast::{Clause, Expr, Heap, Part, Span, Test, When};
 use super::pattern::Pattern;
 use super::token::Comparison;
+use crate::callers::calls;
 use crate::crates::Crates;
 use crate::estimate::Estimator;
+use crate::groups::View;
 use crate::selection::{Bits, Selection};
 use crate::store::{
     Class, ClassId, ContextId, CrateId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId,
@@ -182,6 +184,16 @@ impl<'a> Scan<'a> {
                     let site = profile.site_frame(context);
                     site.is_some_and(|site| frames[site])
                 })
+            }
+            Clause::Chain(chain) => {
+                let view = View {
+                    by: chain.part.group(),
+                    hidden: chain.hidden.clone(),
+                    own_code: chain.is_own.then(Vec::new),
+                    ..View::default()
+                };
+                let is_called = calls(profile, &view, &chain.names);
+                self.contexts(|context| is_called[context])
             }
             Clause::Line(test) => self.contexts(|context| {
                 let site = profile.site_frame(context);

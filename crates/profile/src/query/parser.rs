@@ -1,7 +1,7 @@
 //! The parser of the query language. The grammar is in `docs/query.md`.
 
 use super::amount::{self, TimePoint};
-use super::ast::{Clause, Expr, Part, Span, Test, When};
+use super::ast::{Chain, Clause, Expr, Part, Span, Test, When};
 use super::error::{QueryError, suggestion};
 use super::pattern::Pattern;
 use super::token::{Comparison, Token, TokenKind, tokens};
@@ -200,13 +200,47 @@ impl Parser {
                 let part = self.part();
                 Clause::Inside(part, self.pattern(part)?)
             }
-            Field::Site(part) => {
-                let negated = self.equality()?;
-                let clause = Expr::Clause(Clause::Site(part, self.pattern(part)?));
-                return Ok(negate(clause, negated));
+            Field::Site(part) => return self.site(part, false),
+            Field::Own => {
+                self.offer(words::OWN.iter().map(|(word, _)| word));
+                let mut parts = words::OWN.iter();
+                let Some(&(_, part)) = parts.find(|(word, _)| self.take_word(word.text)) else {
+                    return Err(self
+                        .unexpected("missing part of a name", "function, module, crate or file"));
+                };
+                return self.site(part, true);
             }
         };
         Ok(Expr::Clause(clause))
+    }
+
+    /// The frame that allocates, and perhaps those that call it.
+    fn site(&mut self, part: Part, is_own: bool) -> Result<Expr, QueryError> {
+        let negated = self.equality()?;
+        let mut names = vec![self.pattern(part)?];
+        self.offer(words::AFTER_SITE);
+        while self.take_word("called") {
+            self.offer(words::AFTER_CALLED);
+            if !self.take_word("by") {
+                return Err(self.unexpected("missing caller", "by and a name"));
+            }
+            names.push(self.pattern(part)?);
+            self.offer(words::AFTER_SITE);
+        }
+        let mut hidden = Vec::new();
+        while self.take_word("hiding") {
+            hidden.push(self.pattern(Part::Function)?);
+        }
+        let clause = match <[Pattern; 1]>::try_from(names) {
+            Ok([pattern]) if hidden.is_empty() && !is_own => Clause::Site(part, pattern),
+            names => Clause::Chain(Chain {
+                part,
+                names: names.map_or_else(|names| names, Vec::from),
+                hidden,
+                is_own,
+            }),
+        };
+        Ok(negate(Expr::Clause(clause), negated))
     }
 
     fn heap(&mut self) -> Result<Expr, QueryError> {

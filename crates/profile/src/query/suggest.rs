@@ -92,7 +92,7 @@ pub fn suggest<'a>(
             name: None,
         })
         .collect();
-    let kind = offers.names.map(group_of);
+    let kind = offers.names.map(Part::group);
     if let Some(kind) = kind {
         let part = unquoted(typed).to_lowercase();
         let names = names(kind).iter();
@@ -150,15 +150,6 @@ fn unquoted(typed: &str) -> Cow<'_, str> {
         c => Some(c),
     };
     Cow::Owned(std::iter::from_fn(next).collect())
-}
-
-fn group_of(part: Part) -> GroupBy {
-    match part {
-        Part::Function => GroupBy::Function,
-        Part::File => GroupBy::File,
-        Part::Module => GroupBy::Module,
-        Part::Crate => GroupBy::Crate,
-    }
 }
 
 #[cfg(test)]

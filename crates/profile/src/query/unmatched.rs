@@ -21,24 +21,32 @@ fn collect(expr: &Expr, profile: &Profile, names: &mut Vec<String>) {
         }
         Expr::Not(part) => collect(part, profile, names),
         Expr::Clause(Clause::Inside(part, pattern) | Clause::Site(part, pattern)) => {
-            if !is_there(*part, pattern, profile) {
-                let kind = match part {
-                    Part::Function => "function",
-                    Part::File => "file",
-                    Part::Module => "module",
-                    Part::Crate => "crate",
-                };
-                let text = pattern.text();
-                names.push(match similar(*part, pattern, profile) {
-                    Some(similar) => {
-                        format!("{kind} {text}; did you mean {}?", similar.text())
-                    }
-                    None => format!("{kind} {text}"),
-                });
-            }
+            names.extend(description(*part, pattern, profile));
+        }
+        Expr::Clause(Clause::Chain(chain)) => {
+            let missing = |pattern| description(chain.part, pattern, profile);
+            names.extend(chain.names.iter().filter_map(missing));
         }
         Expr::Clause(_) => {}
     }
+}
+
+/// Describes a name that is not there.
+fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<String> {
+    if is_there(part, pattern, profile) {
+        return None;
+    }
+    let kind = match part {
+        Part::Function => "function",
+        Part::File => "file",
+        Part::Module => "module",
+        Part::Crate => "crate",
+    };
+    let text = pattern.text();
+    Some(match similar(part, pattern, profile) {
+        Some(similar) => format!("{kind} {text}; did you mean {}?", similar.text()),
+        None => format!("{kind} {text}"),
+    })
 }
 
 /// The pattern that was most likely meant: the same with the parts of a name that exists.

@@ -75,6 +75,7 @@ impl Clause {
             | Self::Allocated(_)
             | Self::Inside(..)
             | Self::Site(..)
+            | Self::Chain(_)
             | Self::Line(_) => Need::Nothing,
             Self::LiveIn(_) | Self::Collected(_) | Self::Lifetime(_) => Need::Lifetimes,
             Self::Promoted(_) | Self::Heap(_) => Need::Promotions,

@@ -62,6 +62,7 @@ pub(super) enum Field {
     Lifetime,
     Heap,
     Site(Part),
+    Own,
     Line,
     Domain,
     Samples,
@@ -146,6 +147,11 @@ pub(super) const FIELDS: &[FieldName] = &[
         Field::Site(Part::File),
         &[word("file", "of the allocation")],
     ),
+    (
+        "own",
+        Field::Own,
+        &[word("own", "the same, with libraries left out of stacks")],
+    ),
     ("line", Field::Line, &[word("line", "of the allocation")]),
     (
         "domain",
@@ -189,6 +195,21 @@ pub(super) const PARTS: [(&str, Part); 4] = [
     ("module", Part::Module),
     ("crate", Part::Crate),
 ];
+
+/// Words after `own`.
+pub(super) const OWN: [(Word, Part); 4] = [
+    (word("function", "outside of libraries"), Part::Function),
+    (word("module", "outside of libraries"), Part::Module),
+    (word("crate", "outside of libraries"), Part::Crate),
+    (word("file", "outside of libraries"), Part::File),
+];
+
+/// Words after the name of the function that allocates.
+pub(super) const AFTER_SITE: &[Word] = &[
+    word("called by", "its direct caller"),
+    word("hiding", "functions that are left out of stacks"),
+];
+pub(super) const AFTER_CALLED: &[Word] = &[word("by", "the direct caller")];
 
 pub(super) const COMPARISONS: &[Word] = &[
     word(">=", "at least"),

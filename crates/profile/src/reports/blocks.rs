@@ -166,6 +166,8 @@ fn row(scope: &Scope<'_>, block: &SampledBlock, end: u64) -> BlockRow {
 struct First {
     n: usize,
     found: Vec<(u64, SampledBlock)>,
+    /// The key and number of the last one, once there are enough: those after it need not be looked at.
+    last: Option<(u64, Reverse<usize>)>,
 }
 
 impl First {
@@ -173,10 +175,17 @@ impl First {
         Self {
             n,
             found: Vec::new(),
+            last: None,
         }
     }
 
     fn add(&mut self, key: u64, block: &SampledBlock) {
+        if self
+            .last
+            .is_some_and(|last| (key, Reverse(block.number)) < last)
+        {
+            return;
+        }
         self.found.push((key, *block));
         if self.found.len() > 2 * self.n {
             self.shrink();
@@ -187,6 +196,9 @@ impl First {
     fn shrink(&mut self) {
         self.found
             .sort_by_key(|(key, block)| (Reverse(*key), block.number));
+        if let Some((key, block)) = self.n.checked_sub(1).and_then(|last| self.found.get(last)) {
+            self.last = Some((*key, Reverse(block.number)));
+        }
         self.found.truncate(self.n);
     }
 

@@ -1,7 +1,7 @@
 //! Live memory over time of the rows of a report, and how it grows.
 
 use crate::estimate::{Amount, Sum};
-use crate::groups::{Groups, NONE, Numbering};
+use crate::groups::{Groups, Numbering};
 use crate::scope::Scope;
 use crate::store::{Moment, Profile};
 use crate::timeline::{Timeline, time};
@@ -9,15 +9,6 @@ use crate::trend::{Cut, Trend, TrendPiece, cuts};
 
 /// Points of each curve.
 const POINTS: usize = 48;
-
-/// The rows of blocks.
-pub(super) fn rows_of<'a>(groups: &'a Groups, shown: &[usize]) -> Numbering<'a> {
-    let mut row_of = vec![NONE; groups.len()];
-    for (row, &group) in (0..).zip(shown) {
-        row_of[group] = row;
-    }
-    groups.renumbered(&row_of)
-}
 
 /// Live bytes of some groups up to a moment.
 pub(super) struct Curves<'a> {
@@ -41,7 +32,7 @@ impl<'a> Curves<'a> {
         end: u64,
     ) -> Self {
         let profile = scope.profile();
-        let row_of = rows_of(groups, shown);
+        let row_of = groups.rows(shown);
         let parts = parts(profile, at, end);
         let mut curves = vec![vec![0.0; POINTS]; shown.len()];
         scope.for_each(|stay| {
@@ -133,7 +124,7 @@ impl<'a> Curves<'a> {
             }
         });
         let last = cuts.iter().rev().nth(1).map_or(0, |before| before.end);
-        Trend::new(pieces.collect(), &curve[last.min(curve.len())..])
+        Trend::new(pieces.collect(), curve, last)
     }
 }
 

@@ -112,6 +112,26 @@ pub struct Totals {
     pub live_at_end: Figures,
 }
 
+impl Totals {
+    /// The figures of amounts that were allocated, live at the peak, and live at the end.
+    pub(super) fn of(scope: &Scope<'_>, [allocated, peak, end]: [Amount; 3]) -> Self {
+        Self {
+            allocated: Figures::new(&allocated),
+            live_at_peak: Figures::new(&told(scope, &allocated, peak)),
+            live_at_end: Figures::new(&told(scope, &allocated, end)),
+        }
+    }
+}
+
+/// The amount of what was allocated that is live at a moment, unless the source does not tell it.
+fn told(scope: &Scope<'_>, allocated: &Amount, live: Amount) -> Amount {
+    if scope.is_of_moment() && !allocated.is_empty() {
+        Amount::UNTOLD
+    } else {
+        live
+    }
+}
+
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -336,7 +356,8 @@ fn medians(scope: &Scope<'_>, groups: &Groups, of: &[usize]) -> Vec<f64> {
         .collect()
 }
 
-fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
+/// Returns true if an amount is within the sampling error.
+pub(super) fn is_noise(scope: &Scope<'_>, bytes: Estimate) -> bool {
     !scope.profile().sampling().is_exact() && bytes.is_noise()
 }
 
@@ -368,21 +389,12 @@ fn sums(scope: &Scope<'_>, groups: &Groups, peak: Moment) -> (Vec<Sums>, Vec<u32
     };
     let sums = sums
         .into_iter()
-        .map(|[allocated, peak, end, minor, promoted]| {
-            let told = |amount: Amount| {
-                if scope.is_of_moment() && !allocated.is_empty() {
-                    Amount::UNTOLD
-                } else {
-                    amount
-                }
-            };
-            Sums {
-                allocated,
-                peak: told(peak),
-                end: told(end),
-                minor,
-                promoted,
-            }
+        .map(|[allocated, peak, end, minor, promoted]| Sums {
+            allocated,
+            peak: told(scope, &allocated, peak),
+            end: told(scope, &allocated, end),
+            minor,
+            promoted,
         })
         .collect();
     (sums, counts)
@@ -397,11 +409,7 @@ fn details(
 ) -> Vec<(Survival, Vec<f64>)> {
     let points = points.max(1);
     let profile = scope.profile();
-    let mut row_of = vec![NONE; groups.len()];
-    for (row, &group) in (0..).zip(shown) {
-        row_of[group] = row;
-    }
-    let row_of = groups.renumbered(&row_of);
+    let row_of = groups.rows(shown);
     let timeline = Timeline::new(profile, points);
     let tells_lifetimes = profile.header().tells.lifetimes;
     let mut rows = scope.fold(

@@ -4,7 +4,7 @@ use clap::Args;
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::growth::{Curves, rows_of};
+use super::growth::Curves;
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label, View};
@@ -13,7 +13,6 @@ use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::query::TimePoint;
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::shape::{GrowthShape, shape};
 use crate::trend::Trend;
 
 /// Holders of each row that are told.
@@ -107,10 +106,6 @@ pub struct Leak {
     pub retained: Figures,
     /// The growth since half-way through the run, in bytes.
     pub growth: Estimate,
-    /// The growth since half-way through the run, in bytes per second.
-    pub growth_per_second: f64,
-    /// The shape of its growth.
-    pub shape: GrowthShape,
     /// Its growth over time, in pieces of a constant rate.
     pub trend: Trend,
     /// Live bytes at equal distances of time, the last one at the time of the report.
@@ -207,7 +202,6 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
         Some(holders) => largest_holders(holders, scope, &groups, shown, is_old),
         None => vec![Vec::new(); shown.len()],
     };
-    let duration = end as f64 / 1e6;
     let rows = shown
         .iter()
         .zip(curves.live)
@@ -215,17 +209,10 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
         .zip(held_by)
         .map(|(((&group, live), trend), held_by)| {
             let sums = &by_group[group];
-            let growth = sums.growth();
             Leak {
                 label: groups.labels[group].clone(),
                 retained: Figures::new(&sums.retained),
-                growth,
-                growth_per_second: if duration > 0.0 {
-                    growth.value / (duration / 2.0)
-                } else {
-                    0.0
-                },
-                shape: shape(&live, sums.retained.samples),
+                growth: sums.growth(),
                 trend,
                 live,
                 held_by,
@@ -235,7 +222,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
     Leaks {
         subject: Subject::with_look(scope, &options.look),
         by: options.by,
-        at: duration,
+        at: end as f64 / 1e6,
         tail,
         min_age: min_age as f64 / 1e6,
         retained: Figures::of_total(scope, &total.retained),
@@ -258,7 +245,7 @@ fn largest_holders(
 ) -> Vec<Vec<Holder>> {
     let profile = scope.profile();
     let mut sums: Vec<HashMap<u32, Amount>> = vec![HashMap::new(); shown.len()];
-    let row_of = rows_of(groups, shown);
+    let row_of = groups.rows(shown);
     scope.for_each(|stay| {
         let row = row_of.of(profile, stay) as usize;
         if let Some(sums) = sums.get_mut(row)

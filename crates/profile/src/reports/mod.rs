@@ -18,6 +18,7 @@ mod leaks;
 mod names;
 mod peak;
 mod series;
+mod source;
 mod stats;
 mod summary;
 mod temporary;
@@ -30,8 +31,9 @@ pub use check::{Budget, Check, Evidence, Outcome, Verdict, check_against};
 pub use coarse::{Coarse, Gaps};
 pub use combined::{CombinedSummary, Combiner, TraceSummary};
 pub use diff::{
-    Change, Compared, Diff, DiffOptions, DiffRow, FileChange, NamedDiff, Normalise, WindowError,
-    compare_files, diff, diff_scaled, diff_traces, diff_windows,
+    Change, ChangeColumns, Compared, Comparison, Diff, DiffOptions, DiffRow, DiffSides, DiffTree,
+    DiffTreeOptions, FileChange, NamedDiff, NamedDiffTree, Normalise, WindowError, compare_files,
+    diff, diff_sides, diff_tree,
 };
 pub use findings::{Phrase, TraceFinding, TraceFindingKind};
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
@@ -43,6 +45,10 @@ pub use leaks::{Holder, Leak, LeakOptions, Leaks, leaks};
 pub use names::{Name, names};
 pub use peak::{PeakOptions, PeakPoint, PeakReport, PeakRow, PeakWithout, Removal, peak};
 pub use series::{GroupLine, Line, Measure, Series, SeriesOptions, series};
+pub use source::{
+    LineMemory, Source, SourceError, SourceFile, SourceLine, SourceLookup, SourceOptions,
+    WantedSource, source,
+};
 pub use stats::{Bin, LifetimeStats, Segment, SizeStats, Stats, StatsOptions, stats};
 pub use summary::{Ranked, Ranking, RankingKind, Summary, SummaryOptions, summary};
 pub use temporary::{

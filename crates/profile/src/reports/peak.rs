@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::diff::{WindowError, window_moments};
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
-use crate::groups::{GroupBy, Groups, Label, NONE};
+use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look};
 use crate::query::{Query, QueryError, Window};
 use crate::scope::Scope;
@@ -164,6 +164,11 @@ pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, Wind
         .without
         .iter()
         .fold(scope.clone(), |rest, query| rest.without(query));
+    let rest_at = if options.without.is_empty() {
+        now.at
+    } else {
+        rest.peak_in(range)
+    };
     let without = (!options.without.is_empty()).then(|| {
         let [left] = amounts(&rest, |stay| [stay.is_live_at(now.at)]);
         Removal {
@@ -173,10 +178,10 @@ pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, Wind
                 .map(|query| query.text().to_owned())
                 .collect(),
             held: Figures::of_total(scope, &(now.amount - left)),
-            rest: now.without(&rest, rest.peak_in(range), |_| true),
+            rest: now.without(&rest, rest_at, |_| true),
         }
     });
-    let (rows, hidden_rows) = rows(&rest, range, options);
+    let (rows, hidden_rows) = rows(&rest, rest_at, range, options);
     Ok(PeakReport {
         subject: Subject::with_look(scope, &options.look),
         by: options.by,
@@ -192,20 +197,13 @@ pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, Wind
 /// The groups with most live memory at the peak of a scope, and the number of others.
 fn rows(
     scope: &Scope<'_>,
+    peak: Moment,
     range: (Moment, Moment),
     options: &PeakOptions,
 ) -> (Vec<PeakRow>, usize) {
     let profile = scope.profile();
     let groups = Groups::new(profile, &options.look.view(options.by));
-    let mut changes = Changes::<ClassId>::new(profile);
-    scope.for_each(|stay| changes.add(stay.class, stay.start, stay.end));
-    let bytes: IdVec<ClassId, f64> = profile
-        .classes()
-        .iter()
-        .map(|class| scope.weights()[class.kind].bytes.value)
-        .collect();
-    let known = profile.known_moments();
-    let now = Live::new(scope, changes.peak(|class| bytes[class], &known, range));
+    let now = Live::new(scope, peak);
     let sums: Vec<Amount> = groups
         .sums_of(scope, |stay| [stay.is_live_at(now.at)])
         .into_iter()
@@ -214,11 +212,19 @@ fn rows(
     let keys: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
     let order = largest(&keys, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
-    let mut row_of = vec![NONE; groups.len()];
-    for (row, &group) in (0..).zip(shown) {
-        row_of[group] = row;
+    // The viewer asks for peaks without rows, which must be fast.
+    if shown.is_empty() {
+        return (Vec::new(), order.len());
     }
-    let row_of = groups.renumbered(&row_of);
+    let mut changes = Changes::<ClassId>::new(profile);
+    scope.for_each(|stay| changes.add(stay.class, stay.start, stay.end));
+    let bytes: IdVec<ClassId, f64> = profile
+        .classes()
+        .iter()
+        .map(|class| scope.weights()[class.kind].bytes.value)
+        .collect();
+    let known = profile.known_moments();
+    let row_of = groups.rows(shown);
     let rows = (0..shown.len()).into_par_iter().map(|row| {
         let is_kept =
             |class: ClassId| row_of.of_class(class).map(|found| found as usize) != Some(row);

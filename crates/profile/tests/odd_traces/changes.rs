@@ -2,7 +2,8 @@
 
 use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
-    Budget, DiffOptions, Outcome, alloc_stats, check_against, compare_files, diff, diff_scaled,
+    Budget, Comparison, DiffOptions, Outcome, alloc_stats, check_against, compare_files, diff,
+    diff_sides,
 };
 use heapline_profile::{Estimator, Query, Scope, StoreOptions};
 use heapline_testkit::generate;
@@ -42,7 +43,11 @@ fn nothing_differs_from_itself() {
                 scope.allocated_in(window.moments(profile, scope.estimator()))
             };
             let (first, second) = (half("..50%"), half("50%.."));
-            let report = diff_scaled(&first, &second, &options, 2.0);
+            let halves = Comparison {
+                scale: 2.0,
+                ..Comparison::unscaled(first, second)
+            };
+            let report = diff_sides(&halves, &options);
             assert_finite(name, &report);
             let both = report.total.before.bytes.value + report.total.after.bytes.value / 2.0;
             close(name, both, scope.total().bytes.value);

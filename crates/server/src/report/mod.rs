@@ -20,15 +20,15 @@ use serde_json::Value;
 use heapline_engine::{Cancel, EngineError, Request};
 
 pub use snapshots::write_snapshot_report;
-pub use traces::write_report;
+pub use traces::{ReportOptions, write_report};
 
 use crate::loader::Loaded;
 use crate::state::Status;
 use crate::trace::Subjects;
 use page::Page;
 
-/// Digits of a number. Pages show four, and no estimate is as precise as nine.
-const DIGITS: i32 = 9;
+/// Digits of a number. Pages show four.
+const DIGITS: i32 = 6;
 
 /// The error of writing a report.
 #[derive(Debug, thiserror::Error)]
@@ -52,46 +52,72 @@ pub enum ReportError {
 struct Report<'a> {
     version: u32,
     status: Status<'a>,
-    /// Seconds.
+    /// The boundaries of the time slices, in seconds; none if there are no answers about windows.
     slices: Vec<f64>,
-    answers: serde_json::Map<String, Value>,
+    /// The state that the page opens in, as after `#` in its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'a str>,
+    groups: Vec<Group>,
+}
+
+/// Answers that the page is likely to need at the same time, compressed together: they have many texts in common.
+#[derive(Serialize)]
+struct Group {
+    questions: Vec<String>,
+    /// Base64 of raw deflate of the JSON array of answers.
+    answers: String,
 }
 
 /// An answer as the page finds it. All are about the trace and the epoch of the status.
 #[derive(Serialize)]
-struct EmbeddedAnswer<'a> {
-    command: Option<&'a str>,
+struct EmbeddedAnswer {
+    command: Option<String>,
     report: Value,
 }
 
-/// Writes a report with the answers to questions. `progress` is told how many of how many are answered.
+/// Writes a report with the answers to groups of questions, which opens in a state if one is given. `progress` is told how many
+/// of how many are answered.
 fn write_answers(
     subjects: &Subjects,
     session: &Loaded,
-    slices: Vec<f64>,
-    questions: &[Question],
+    (slices, state): (Vec<f64>, Option<&str>),
+    groups: &[Vec<Question>],
     progress: &(dyn Fn(usize, usize) + Sync),
     out: &mut dyn Write,
 ) -> Result<(), ReportError> {
     let page = Page::new()?;
+    let all = groups.iter().map(Vec::len).sum();
     let done = AtomicUsize::new(0);
-    let answers: Result<Vec<(String, Value)>, ReportError> = questions
-        .par_iter()
-        .map(|question| {
-            let packed = question.packed(session)?;
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, questions.len());
-            Ok((question.key.key(), packed.into()))
+    let answered = |question: &Question| {
+        let answer = question.answer(session);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
+        answer
+    };
+    let pack = |questions: &Vec<Question>| {
+        let answers: Result<Vec<_>, _> = questions.par_iter().map(answered).collect();
+        Ok(Group {
+            questions: questions.iter().map(|one| one.key.key()).collect(),
+            answers: packed(&serde_json::to_vec(&answers?).map_err(io::Error::other)?)?,
         })
-        .collect();
+    };
+    let groups: Result<Vec<Group>, ReportError> = groups.par_iter().map(pack).collect();
     let report = Report {
-        version: 2,
+        version: 3,
         status: Status::ready(subjects, session),
         slices,
-        answers: answers?.into_iter().collect(),
+        state,
+        groups: groups?,
     };
     let data = serde_json::to_string(&report).map_err(io::Error::other)?;
     page.write(&data, out)?;
     Ok(())
+}
+
+/// Base64 of raw deflate, which browsers can undo.
+fn packed(bytes: &[u8]) -> io::Result<String> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(BASE64_STANDARD.encode(encoder.finish()?))
 }
 
 /// A question of the page.
@@ -110,20 +136,16 @@ impl Question {
         }
     }
 
-    /// The answer: JSON, compressed, as text.
-    fn packed(&self, session: &Loaded) -> Result<String, ReportError> {
+    fn answer(&self, session: &Loaded) -> Result<EmbeddedAnswer, ReportError> {
         let answer = session
             .answer(&self.asked, &Cancel::default())
             .map_err(|error| ReportError::Unanswered(self.key.key(), error))?;
         let mut report = serde_json::to_value(&answer.report).map_err(io::Error::other)?;
         round(&mut report);
-        let answer = EmbeddedAnswer {
-            command: answer.command.as_deref(),
+        Ok(EmbeddedAnswer {
+            command: answer.command.clone(),
             report,
-        };
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-        serde_json::to_writer(&mut encoder, &answer).map_err(io::Error::other)?;
-        Ok(BASE64_STANDARD.encode(encoder.finish()?))
+        })
     }
 }
 
@@ -162,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_leaves_nine_digits() {
+    fn rounding_leaves_six_digits() {
         let mut value = serde_json::json!({
             "a": [818_203.820_949_388_6, 0.1, 3, 1e-12, 0.0, -1.5],
             "b": 123_456_789_012.345_6,
@@ -170,9 +192,9 @@ mod tests {
         });
         round(&mut value);
         let rounded = serde_json::json!({
-            "a": [818_203.821, 0.1, 3, 1e-12, 0.0, -1.5],
+            "a": [818_204.0, 0.1, 3, 1e-12, 0.0, -1.5],
             "b": 123_456_789_012.0,
-            "c": {"d": 0.000_123_456_789},
+            "c": {"d": 0.000_123_457},
         });
         assert_eq!(value, rounded);
     }

@@ -36,11 +36,18 @@ pub fn write_snapshot_report(
     let questions = questions(session)
         .map_err(|error| ReportError::Unanswered("retained".to_owned(), error))?;
     let session = Loaded::Snapshots(Arc::clone(session));
-    write_answers(subjects, &session, Vec::new(), &questions, progress, out)
+    write_answers(
+        subjects,
+        &session,
+        (Vec::new(), None),
+        &questions,
+        progress,
+        out,
+    )
 }
 
 /// The requests of the page: `ui/src/heap/questions.ts` is the other side of this.
-fn questions(session: &SnapshotSession) -> Result<Vec<Question>, EngineError> {
+fn questions(session: &SnapshotSession) -> Result<Vec<Vec<Question>>, EngineError> {
     let why = |change: &dyn Fn(&mut WhyOptions)| {
         let mut options = WhyOptions {
             rows: PATHS,
@@ -64,7 +71,9 @@ fn questions(session: &SnapshotSession) -> Result<Vec<Question>, EngineError> {
             ..DiffOptions::default()
         })));
     }
+    let mut groups = Vec::new();
     for &by in RetainedBy::value_variants() {
+        let mut details = Vec::new();
         let retained = Request::Retained(RetainedOptions {
             by,
             rows: ROWS,
@@ -73,26 +82,33 @@ fn questions(session: &SnapshotSession) -> Result<Vec<Question>, EngineError> {
         for name in names(session, &retained)? {
             let pattern = Pattern::glob(&name);
             if matches!(by, RetainedBy::Closure | RetainedBy::Kind) {
-                requests.push(why(&|options| options.kind = Some(pattern.clone())));
+                details.push(why(&|options| options.kind = Some(pattern.clone())));
                 continue;
             }
-            requests.push(why(&|options| options.held_by = Some(pattern.clone())));
-            requests.push(Request::Retained(RetainedOptions {
+            details.push(why(&|options| options.held_by = Some(pattern.clone())));
+            details.push(Request::Retained(RetainedOptions {
                 at: Some(name),
                 rows: ROWS,
                 ..RetainedOptions::default()
             }));
         }
         requests.push(retained);
+        groups.push(details);
     }
-    for name in names(session, &all_paths)? {
-        let pattern = Pattern::glob(&name);
-        requests.push(why(&|options| options.site = Some(pattern.clone())));
-    }
+    let sites = names(session, &all_paths)?;
+    let paths_of = |name: &String| {
+        let pattern = Pattern::glob(name);
+        why(&|options| options.site = Some(pattern.clone()))
+    };
+    groups.push(sites.iter().map(paths_of).collect());
+    groups.insert(0, requests);
     // Kinds of roots are no nodes of the tree, so that there are no paths to what they hold.
     let is_answered = |request: &Request| session.answer(request, &Cancel::default()).is_ok();
-    let answered = requests.into_iter().filter(is_answered);
-    Ok(answered.map(Question::new).collect())
+    let answered = |requests: Vec<Request>| {
+        let requests = requests.into_iter().filter(is_answered);
+        requests.map(Question::new).collect()
+    };
+    Ok(groups.into_iter().map(answered).collect())
 }
 
 /// The largest groups or sites of an answer that can be asked about.

@@ -1,6 +1,7 @@
 //! The server over real connections: what it answers, and what it refuses.
 
 mod client;
+mod dropped;
 mod hostile;
 
 use std::io::Read;
@@ -192,4 +193,57 @@ fn a_connection_can_be_used_again() {
     let text = String::from_utf8_lossy(&both.body).into_owned();
     assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 1, "{text}");
     assert!(text.ends_with("\r\n\r\n"), "a HEAD has no body: {text}");
+}
+
+#[test]
+fn files_are_saved_by_plain_names_and_with_their_command() {
+    let server = Running::demo();
+    let file = server.get("/api/v1/export?format=collapsed&where=size+%3E+2w&hide=Stdlib.*");
+    assert_eq!(file.status, 200);
+    assert_eq!(
+        file.header("content-disposition"),
+        Some("attachment; filename=\"trace.folded\"")
+    );
+    // Never a page of this server, whatever is in it.
+    assert_eq!(
+        file.header("content-type"),
+        Some("application/octet-stream")
+    );
+    assert!(String::from_utf8(file.body).unwrap().contains("Mix.big "));
+    let host = server.address;
+    let head = server.raw(
+        format!(
+            "HEAD /api/v1/export?format=pprof&at=peak HTTP/1.1\r\nHost: {host}\r\n\
+             Connection: close\r\n\r\n"
+        )
+        .as_bytes(),
+    );
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    let command = head.header("heapline-command").unwrap();
+    let (command, _) = form_urlencoded::parse(command.as_bytes()).next().unwrap();
+    assert_eq!(
+        command,
+        "heapline export some/trace.ctf --format pprof --at peak -o trace.pb.gz"
+    );
+}
+
+#[test]
+fn files_are_refused_like_reports() {
+    let server = Running::demo();
+    for (target, code) in [
+        ("export", "bad_parameter"),
+        ("export?format=html", "bad_parameter"),
+        ("export?format=pprof&rows=3", "bad_parameter"),
+        ("export?format=pprof&where=size+%3E", "bad_query"),
+        ("report?slices=3", "bad_parameter"),
+    ] {
+        let refused = server.get(&format!("/api/v1/{target}"));
+        assert_eq!(refused.status, 400, "{target}");
+        assert_eq!(refused.code(), code, "{target}");
+    }
+    let embedded = server.get_with(
+        "/api/v1/export?format=pprof",
+        "Sec-Fetch-Site: cross-site\r\n",
+    );
+    assert_eq!(embedded.status, 403);
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use anyhow::Context;
 use heapline_recorder::inherited;
-use heapline_server::{Recording, Subjects, Trace};
+use heapline_server::{Recording, ServeError, Subjects, Trace};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -55,8 +55,9 @@ impl LiveViewer {
             is_expected: Arc::clone(&self.is_expected),
         });
         thread::spawn(move || {
-            if let Err(error) = viewer.serve(subjects) {
-                warn(&format!("{error:#}"));
+            // What is wrong with the trace is reported by the recording itself.
+            if let ServeError::Io(error) = viewer.serve(subjects) {
+                warn(&format!("cannot serve: {error}"));
             }
         });
         serving.open_browser(&self.url);

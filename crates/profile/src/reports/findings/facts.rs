@@ -45,7 +45,6 @@ impl<'a> Facts<'a> {
         };
         let leak_options = LeakOptions {
             by: GroupBy::Function,
-            rows: 1,
             look: look.clone(),
             ..LeakOptions::default()
         };

@@ -6,6 +6,7 @@ use super::facts::{Facts, is_function};
 use super::{Found, Phrase, Rule, TraceFindingKind};
 use crate::estimate::{Amount, Estimate};
 use crate::query::Pattern;
+use crate::reports::leaks::Leak;
 use crate::trend::TrendState;
 
 use Phrase::{Bytes, BytesPerSecond, Count, Name, Percent, Rate, Seconds};
@@ -97,22 +98,19 @@ fn damage(facts: &Facts<'_>) -> Option<Found> {
 
 fn growth(facts: &Facts<'_>) -> Option<Found> {
     let leaks = facts.leaks.as_ref()?;
-    let row = leaks.rows.first()?;
+    // Of memory that goes up and down, it is chance how much there is at the end.
+    let is_even = |row: &&Leak| row.trend.state != TrendState::Uneven;
+    let row = leaks.rows.iter().find(is_even)?;
+    let is_growing = row.trend.state == TrendState::Growing;
     let mut sentence = vec![Name(row.label.name.clone())];
-    match row.trend.last_growth() {
-        Some(piece) if row.trend.state == TrendState::Growing => {
-            sentence.extend([" still grows, by ".into(), BytesPerSecond(piece.rate)]);
-            if piece.from > 0.0 {
-                sentence.extend([" since ".into(), Seconds(piece.from)]);
-            }
-        }
-        Some(piece) => sentence.extend([
-            " grew by ".into(),
-            BytesPerSecond(piece.rate),
-            " until ".into(),
-            Seconds(piece.to),
-        ]),
+    match row.trend.rate.map(BytesPerSecond) {
+        Some(rate) if is_growing => sentence.extend([" still grows, by ".into(), rate]),
+        Some(rate) => sentence.extend([" grew by ".into(), rate]),
         None => sentence.push(" grows".into()),
+    }
+    if let Some(since) = row.trend.since {
+        sentence.push(if is_growing { " since " } else { " until " }.into());
+        sentence.push(Seconds(since.time));
     }
     sentence.extend([
         ". Of its memory that is older than ".into(),

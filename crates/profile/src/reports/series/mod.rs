@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::Subject;
 use crate::callers::by_caller;
+use crate::estimate::Sum;
 use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::options::{self, Look, OptionError};
 use crate::query::{Pattern, TimePoint};
@@ -162,8 +163,7 @@ pub struct Series {
     pub times: Vec<f64>,
     /// All blocks in scope.
     pub total: Line,
-    /// 1.96 standard errors of the total at each point; empty for measures that are not of live
-    /// memory.
+    /// 1.96 standard errors of the total at each point.
     pub error: Vec<f64>,
     /// The largest groups, and the rest as the last one, if there is a rest.
     pub groups: Vec<GroupLine>,
@@ -232,10 +232,7 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
     let (mut lines, mut error) = if options.measure.is_live() {
         live::live(scope, options.measure, &rows, &parts, points.ends.len())
     } else {
-        (
-            cumulative(scope, options.measure, &rows, &parts, &points.seconds()),
-            Vec::new(),
-        )
+        cumulative(scope, options.measure, &rows, &parts, &points.seconds())
     };
     for line in &mut lines {
         for values in [&mut line.values, &mut line.low, &mut line.high] {
@@ -425,15 +422,16 @@ fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64
         .collect()
 }
 
-/// Lines of what was allocated or promoted so far, or per second.
+/// Lines of what was allocated or promoted so far, or per second: the total, then the rows. Also the errors of the total.
 fn cumulative(
     scope: &Scope<'_>,
     measure: Measure,
     rows: &Rows,
     parts: &Timeline,
     times: &[f64],
-) -> Vec<Line> {
+) -> (Vec<Line>, Vec<f64>) {
     let profile = scope.profile();
+    let mut variances = vec![0.0_f64; times.len()];
     let mut sums = vec![vec![0.0; times.len()]; rows.labels.len() + 1];
     scope.for_each(|stay| {
         let event = if measure.is_promotion() {
@@ -445,7 +443,12 @@ fn cumulative(
             return;
         }
         let part = parts.slot(event);
-        let weight = scope.bytes(&stay);
+        let Sum {
+            value: weight,
+            variance,
+            ..
+        } = scope.weight(&stay).bytes;
+        variances[part] += variance;
         sums[0][part] += weight;
         if let Some(groups) = &rows.groups {
             let row = rows.row_of_group[groups.of(profile, stay) as usize];
@@ -459,17 +462,23 @@ fn cumulative(
     } else {
         1.0
     };
-    sums.into_iter()
+    let starts = std::iter::once(&0.0).chain(times);
+    let seconds: Vec<f64> = times
+        .iter()
+        .zip(starts)
+        .map(|(end, start)| end - start)
+        .collect();
+    let per_second = |sum: f64, seconds: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
+    let lines = sums
+        .into_iter()
         .map(|sums| {
-            let (mut total, mut last) = (0.0, 0.0);
+            let mut total = 0.0;
             let mut line = Line::default();
-            for (sum, &time) in sums.iter().zip(times) {
-                let seconds = time - last;
-                last = time;
+            for (sum, &seconds) in sums.iter().zip(&seconds) {
                 let before = total;
                 total += sum * scale;
                 let (value, low) = if measure.is_rate() {
-                    let rate = if seconds > 0.0 { sum / seconds } else { 0.0 };
+                    let rate = per_second(*sum, seconds);
                     (rate, rate)
                 } else {
                     (total, before)
@@ -480,5 +489,15 @@ fn cumulative(
             }
             line
         })
-        .collect()
+        .collect();
+    let mut total = 0.0_f64;
+    let errors = variances.iter().zip(&seconds).map(|(variance, &seconds)| {
+        total += variance;
+        1.96 * if measure.is_rate() {
+            per_second(variance.sqrt(), seconds)
+        } else {
+            total.sqrt() * scale
+        }
+    });
+    (lines, errors.collect())
 }

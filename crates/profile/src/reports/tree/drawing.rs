@@ -3,17 +3,17 @@
 use hashbrown::HashMap;
 
 use super::frames::Frames;
-use super::load::Load;
+use super::load::ScopeLoad;
 use super::{NodeKind, TreeNode};
 use crate::groups::{Label, NONE};
 use crate::reports::Figures;
 
 /// The limits for merging nodes: size and depth.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(in crate::reports) struct Shape {
     /// Bytes.
-    pub(super) threshold: f64,
-    pub(super) depth: usize,
+    pub(in crate::reports) threshold: f64,
+    pub(in crate::reports) depth: usize,
 }
 
 /// More nodes than anybody can look at. What is beyond is not drawn further from where it is.
@@ -27,7 +27,7 @@ pub(super) struct Drawing<T> {
     children: HashMap<(u32, u32), u32>,
 }
 
-impl<T: Load> Default for Drawing<T> {
+impl<T: ScopeLoad> Default for Drawing<T> {
     fn default() -> Self {
         Self {
             parent: vec![NONE],
@@ -38,7 +38,7 @@ impl<T: Load> Default for Drawing<T> {
     }
 }
 
-impl<T: Load> Drawing<T> {
+impl<T: ScopeLoad> Drawing<T> {
     /// The root above all nodes that are shown.
     pub(super) const TOP: u32 = 0;
     pub(super) fn len(&self) -> usize {

@@ -170,7 +170,7 @@ fn columns(tree: Tree, min: f64) -> Flame {
 }
 
 /// Labels, each once.
-type Labels = IndexSet<Label, DefaultHashBuilder>;
+pub(in crate::reports) type Labels = IndexSet<Label, DefaultHashBuilder>;
 
 impl NodeColumns {
     fn of(nodes: Vec<TreeNode>, labels: &mut Labels) -> Self {
@@ -220,6 +220,6 @@ impl NodeColumns {
 }
 
 /// Places are of lists in memory.
-fn number(place: usize) -> i64 {
+pub(in crate::reports) fn number(place: usize) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
 }

@@ -4,16 +4,16 @@ use hashbrown::HashMap;
 
 use super::drawing::{Drawing, MOST_SHOWN, Shape};
 use super::focus::Focus;
-use super::grow::grow;
-use super::load::{ByStack, Load};
+use super::grow::{Grown, Source, grow};
+use super::load::{ByStack, ScopeLoad};
 use super::{NodeKind, TreeNode, TreeOptions};
 use crate::groups::{GroupBy, Groups, Label, NONE, View};
 use crate::store::{ContextId, Id, NodeId, Profile};
 
 /// Frames as nodes of a tree to be shown.
-pub(super) struct Frames<'a> {
+pub(in crate::reports) struct Frames<'a> {
     profile: &'a Profile,
-    pub(super) groups: Groups,
+    pub(in crate::reports) groups: Groups,
     /// Places of allocations, if they are to be shown.
     sites: Option<Groups>,
     /// True if calls within a group are merged into one node.
@@ -41,7 +41,11 @@ pub(super) struct Around<T> {
 }
 
 impl<'a> Frames<'a> {
-    pub(super) fn new(profile: &'a Profile, view: &View, options: &TreeOptions) -> Self {
+    pub(in crate::reports) fn new(
+        profile: &'a Profile,
+        view: &View,
+        options: &TreeOptions,
+    ) -> Self {
         let groups = |view: &View| {
             let mut groups = Groups::new(profile, view);
             if options.details {
@@ -98,7 +102,7 @@ impl<'a> Frames<'a> {
         Some(offset.saturating_add(site))
     }
 
-    pub(super) fn label(&self, key: u32) -> (Label, NodeKind) {
+    pub(in crate::reports) fn label(&self, key: u32) -> (Label, NodeKind) {
         match (key as usize).checked_sub(self.groups.len()) {
             None => (self.groups.labels[key as usize].clone(), NodeKind::Call),
             Some(site) => {
@@ -108,17 +112,35 @@ impl<'a> Frames<'a> {
         }
     }
 
-    pub(super) fn top_down<T: Load>(
+    pub(super) fn top_down<T: ScopeLoad>(
         &self,
         by_stack: &ByStack<'_, T>,
         shape: Shape,
     ) -> Vec<TreeNode> {
         let rest = Some(self.groups.unknown);
-        grow(self, vec![NodeId::ROOT], by_stack, shape, rest).nodes
+        let starts = vec![NodeId::ROOT];
+        self.below(starts, by_stack, shape, rest).nodes(self)
+    }
+
+    /// The tree below some nodes of the call tree: see [`grow`].
+    fn below<T: ScopeLoad>(
+        &self,
+        starts: Vec<NodeId>,
+        by_stack: &ByStack<'_, T>,
+        shape: Shape,
+        rest: Option<u32>,
+    ) -> Grown<T> {
+        let source = Source {
+            frames: self,
+            by_stack,
+            starts,
+            keys: None,
+        };
+        grow(&[source], shape, rest)
     }
 
     /// All allocations, ready to climb.
-    pub(super) fn leaves<T: Load>(
+    pub(super) fn leaves<T: ScopeLoad>(
         &self,
         by_stack: &ByStack<'_, T>,
     ) -> Vec<(Option<u32>, Climber<T>)> {
@@ -153,7 +175,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The tree of callers. Each climber may start below a node of its own.
-    pub(super) fn callers<T: Load>(
+    pub(super) fn callers<T: ScopeLoad>(
         &self,
         starts: Vec<(Option<u32>, Climber<T>)>,
         shape: Shape,
@@ -211,7 +233,7 @@ impl<'a> Frames<'a> {
     }
 
     /// To the next visible caller; `None` at the root.
-    fn climb<T: Load>(&self, mut climber: Climber<T>) -> Option<(u32, Climber<T>)> {
+    fn climb<T: ScopeLoad>(&self, mut climber: Climber<T>) -> Option<(u32, Climber<T>)> {
         while climber.node != NodeId::ROOT {
             let group = self.group(climber.node);
             climber.node = self.profile.tree().parent[climber.node];
@@ -224,7 +246,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The callers and callees of a focus.
-    pub(super) fn around<T: Load>(
+    pub(super) fn around<T: ScopeLoad>(
         &self,
         focus: &Focus,
         by_stack: &ByStack<'_, T>,
@@ -234,7 +256,7 @@ impl<'a> Frames<'a> {
         let ends = focus.end.enumerate();
         let starts = ends.filter(|(node, end)| node == *end);
         let starts = starts.map(|(node, _)| node).collect();
-        let grown = grow(self, starts, by_stack, shape, None);
+        let grown = self.below(starts, by_stack, shape, None);
         let mut inside = T::default();
         let mut starts: HashMap<NodeId, T> = HashMap::new();
         for (number, amount) in by_stack.iter() {
@@ -260,7 +282,7 @@ impl<'a> Frames<'a> {
             .collect();
         Around {
             own: grown.own,
-            callees: grown.nodes,
+            callees: grown.nodes(self),
             callers,
             inside,
         }

@@ -1,4 +1,4 @@
-//! Builds the call tree below some nodes, without nodes that are too small.
+//! Builds the call tree below some nodes, without nodes that are too small: of one profile, or of several together.
 //!
 //! A profile with every frame of recursive calls has millions of nodes, and a tree that is shown a
 //! few hundred. So nodes are expanded from the top: the children of a node that is shown are
@@ -8,37 +8,78 @@
 use hashbrown::HashMap;
 use rayon::slice::ParallelSliceMut;
 
-use super::drawing::{Drawing, MOST_SHOWN, Shape};
+use super::drawing::{MOST_SHOWN, Shape};
 use super::frames::Frames;
-use super::load::{ByStack, Load};
+use super::load::{ByStack, Load, ScopeLoad};
 use super::{NodeKind, TreeNode};
 use crate::groups::{Label, NONE};
 use crate::reports::Figures;
 use crate::store::{CallTree, ContextId, Id, IdVec, NodeId, Profile, saturated};
 
+/// A profile whose stacks are in a tree.
+pub(in crate::reports) struct Source<'a, T: Load> {
+    pub(in crate::reports) frames: &'a Frames<'a>,
+    pub(in crate::reports) by_stack: &'a ByStack<'a, T>,
+    /// The nodes of the call tree that the tree is below.
+    pub(in crate::reports) starts: Vec<NodeId>,
+    /// The tree's keys for those of the frames; if none, they are the same.
+    pub(in crate::reports) keys: Option<&'a [u32]>,
+}
+
 /// The tree below some nodes.
-pub(super) struct Grown<T> {
-    pub(super) nodes: Vec<TreeNode>,
-    /// The part that is in none of them.
+pub(in crate::reports) struct Grown<T> {
+    /// The nodes, each before its children, the largest first.
+    pub(in crate::reports) shown: Vec<Shown>,
+    /// The meaning of each node.
+    pub(in crate::reports) totals: Vec<T>,
+    /// The part of that which is in none of its children.
+    owns: Vec<T>,
+    /// The part that is in none of the nodes.
     pub(super) own: T,
 }
 
 /// A node that is shown, or the rest of its siblings.
-struct Shown {
-    parent: Option<usize>,
-    depth: usize,
+pub(in crate::reports) struct Shown {
+    pub(in crate::reports) parent: Option<usize>,
+    pub(in crate::reports) depth: usize,
     /// The key of its label; [`NONE`] for the rest.
-    key: u32,
+    pub(in crate::reports) key: u32,
     /// The number of merged siblings.
-    others: usize,
+    pub(in crate::reports) others: usize,
+}
+
+impl<T: ScopeLoad> Grown<T> {
+    /// The nodes with their labels.
+    pub(super) fn nodes(&self, frames: &Frames<'_>) -> Vec<TreeNode> {
+        let amounts = self.totals.iter().zip(&self.owns);
+        let nodes = self.shown.iter().zip(amounts).map(|(shown, (total, own))| {
+            let (label, kind) = if shown.key == NONE {
+                let label = Label::named(format!("other ({})", shown.others));
+                (label, NodeKind::Other)
+            } else {
+                frames.label(shown.key)
+            };
+            TreeNode {
+                parent: shown.parent,
+                depth: shown.depth,
+                label,
+                kind,
+                others: shown.others,
+                total: Figures::new(&total.amount()),
+                own: Figures::new(&own.amount()),
+                details: total.details(),
+            }
+        });
+        nodes.collect()
+    }
 }
 
 /// The members of a node to be shown.
 #[derive(Default)]
 struct Members {
     bytes: f64,
-    /// Nodes of the call tree, with everything below them.
-    nodes: Vec<NodeId>,
+    /// Nodes of the call trees, with everything below them, and the numbers of their sources.
+    nodes: Vec<(u32, NodeId)>,
     /// Stacks that end here or at a place of allocation below.
     contexts: Vec<Leaf>,
     /// The order among siblings of the same size.
@@ -48,6 +89,7 @@ struct Members {
 /// A stack on its way to the node that it ends in.
 #[derive(Clone, Copy)]
 struct Leaf {
+    source: u32,
     context: ContextId,
     /// The keys of nodes that follow: the function that allocates if recursion has hidden it, and
     /// the place of the allocation.
@@ -178,43 +220,90 @@ fn children(tree: &CallTree, used: &NodeSet) -> Vec<NodeId> {
     children
 }
 
-/// The tree below some nodes of the call tree, which are not part of it. What ends in none of its
-/// nodes has the key `rest`, or is the nodes' own.
-pub(super) fn grow<T: Load>(
-    frames: &Frames<'_>,
-    starts: Vec<NodeId>,
-    by_stack: &ByStack<'_, T>,
+/// The tree below the starts of all sources, which are not part of it. What ends in none of its nodes
+/// has the key `rest`, or is the starts' own.
+pub(in crate::reports) fn grow<T: Load>(
+    sources: &[Source<'_, T>],
     shape: Shape,
     rest: Option<u32>,
 ) -> Grown<T> {
-    let calls = Calls::new(frames.profile(), by_stack);
+    let numbers = 0_u32..;
+    let starts = numbers.zip(sources).flat_map(|(number, source)| {
+        let starts = source.starts.iter();
+        starts.map(move |&node| (number, node))
+    });
     let top = Members {
-        nodes: starts,
+        nodes: starts.collect(),
         ..Members::default()
     };
     let mut grower = Grower {
-        frames,
         shape,
         rest,
-        place: IdVec::like(&calls.profile.tree().parent, NONE),
-        context_place: IdVec::like(calls.profile.contexts(), NONE),
         shown: Vec::new(),
-        calls,
+        profiles: sources.iter().map(Placed::new).collect(),
     };
     grower.expand(top);
-    grower.finish(by_stack)
+    grower.finish(sources)
 }
 
-struct Grower<'a> {
+/// A profile, and where its nodes and contexts are in the tree.
+struct Placed<'a> {
     frames: &'a Frames<'a>,
+    keys: Option<&'a [u32]>,
     calls: Calls<'a>,
-    shape: Shape,
-    rest: Option<u32>,
-    shown: Vec<Shown>,
     /// The shown node that nodes and contexts belong to, plus one; 0 is the top. [`NONE`] for those
     /// that belong to where their caller does.
     place: IdVec<NodeId, u32>,
     context_place: IdVec<ContextId, u32>,
+}
+
+impl<'a> Placed<'a> {
+    fn new<T: Load>(source: &Source<'a, T>) -> Self {
+        let calls = Calls::new(source.frames.profile(), source.by_stack);
+        Self {
+            frames: source.frames,
+            keys: source.keys,
+            place: IdVec::like(&calls.profile.tree().parent, NONE),
+            context_place: IdVec::like(calls.profile.contexts(), NONE),
+            calls,
+        }
+    }
+
+    /// The tree's key for one of the frames.
+    fn key(&self, key: u32) -> u32 {
+        match self.keys {
+            Some(keys) => keys.get(key as usize).copied().unwrap_or(NONE),
+            None => key,
+        }
+    }
+
+    /// The key of a node of the call tree; [`NONE`] if it is hidden, or the root.
+    fn group(&self, node: NodeId) -> u32 {
+        self.key(self.frames.group(node))
+    }
+
+    /// A stack that ends in a node of the call tree.
+    fn leaf(&self, source: u32, context: ContextId, node: NodeId, key: u32) -> Leaf {
+        // Recursion may have hidden that the allocation is in a function further up.
+        let own = self.key(self.frames.site_group(context));
+        let is_here = own == NONE
+            || node == NodeId::ROOT
+            || own == self.group(node)
+            || (self.frames.merges() && own == key);
+        let site = self.key(self.frames.site_key(context).unwrap_or(NONE));
+        Leaf {
+            source,
+            context,
+            path: if is_here { [site, NONE] } else { [own, site] },
+        }
+    }
+}
+
+struct Grower<'a> {
+    profiles: Vec<Placed<'a>>,
+    shape: Shape,
+    rest: Option<u32>,
+    shown: Vec<Shown>,
 }
 
 /// Work to be done.
@@ -277,11 +366,11 @@ impl Grower<'_> {
     /// Everything that a node is made of stays there.
     fn settle(&mut self, members: &Members, number: usize) {
         let place = saturated(number + 1);
-        for &node in &members.nodes {
-            self.place[node] = place;
+        for &(source, node) in &members.nodes {
+            self.profiles[source as usize].place[node] = place;
         }
         for leaf in &members.contexts {
-            self.context_place[leaf.context] = place;
+            self.profiles[leaf.source as usize].context_place[leaf.context] = place;
         }
     }
 
@@ -299,25 +388,27 @@ impl Grower<'_> {
         let mut below: HashMap<u32, Members> = HashMap::new();
         let mut leaves = members.contexts;
         let mut nodes = members.nodes;
-        while let Some(node) = nodes.pop() {
-            self.place[node] = place;
-            for &child in self.calls.children(node) {
-                let group = self.frames.group(child);
+        while let Some((source, node)) = nodes.pop() {
+            let of = &mut self.profiles[source as usize];
+            of.place[node] = place;
+            for &child in of.calls.children(node) {
+                let group = of.group(child);
                 // Hidden frames, and calls within a file or module, are not nodes of their own.
-                if group == NONE || (self.frames.merges() && group == key) {
-                    nodes.push(child);
+                if group == NONE || (of.frames.merges() && group == key) {
+                    nodes.push((source, child));
                     continue;
                 }
+                let order = order(source, child.index());
                 let child_members = below.entry(group).or_insert_with(|| Members {
-                    order: child.index() as u64,
+                    order,
                     ..Members::default()
                 });
-                child_members.order = child_members.order.min(child.index() as u64);
-                child_members.bytes += self.calls.bytes[child];
-                child_members.nodes.push(child);
+                child_members.order = child_members.order.min(order);
+                child_members.bytes += of.calls.bytes[child];
+                child_members.nodes.push((source, child));
             }
-            let contexts = self.calls.contexts(node).iter();
-            leaves.extend(contexts.map(|&context| self.leaf(context, node, key)));
+            let contexts = of.calls.contexts(node).iter();
+            leaves.extend(contexts.map(|&context| of.leaf(source, context, node, key)));
         }
         for leaf in leaves {
             let next = leaf.step().or(match (shown, self.rest) {
@@ -325,16 +416,17 @@ impl Grower<'_> {
                 _ => None,
             });
             let Some((next, leaf)) = next else {
-                self.context_place[leaf.context] = place;
+                self.profiles[leaf.source as usize].context_place[leaf.context] = place;
                 continue;
             };
             // Places of allocations come after calls.
-            let order = 1 << 32 | leaf.context.index() as u64;
+            let order = SITES | order(leaf.source, leaf.context.index());
             let child = below.entry(next).or_insert_with(|| Members {
                 order,
                 ..Members::default()
             });
-            child.bytes += self.calls.context_bytes[leaf.context];
+            let of = &self.profiles[leaf.source as usize];
+            child.bytes += of.calls.context_bytes[leaf.context];
             child.contexts.push(leaf);
         }
         let mut below: Vec<(u32, Members)> = below.into_iter().collect();
@@ -363,68 +455,48 @@ impl Grower<'_> {
         }
     }
 
-    /// A stack that ends in a node of the call tree.
-    fn leaf(&self, context: ContextId, node: NodeId, key: u32) -> Leaf {
-        // Recursion may have hidden that the allocation is in a function further up.
-        let own = self.frames.site_group(context);
-        let is_here = own == NONE
-            || node == NodeId::ROOT
-            || own == self.frames.group(node)
-            || (self.frames.merges() && own == key);
-        let site = self.frames.site_key(context).unwrap_or(NONE);
-        Leaf {
-            context,
-            path: if is_here { [site, NONE] } else { [own, site] },
-        }
-    }
-
-    fn finish<T: Load>(mut self, by_stack: &ByStack<'_, T>) -> Grown<T> {
-        let profile = self.calls.profile;
-        let tree = profile.tree();
-        // What was not looked at belongs to where its caller does.
-        for node in tree.nodes() {
-            if self.place[node] == NONE {
-                self.place[node] = self.place[tree.parent[node]];
+    fn finish<T: Load>(mut self, sources: &[Source<'_, T>]) -> Grown<T> {
+        let mut owns = vec![T::default(); self.shown.len() + 1];
+        for (of, source) in self.profiles.iter_mut().zip(sources) {
+            let profile = of.calls.profile;
+            let tree = profile.tree();
+            // What was not looked at belongs to where its caller does.
+            for node in tree.nodes() {
+                if of.place[node] == NONE {
+                    of.place[node] = of.place[tree.parent[node]];
+                }
+            }
+            for (context, amount) in source.by_stack.iter() {
+                let place = match of.context_place[context] {
+                    NONE => of.place[profile.contexts()[context].node],
+                    place => place,
+                };
+                if let Some(own) = owns.get_mut(place as usize) {
+                    own.add(&amount);
+                }
             }
         }
-        let mut own = vec![T::default(); self.shown.len() + 1];
-        for (context, amount) in by_stack.iter() {
-            let place = match self.context_place[context] {
-                NONE => self.place[profile.contexts()[context].node],
-                place => place,
-            };
-            if let Some(own) = own.get_mut(place as usize) {
-                own.add(&amount);
-            }
-        }
-        let mut total = own.clone();
+        let owns_of_nodes = owns.split_off(1);
+        let mut totals = owns_of_nodes.clone();
         for (number, shown) in self.shown.iter().enumerate().rev() {
             if let Some(parent) = shown.parent {
-                let amount = total[number + 1];
-                total[parent + 1].add(&amount);
+                let amount = totals[number];
+                totals[parent].add(&amount);
             }
         }
-        let nodes = self.shown.iter().enumerate().map(|(number, shown)| {
-            let (label, kind) = if shown.key == NONE {
-                let label = Label::named(format!("other ({})", shown.others));
-                (label, NodeKind::Other)
-            } else {
-                self.frames.label(shown.key)
-            };
-            TreeNode {
-                parent: shown.parent,
-                depth: shown.depth,
-                label,
-                kind,
-                others: shown.others,
-                total: Figures::new(&total[number + 1].amount()),
-                own: Figures::new(&own[number + 1].amount()),
-                details: total[number + 1].details(),
-            }
-        });
         Grown {
-            nodes: nodes.collect(),
-            own: own[Drawing::<T>::TOP as usize],
+            shown: self.shown,
+            totals,
+            owns: owns_of_nodes,
+            own: owns[0],
         }
     }
+}
+
+/// Marks the order of places of allocations.
+const SITES: u64 = 1 << 63;
+
+/// The order among siblings of the same size: those of the first source first.
+fn order(source: u32, number: usize) -> u64 {
+    u64::from(source) << 32 | number as u64
 }

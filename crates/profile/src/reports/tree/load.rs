@@ -9,39 +9,60 @@ use crate::scope::Scope;
 use crate::store::{Class, ClassId, ContextId, IdVec};
 
 /// A value that is summed along stacks.
-pub(super) trait Load: Copy + Default + Sync {
+pub(in crate::reports) trait Load: Copy + Default + Sync {
     /// The counts of the blocks of a class.
     type Counts: Copy + Sync;
+    /// The weights of blocks, beyond those of the scope.
+    type Weights: Sync;
 
-    /// The counts of all classes.
-    fn counts(scope: &Scope<'_>) -> Vec<Self::Counts>;
     /// How many blocks were counted.
     fn blocks(counts: &Self::Counts) -> u32;
     /// The sum of the blocks of a class.
-    fn of_class(scope: &Scope<'_>, class: Class, counts: &Self::Counts) -> Self;
+    fn of_class(
+        scope: &Scope<'_>,
+        weights: &Self::Weights,
+        class: Class,
+        counts: &Self::Counts,
+    ) -> Self;
     fn add(&mut self, other: &Self);
+    /// The size by which nodes are sorted, and merged if they are small.
+    fn bytes(&self) -> f64;
+}
+
+/// A value of the blocks of one scope.
+pub(in crate::reports) trait ScopeLoad: Load<Weights = ()> {
+    /// The counts of all classes.
+    fn counts(scope: &Scope<'_>) -> Vec<Self::Counts>;
     fn amount(&self) -> Amount;
     fn details(&self) -> Option<Details>;
-
-    fn bytes(&self) -> f64 {
-        self.amount().bytes.value
-    }
 }
 
 /// The sum of the blocks of each stack.
 ///
 /// There may be millions of stacks, so this is kept as the counts of classes, and added up whenever
 /// it is read.
-pub(super) struct ByStack<'a, T: Load> {
+pub(in crate::reports) struct ByStack<'a, T: Load> {
     scope: &'a Scope<'a>,
+    weights: T::Weights,
     counts: IdVec<ClassId, T::Counts>,
     /// The classes that have blocks, in the order of their contexts.
     order: Vec<ClassId>,
 }
 
-impl<'a, T: Load> ByStack<'a, T> {
+impl<'a, T: ScopeLoad> ByStack<'a, T> {
     pub(super) fn new(scope: &'a Scope<'a>) -> Self {
-        let counts = IdVec::from(T::counts(scope));
+        Self::of_counts(scope, (), T::counts(scope))
+    }
+}
+
+impl<'a, T: Load> ByStack<'a, T> {
+    /// Sums blocks of classes that were counted before.
+    pub(in crate::reports) fn of_counts(
+        scope: &'a Scope<'a>,
+        weights: T::Weights,
+        counts: Vec<T::Counts>,
+    ) -> Self {
+        let counts = IdVec::from(counts);
         let classes = scope.profile().classes();
         let used = counts
             .enumerate()
@@ -51,13 +72,19 @@ impl<'a, T: Load> ByStack<'a, T> {
         order.par_sort_by_key(|&class| classes[class].context);
         Self {
             scope,
+            weights,
             counts,
             order,
         }
     }
 
+    /// The scope that weighs the blocks.
+    pub(in crate::reports) fn scope(&self) -> &'a Scope<'a> {
+        self.scope
+    }
+
     /// The contexts that have blocks, in order, and what those amount to.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ContextId, T)> {
+    pub(in crate::reports) fn iter(&self) -> impl Iterator<Item = (ContextId, T)> {
         let classes = self.scope.profile().classes();
         let context = |class| classes[class].context;
         let by_context = self.order.chunk_by(move |&a, &b| context(a) == context(b));
@@ -65,7 +92,12 @@ impl<'a, T: Load> ByStack<'a, T> {
             let mut sum = T::default();
             for &class in of_context {
                 let counts = &self.counts[class];
-                sum.add(&T::of_class(self.scope, classes[class], counts));
+                sum.add(&T::of_class(
+                    self.scope,
+                    &self.weights,
+                    classes[class],
+                    counts,
+                ));
             }
             (context(of_context[0]), sum)
         })
@@ -74,21 +106,28 @@ impl<'a, T: Load> ByStack<'a, T> {
 
 impl Load for Amount {
     type Counts = u32;
-
-    fn counts(scope: &Scope<'_>) -> Vec<u32> {
-        scope.counts()
-    }
+    type Weights = ();
 
     fn blocks(&counts: &u32) -> u32 {
         counts
     }
 
-    fn of_class(scope: &Scope<'_>, class: Class, &counts: &u32) -> Self {
+    fn of_class(scope: &Scope<'_>, (): &(), class: Class, &counts: &u32) -> Self {
         scope.weights()[class.kind].times(counts.into())
     }
 
     fn add(&mut self, other: &Self) {
         *self += *other;
+    }
+
+    fn bytes(&self) -> f64 {
+        self.bytes.value
+    }
+}
+
+impl ScopeLoad for Amount {
+    fn counts(scope: &Scope<'_>) -> Vec<u32> {
+        scope.counts()
     }
 
     fn amount(&self) -> Amount {
@@ -145,16 +184,13 @@ pub(super) struct Detailed {
 
 impl Load for Detailed {
     type Counts = Counts;
-
-    fn counts(scope: &Scope<'_>) -> Vec<Counts> {
-        counts(scope)
-    }
+    type Weights = ();
 
     fn blocks(counts: &Counts) -> u32 {
         counts.blocks
     }
 
-    fn of_class(scope: &Scope<'_>, class: Class, counts: &Counts) -> Self {
+    fn of_class(scope: &Scope<'_>, (): &(), class: Class, counts: &Counts) -> Self {
         let weight = scope.weights()[class.kind];
         let bytes = |n: u32| weight.bytes.value * f64::from(n);
         let told = |bytes: f64| {
@@ -195,6 +231,16 @@ impl Load for Detailed {
         self.promoted += other.promoted;
         self.half += other.half;
         self.end += other.end;
+    }
+
+    fn bytes(&self) -> f64 {
+        self.amount.bytes.value
+    }
+}
+
+impl ScopeLoad for Detailed {
+    fn counts(scope: &Scope<'_>) -> Vec<Counts> {
+        counts(scope)
     }
 
     fn amount(&self) -> Amount {

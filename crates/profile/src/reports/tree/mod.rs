@@ -16,12 +16,15 @@ use crate::groups::{GroupBy, Label};
 use crate::options::{self, Look, OptionError, Share};
 use crate::query::Pattern;
 use crate::scope::Scope;
-use drawing::Shape;
+pub(super) use drawing::Shape;
 pub use flame::{Flame, FlameOptions, NodeColumns, flame};
+pub(super) use flame::{Labels, number};
 use focus::Focus;
-use frames::Frames;
+pub(super) use frames::Frames;
+pub(super) use grow::{Grown, Source, grow};
 pub use load::{ByHeap, Details};
-use load::{ByStack, Detailed, Load};
+pub(super) use load::{ByStack, Load};
+use load::{Detailed, ScopeLoad};
 
 /// The direction of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -204,7 +207,11 @@ pub fn tree(scope: &Scope<'_>, options: &TreeOptions) -> Tree {
     }
 }
 
-fn tree_of<T: Load>(scope: &Scope<'_>, options: &TreeOptions, by_stack: &ByStack<'_, T>) -> Tree {
+fn tree_of<T: ScopeLoad>(
+    scope: &Scope<'_>,
+    options: &TreeOptions,
+    by_stack: &ByStack<'_, T>,
+) -> Tree {
     let profile = scope.profile();
     let view = options.look.view(match options.by {
         by if by.is_of_frames() => by,

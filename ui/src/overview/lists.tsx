@@ -1,0 +1,117 @@
+// The ranked lists of the summary.
+
+import type { JSX } from "preact";
+import type { OwnCode, Ranked, Ranking, Summary } from "../api/types";
+import { bytes, count, estimatedCount, printable, seconds } from "../format";
+import { Amount } from "../headline";
+import { chooseOwnCode } from "../filter/own-code";
+import { currentSource } from "../state/answers";
+import { GROUP_NAMES } from "../state/describe";
+import { state, update } from "../state/state";
+import { Segmented } from "../widgets/controls";
+import { NameText } from "../views/table";
+import { targetOfRow } from "./targets";
+
+const SHOWN_LIBRARIES = 8;
+
+/** In the words of crates/text/src/summary.rs. */
+const TITLES: Record<Ranking["kind"], string> = {
+  live_at_peak: "Live at peak",
+  live_at_end: "Live at end",
+  allocated: "Bytes allocated",
+  blocks: "Blocks allocated",
+  short_lived: "Short-lived",
+};
+
+/** In the words of crates/text/src/own_code.rs. */
+function ownCodeText({ mine, libraries }: OwnCode): string {
+  if (mine.length > 0) return printable(`Attributed to own code: ${mine.join(", ")}.`);
+  if (libraries.length === 0) return "Attributed to own code: no function is known to be part of a library.";
+  const more = libraries.length - SHOWN_LIBRARIES;
+  const names = libraries.slice(0, SHOWN_LIBRARIES).join(", ");
+  return printable(`Attributed to own code: all but the libraries ${names}${more > 0 ? ` and ${more} more` : ""}.`);
+}
+
+/** True if the source tells what the list is about. */
+function isTold({ subject, live_at_peak, live_at_end }: Summary, kind: Ranking["kind"]): boolean {
+  // A number that the source does not tell is null.
+  const isKnown = (value: number | null) => value !== null;
+  switch (kind) {
+    case "blocks":
+      return subject.tells.sizes;
+    case "short_lived":
+      return subject.tells.lifetimes;
+    case "live_at_peak":
+      return isKnown(live_at_peak.bytes.value);
+    case "live_at_end":
+      return isKnown(live_at_end.bytes.value);
+    case "allocated":
+      return true;
+  }
+}
+
+export function Lists({ summary }: { summary: Summary }): JSX.Element {
+  const by = GROUP_NAMES[summary.by as keyof typeof GROUP_NAMES];
+  const ownCode = summary.subject.own_code;
+  return (
+    <div class="rankings">
+      <div class="rankings-head">
+        {currentSource().hasServer && (
+          <Segmented
+            label="Lists of"
+            value={ownCode ? "own" : "all"}
+            options={[
+              {
+                value: "own",
+                text: "Own code",
+                help: "Attribute the memory of libraries to the function that calls them",
+              },
+              { value: "all", text: "All functions", help: "List the functions of libraries too" },
+            ]}
+            onChange={(lists) => update(chooseOwnCode(state.value, lists === "own"))}
+          />
+        )}
+        <span class="muted">{ownCode ? ownCodeText(ownCode) : "Functions of libraries are listed too."}</span>
+      </div>
+      {summary.lists
+        .filter((list) => isTold(summary, list.kind))
+        .map((list) => (
+          <section key={list.kind} class="ranking">
+            <h2>
+              {TITLES[list.kind]}, by {by}
+              {list.kind === "short_lived" && (
+                <span class="muted">
+                  {" "}
+                  dead within {seconds(summary.short)}, 1 % of the run: {bytes(list.total.bytes.value)} in total
+                </span>
+              )}
+            </h2>
+            {list.rows.length === 0 && <p class="muted">None.</p>}
+            {list.rows.map((row, k) => (
+              <Row key={k} row={row} kind={list.kind} summary={summary} />
+            ))}
+            {list.hidden_rows > 0 && <p class="ranking-rest">{count(list.hidden_rows)} more</p>}
+          </section>
+        ))}
+    </div>
+  );
+}
+
+function Row(props: { row: Ranked; kind: Ranking["kind"]; summary: Summary }): JSX.Element {
+  const { row, kind, summary } = props;
+  const inBlocks = kind === "blocks";
+  const amount = inBlocks ? row.figures.blocks : row.figures.bytes;
+  const isNoise = !summary.subject.is_exact && amount.error >= amount.value;
+  // The name of memory whose stacks have no own code is no function.
+  const isFunction = !row.label.name.startsWith("(");
+  const show = () => update(targetOfRow(kind, row.label.name, summary, state.value, currentSource().hasServer));
+  return (
+    <button type="button" class={`ranked ${isNoise ? "is-noise" : ""}`} disabled={!isFunction} onClick={show}>
+      <span class="number">{inBlocks ? estimatedCount(amount) : <Amount estimate={amount} />}</span>
+      <span class="number muted">{row.percent.toFixed(1)} %</span>
+      <span class={`name has-place ${isNoise ? "is-noise" : ""}`}>
+        <NameText label={row.label} />
+      </span>
+    </button>
+  );
+}
