@@ -18,6 +18,8 @@
 //! `cargo rustc -p heapline-recorder --profile agent --features c-api --crate-type staticlib`
 //! makes a library of them.
 
+#[cfg(feature = "launch")]
+pub mod allocator;
 mod beginning;
 #[cfg(feature = "c-api")]
 pub mod capi;

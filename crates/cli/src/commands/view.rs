@@ -141,6 +141,8 @@ impl Serving {
 
     /// Takes the port.
     pub(super) fn bind(&self) -> anyhow::Result<Viewer> {
+        #[cfg(recording)]
+        heapline_recorder::allocator::return_freed_blocks();
         if let Some(reason) = missing_page() {
             warn(&format!(
                 "this heapline was built without its page ({reason}); serving only the API"
