@@ -46,26 +46,31 @@ export const overviewTests = [
         await page.goto(address);
         await page.locator(".overview").waitFor();
         await settled(page);
-        const text = heapline("summary", file, "--by", "function", "--own-code");
+        const text = heapline("summary", file, "--by", "function");
         assert.deepEqual(await findings(page), printedFindings(text));
         const expected = printedRows(text);
         assert.ok(expected.length >= 15, text);
         assert.deepEqual(await rows(page), expected);
       }
+      const expectedOfDemo = await rows(page);
       assert.ok((await findings(page)).length >= 4);
       await page.getByRole("button", { name: "Copy as command" }).click();
       const command = await page.evaluate(() => navigator.clipboard.readText());
-      assert.equal(command, "heapline summary demo --by function --own-code");
+      assert.equal(command, "heapline summary demo --by function");
       // One switch lists the functions of libraries too.
       await page.getByRole("radio", { name: "All functions" }).click();
       await settled(page);
-      assert.deepEqual(await rows(page), printedRows(heapline("summary", "demo", "--by", "function")));
+      assert.deepEqual(await rows(page), printedRows(heapline("summary", "demo", "--by", "function", "--all-code")));
       assert.equal(await chosen(page, "lists"), "all");
       const button = page.locator(".filter button", { hasText: "Own code" });
       assert.equal(await button.getAttribute("aria-pressed"), "false");
+      // Own code in all views includes the lists.
       await page.keyboard.press("y");
       assert.equal(await button.getAttribute("aria-pressed"), "true");
-      assert.deepEqual([await chosen(page, "lists"), await chosen(page, "ownCode")], [null, null]);
+      await settled(page);
+      assert.deepEqual(await rows(page), expectedOfDemo);
+      await page.getByRole("radio", { name: "All functions" }).click();
+      assert.equal(await button.getAttribute("aria-pressed"), "false");
     },
   ],
   [
@@ -127,7 +132,6 @@ export const overviewTests = [
           `allocated in ${from}s..${to}s`,
           "--by",
           "function",
-          "--own-code",
           "--hide",
           "Mix.tree",
         ],
@@ -189,7 +193,7 @@ export const overviewTests = [
       const url = pathToFileURL(file).href;
       await page.goto(url);
       await page.locator(".overview").waitFor();
-      const text = heapline("summary", "demo", "--by", "function", "--own-code");
+      const text = heapline("summary", "demo", "--by", "function");
       assert.deepEqual(await findings(page), printedFindings(text));
       assert.deepEqual(await rows(page), printedRows(text));
       const count = await page.locator(".trace-finding").count();

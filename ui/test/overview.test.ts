@@ -39,7 +39,7 @@ test("a finding is shown in the view that has its figure, with the choices of it
   const now = parseState("#where=size+>+1&focus=X&rows=y");
   const growth = targetOf(finding("growth", "F", ["own-code", "true"]), now, true);
   assert.ok(growth !== "details");
-  assert.deepEqual([growth.view, growth.leaksBy, growth.ownCode, growth.focus], ["leaks", "function", true, []]);
+  assert.deepEqual([growth.view, growth.leaksBy, growth.lists, growth.focus], ["leaks", "function", "own", []]);
   const garbage = targetOf(finding("garbage", "F", ["own-code", "true"], ["within", "0.5s"]), now, true);
   assert.ok(garbage !== "details");
   assert.equal(garbage.where, "size > 1 and collected and lifetime <= 0.5s");

@@ -95,6 +95,13 @@ pub struct Look {
     #[arg(long)]
     pub own_code: bool,
 
+    /// Attribute memory to the function that allocates it, also in libraries
+    ///
+    /// This is the default except in summary, leaks and temporary with --by site or --by function, which attribute to
+    /// your own code.
+    #[arg(long, conflicts_with_all = ["own_code", "mine"])]
+    pub all_code: bool,
+
     /// Count only matching functions and crates as your own code; implies --own-code
     ///
     /// A pattern is a name with * and ?, or /REGEX/.
@@ -111,6 +118,16 @@ impl Look {
             split_anonymous: self.split_anonymous,
             own_code: self.is_of_own_code().then(|| self.mine.clone()),
             name_callers: false,
+        }
+    }
+
+    /// The same for a report that names the functions to look at, and attributes memory to own code by
+    /// default. Files, modules and crates are asked for to see the libraries too.
+    pub(crate) fn own_by_default(&self, by: GroupBy) -> Self {
+        let is_of_functions = matches!(by, GroupBy::Site | GroupBy::Function);
+        Self {
+            own_code: self.own_code || (is_of_functions && !self.all_code),
+            ..self.clone()
         }
     }
 

@@ -230,11 +230,50 @@ fn leaks_name_own_code_and_the_library() {
         (label.name, label.via.unwrap())
     };
     let names = |name: &str, via: &str| (name.to_owned(), via.to_owned());
-    // By default, the standard library's callers are named, whoever they are.
-    assert_eq!(label(Look::default()), names("Lwt.bind", "Stdlib.List.map"));
-    assert_eq!(label(own()), names("Cache.add", "Stdlib.List.map"));
+    assert_eq!(
+        label(Look::default()),
+        names("Cache.add", "Stdlib.List.map")
+    );
+    // Among all functions, the standard library's callers are named, whoever they are.
+    let all = Look {
+        all_code: true,
+        ..Look::default()
+    };
+    assert_eq!(label(all), names("Lwt.bind", "Stdlib.List.map"));
     assert_eq!(
         label(mine(&["Main.*"])),
         names("Main.run", "Stdlib.List.map")
     );
+}
+
+/// Reports that name the code to look at attribute to own code by default, but not by module or crate.
+#[test]
+fn lists_of_functions_are_of_own_code_by_default() {
+    let lives: Vec<Life> = (0..1000)
+        .map(|i| Life::new(16, i * 10, &["Main.run", "Cache.add", "Stdlib__List.map"]))
+        .collect();
+    let profile = load(&lives);
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    let largest = |by: GroupBy, look: Look| {
+        let options = SummaryOptions {
+            by,
+            look,
+            ..SummaryOptions::default()
+        };
+        let report = summary(&scope, &options);
+        assert_eq!(
+            report.subject.own_code.is_some(),
+            report.lists[0].rows[0].label.name.starts_with("Cache")
+        );
+        report.lists[0].rows[0].label.name.clone()
+    };
+    let all = Look {
+        all_code: true,
+        ..Look::default()
+    };
+    assert_eq!(largest(GroupBy::Site, Look::default()), "Cache.add");
+    assert_eq!(largest(GroupBy::Function, Look::default()), "Cache.add");
+    assert_eq!(largest(GroupBy::Function, all), "Stdlib.List.map");
+    assert_eq!(largest(GroupBy::Module, Look::default()), "Stdlib.List");
+    assert_eq!(largest(GroupBy::Module, own()), "Cache");
 }

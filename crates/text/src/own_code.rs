@@ -1,5 +1,6 @@
 //! The note on what counts as own code, and queries for rows.
 
+use heapline_profile::query::Pattern;
 use heapline_profile::reports::Subject;
 use heapline_profile::{GroupBy, Label};
 
@@ -18,8 +19,8 @@ pub(crate) fn own_code(page: &mut Page, subject: &Subject) {
         let patterns = own.mine.join(", ");
         format!("Attributed to own code: {patterns}.")
     } else if own.libraries.is_empty() {
-        "Attributed to own code: no function is known to be part of a library (see --mine)."
-            .to_owned()
+        // Everything is own code, so there is nothing to say.
+        return;
     } else {
         let shown: Vec<&str> = own
             .libraries
@@ -41,7 +42,15 @@ pub(crate) fn own_code(page: &mut Page, subject: &Subject) {
 
 /// The query that selects the blocks of a row; `None` if a query cannot tell.
 pub(crate) fn condition(by: GroupBy, label: &Label, subject: &Subject) -> Option<String> {
-    // What own code has allocated in libraries has another site.
-    let is_site = subject.own_code.is_none() || label.via.is_some();
-    is_site.then(|| by.condition(label)).flatten()
+    match &subject.own_code {
+        Some(own) if label.via.is_none() && !own.libraries.is_empty() => {
+            // The site of memory that own code has allocated in libraries is in a library. The names
+            // of groups without own code are in parentheses.
+            let is_named = matches!(by, GroupBy::Site | GroupBy::Function);
+            (is_named && !label.name.starts_with('('))
+                .then(|| format!("own function = {}", Pattern::literal(&label.name).text()))
+        }
+        Some(own) if !own.mine.is_empty() && label.via.is_none() => None,
+        _ => by.condition(label),
+    }
 }

@@ -291,6 +291,7 @@ impl Choices {
     fn look(&self) -> Look {
         Look {
             own_code: self.my_code || self.look.own_code,
+            all_code: self.look.all_code && !self.my_code,
             ..self.look.clone()
         }
     }

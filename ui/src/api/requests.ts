@@ -15,6 +15,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   hotspots: {
@@ -29,6 +30,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   tree: {
@@ -46,6 +48,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   flame: {
@@ -63,6 +66,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
     "max-nodes": { kind: "value", default: "100000" },
   },
@@ -81,6 +85,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   stats: {
@@ -111,6 +116,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   peak: {
@@ -125,6 +131,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   temporary: {
@@ -138,6 +145,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   blocks: {
@@ -160,6 +168,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   diff: {
@@ -176,6 +185,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   "diff-tree": {
@@ -192,6 +202,7 @@ export const REQUESTS = {
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },
+    "all-code": { kind: "flag" },
     mine: { kind: "list" },
   },
   retained: {

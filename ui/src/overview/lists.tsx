@@ -1,18 +1,15 @@
 // The ranked lists of the summary.
 
 import type { JSX } from "preact";
-import type { OwnCode, Ranked, Ranking, Summary } from "../api/types";
-import { bytes, count, estimatedCount, printable, seconds } from "../format";
+import type { Ranked, Ranking, Summary } from "../api/types";
+import { bytes, count, estimatedCount, seconds } from "../format";
 import { Amount } from "../headline";
-import { chooseOwnCode } from "../filter/own-code";
+import { CodeOfLists } from "../filter/code-of-lists";
 import { currentSource } from "../state/answers";
 import { GROUP_NAMES } from "../state/describe";
 import { state, update } from "../state/state";
-import { Segmented } from "../widgets/controls";
 import { NameText } from "../views/table";
 import { targetOfRow } from "./targets";
-
-const SHOWN_LIBRARIES = 8;
 
 /** In the words of crates/text/src/summary.rs. */
 const TITLES: Record<Ranking["kind"], string> = {
@@ -22,15 +19,6 @@ const TITLES: Record<Ranking["kind"], string> = {
   blocks: "Blocks allocated",
   short_lived: "Short-lived",
 };
-
-/** In the words of crates/text/src/own_code.rs. */
-function ownCodeText({ mine, libraries }: OwnCode): string {
-  if (mine.length > 0) return printable(`Attributed to own code: ${mine.join(", ")}.`);
-  if (libraries.length === 0) return "Attributed to own code: no function is known to be part of a library.";
-  const more = libraries.length - SHOWN_LIBRARIES;
-  const names = libraries.slice(0, SHOWN_LIBRARIES).join(", ");
-  return printable(`Attributed to own code: all but the libraries ${names}${more > 0 ? ` and ${more} more` : ""}.`);
-}
 
 /** True if the source tells what the list is about. */
 function isTold({ subject, live_at_peak, live_at_end }: Summary, kind: Ranking["kind"]): boolean {
@@ -52,26 +40,10 @@ function isTold({ subject, live_at_peak, live_at_end }: Summary, kind: Ranking["
 
 export function Lists({ summary }: { summary: Summary }): JSX.Element {
   const by = GROUP_NAMES[summary.by as keyof typeof GROUP_NAMES];
-  const ownCode = summary.subject.own_code;
   return (
     <div class="rankings">
       <div class="rankings-head">
-        {currentSource().hasServer && (
-          <Segmented
-            label="Lists of"
-            value={ownCode ? "own" : "all"}
-            options={[
-              {
-                value: "own",
-                text: "Own code",
-                help: "Attribute the memory of libraries to the function that calls them",
-              },
-              { value: "all", text: "All functions", help: "List the functions of libraries too" },
-            ]}
-            onChange={(lists) => update(chooseOwnCode(state.value, lists === "own"))}
-          />
-        )}
-        <span class="muted">{ownCode ? ownCodeText(ownCode) : "Functions of libraries are listed too."}</span>
+        <CodeOfLists ownCode={summary.subject.own_code} />
       </div>
       {summary.lists
         .filter((list) => isTold(summary, list.kind))

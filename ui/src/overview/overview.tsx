@@ -27,7 +27,7 @@ function move(step: 1 | -1): void {
 export function OverviewView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
-  const asked: State = hasServer ? now : { ...now, ...PLAIN_LOOK, lists: "own", window: null };
+  const asked: State = hasServer ? now : { ...now, ...PLAIN_LOOK, window: null };
   const lists = useAnswer<Summary>(listsQuestion(asked));
   const answer = useAnswer<Summary>(overviewQuestion(asked));
   useKeys("Overview", [

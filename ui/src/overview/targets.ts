@@ -32,7 +32,7 @@ export function targetOf(finding: TraceFinding, now: State, hasServer: boolean):
     case "resolution":
       return "details";
     case "growth":
-      return { ...FRESH, view: "leaks", leaksBy: "function", ownCode };
+      return { ...FRESH, view: "leaks", leaksBy: "function", lists: "own" };
     case "peak_holder":
       return hasServer ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", ownCode } : inFlame("peak");
     case "peak_call":

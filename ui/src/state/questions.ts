@@ -49,13 +49,13 @@ function look(state: State) {
   return { hide: state.hide, "own-code": state.ownCode };
 }
 
-/** True if the view on the screen attributes the memory of libraries to own code. The overview does by default. */
-export function isOwnCode({ view, lists, ownCode }: Pick<State, "view" | "lists" | "ownCode">): boolean {
-  return ownCode || (view === "overview" && lists === "own");
+/** The display of functions in reports whose lists of functions attribute memory to own code by default. */
+function lookOfLists(state: State) {
+  return { ...look(state), "all-code": !state.ownCode && state.lists === "all" };
 }
 
-/** Functions as they are: the only display that the tables of report files have. */
-export const PLAIN_LOOK = { hide: [], ownCode: false } as const satisfies Partial<State>;
+/** The default display of functions: the only one that report files have. */
+export const PLAIN_LOOK = { hide: [], ownCode: false, lists: "own" } as const satisfies Partial<State>;
 
 export const infoQuestion = question("info");
 
@@ -94,8 +94,7 @@ export function listsQuestion(state: State): Question {
 }
 
 function overview(state: State) {
-  const ownCode = isOwnCode({ ...state, view: "overview" });
-  return { ...blocks(state), by: "function", ...look({ ...state, ownCode }) } as const;
+  return { ...blocks(state), by: "function", ...lookOfLists(state) } as const;
 }
 
 /** Points of a timeline: the number for which report files have answers. */
@@ -197,7 +196,7 @@ export function leaksQuestion(state: State): Question {
   return question("leaks", {
     ...blocks(state),
     by: state.leaksBy,
-    ...look(state),
+    ...lookOfLists(state),
     rows: 100,
   });
 }

@@ -81,7 +81,7 @@ const CODECS = {
   treeDirection: choice(["up", "down"], "up"),
   open: text(),
   // The table and the lists.
-  /** The functions that the lists of the overview attribute memory to. */
+  /** The functions that the lists of the overview and of leaks attribute memory to. */
   lists: choice(["own", "all"], "own"),
   by: choice(GROUPS, REQUESTS.hotspots.by.default),
   sort: choice(SORTS, "own"),

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Leak, Leaks, TrendState } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, percent, printable, seconds } from "../format";
+import { CodeOfLists } from "../filter/code-of-lists";
 import { act, functionMenu, tableActions } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
@@ -38,7 +39,15 @@ export function LeaksView(): JSX.Element {
 
   const rows = data?.rows ?? [];
   const show = (row: Leak | undefined) =>
-    row && isFrames && update({ view: "flame", live: "end", focus: [patternOf(row.label.name)], node: "" });
+    row &&
+    isFrames &&
+    update({
+      view: "flame",
+      live: "end",
+      focus: [patternOf(row.label.name)],
+      ownCode: hasServer && data?.subject.own_code !== undefined,
+      node: "",
+    });
   const move = (to: number) => {
     const row = Math.max(0, Math.min(rows.length - 1, to));
     setSelected(row);
@@ -69,6 +78,7 @@ export function LeaksView(): JSX.Element {
           options={groupOptions(["site", "function", "module"])}
           onChange={(leaksBy) => update({ leaksBy })}
         />
+        {isFrames && <CodeOfLists ownCode={data.subject.own_code} />}
         <p class="leak-text">
           {hasServer && now.window && (
             <>

@@ -16,7 +16,8 @@ use crate::question::{Json, Question, command_line, load};
 /// Show the totals, the peak, findings, and the five lists that matter
 ///
 /// Findings are facts that stand out of the sampling error, the most important first, each with a command
-/// that shows it. They attribute the memory of libraries to your own code, as --own-code does.
+/// that shows it. Findings and lists of functions attribute the memory of libraries to your own code; --all-code
+/// lists the functions of libraries.
 ///
 /// With several traces, such as those of a build that was recorded with --follow-exec, show their
 /// totals, a row for each trace, and the largest groups of all traces together.

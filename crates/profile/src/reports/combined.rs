@@ -77,7 +77,10 @@ impl Combiner {
     #[must_use]
     pub fn new(options: SummaryOptions) -> Self {
         Self {
-            options,
+            options: SummaryOptions {
+                look: options.look.own_by_default(options.by),
+                ..options
+            },
             traces: Vec::new(),
             groups: BTreeMap::new(),
             allocated: Amount::default(),

@@ -146,10 +146,11 @@ impl Sums {
 #[must_use]
 pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>) -> Leaks {
     let profile = scope.profile();
+    let look = options.look.own_by_default(options.by);
     let view = View {
         // Where it is called from is what there is to fix.
         name_callers: matches!(options.by, GroupBy::Site | GroupBy::Function),
-        ..options.look.view(options.by)
+        ..look.view(options.by)
     };
     let groups = Groups::new(profile, &view);
     let (at, end) = options.at.resolve(profile, scope.estimator());
@@ -220,7 +221,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
         })
         .collect();
     Leaks {
-        subject: Subject::with_look(scope, &options.look),
+        subject: Subject::with_look(scope, &look),
         by: options.by,
         at: end as f64 / 1e6,
         tail,

@@ -120,7 +120,8 @@ pub struct Ranked {
 pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let profile = scope.profile();
     let rows = options.rows;
-    let groups = Groups::new(profile, &options.look.view(options.by));
+    let look = options.look.own_by_default(options.by);
+    let groups = Groups::new(profile, &look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let duration = profile.duration();
     let short = duration * SHORT;
@@ -168,7 +169,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         [allocated, at_peak, at_end, promoted].map(|sums| figures(&total(&sums)));
     let rate = |estimate: Estimate| (duration > 0.0).then(|| estimate.per(duration));
     Summary {
-        subject: Subject::with_look(scope, &options.look),
+        subject: Subject::with_look(scope, &look),
         by: options.by,
         allocated,
         promoted,

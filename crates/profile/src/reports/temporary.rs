@@ -119,7 +119,8 @@ pub struct TemporaryFigures {
 #[must_use]
 pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.look.view(options.by));
+    let look = options.look.own_by_default(options.by);
+    let groups = Groups::new(profile, &look.view(options.by));
     let Within(within) = options.within;
     let by_group = groups.sums_of(scope, |stay| {
         let is_temporary = stay.death != NEVER && {
@@ -142,7 +143,7 @@ pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
         figures: figures(by_group[group].map(|sum| Figures::new(&sum))),
     });
     Temporary {
-        subject: Subject::with_look(scope, &options.look),
+        subject: Subject::with_look(scope, &look),
         by: options.by,
         within: within as f64 / 1e6,
         total: figures(total.map(|sum| Figures::of_total(scope, &sum))),

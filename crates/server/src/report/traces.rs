@@ -11,7 +11,7 @@ use heapline_profile::reports::{
     BlocksOptions, Compared, DiffOptions, DiffSides, DiffTreeOptions, FlameOptions, HeatmapOptions,
     HotspotOptions, LeakOptions, Measure, SeriesOptions, StatsOptions, SummaryOptions, TreeOptions,
 };
-use heapline_profile::{GroupBy, Look, Query, Share};
+use heapline_profile::{GroupBy, Query, Share};
 
 use super::{Question, ReportError, write_answers};
 use crate::loader::Loaded;
@@ -122,10 +122,6 @@ fn groups(session: &Session, end: u64, bounds: &[u64]) -> Vec<Vec<Question>> {
 fn series(has_lifetimes: bool) -> Vec<Question> {
     let overview = SummaryOptions {
         by: GroupBy::Function,
-        look: Look {
-            own_code: true,
-            ..Look::default()
-        },
         ..SummaryOptions::default()
     };
     let mut requests = vec![

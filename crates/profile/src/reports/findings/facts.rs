@@ -36,6 +36,7 @@ impl<'a> Facts<'a> {
         let tells = profile.tells();
         let look = Look {
             own_code: true,
+            all_code: false,
             ..look.clone()
         };
         let peak_options = PeakOptions {
