@@ -151,6 +151,16 @@ pub struct PeakRow {
 
 /// The peak of the blocks in scope.
 pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, WindowError> {
+    peak_with_rows(scope, options, |_, _| true)
+}
+
+/// The peak of the blocks in scope, with the groups that a function chooses by their name and their percentage. The peak
+/// without a group takes longer to find than all else.
+pub(super) fn peak_with_rows(
+    scope: &Scope<'_>,
+    options: &PeakOptions,
+    is_chosen: impl Fn(&Label, f64) -> bool,
+) -> Result<PeakReport, WindowError> {
     let profile = scope.profile();
     let (range, (from, to)) = match &options.window {
         Some(window) => (
@@ -159,7 +169,15 @@ pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, Wind
         ),
         None => ((Moment(0), profile.end()), (0.0, profile.duration())),
     };
-    let now = Live::new(scope, scope.peak_in(range));
+    let is_whole = options.window.is_none() && scope.selection().is_all(profile);
+    let now = Live::new(
+        scope,
+        if is_whole {
+            profile.peak(scope.estimator()).moment
+        } else {
+            scope.peak_in(range)
+        },
+    );
     let rest = options
         .without
         .iter()
@@ -181,7 +199,7 @@ pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, Wind
             rest: now.without(&rest, rest_at, |_| true),
         }
     });
-    let (rows, hidden_rows) = rows(&rest, rest_at, range, options);
+    let (rows, hidden_rows) = rows(&rest, rest_at, range, options, is_chosen);
     Ok(PeakReport {
         subject: Subject::with_look(scope, &options.look),
         by: options.by,
@@ -200,6 +218,7 @@ fn rows(
     peak: Moment,
     range: (Moment, Moment),
     options: &PeakOptions,
+    is_chosen: impl Fn(&Label, f64) -> bool,
 ) -> (Vec<PeakRow>, usize) {
     let profile = scope.profile();
     let groups = Groups::new(profile, &options.look.view(options.by));
@@ -211,7 +230,15 @@ fn rows(
         .collect();
     let keys: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
     let order = largest(&keys, usize::MAX);
-    let shown = &order[..order.len().min(options.rows)];
+    let shown: Vec<usize> = order
+        .iter()
+        .copied()
+        .filter(|&group| {
+            let share = percent(keys[group], now.amount.bytes.value);
+            is_chosen(&groups.labels[group], share)
+        })
+        .take(options.rows)
+        .collect();
     // The viewer asks for peaks without rows, which must be fast.
     if shown.is_empty() {
         return (Vec::new(), order.len());
@@ -224,7 +251,7 @@ fn rows(
         .map(|class| scope.weights()[class.kind].bytes.value)
         .collect();
     let known = profile.known_moments();
-    let row_of = groups.rows(shown);
+    let row_of = groups.rows(&shown);
     let rows = (0..shown.len()).into_par_iter().map(|row| {
         let is_kept =
             |class: ClassId| row_of.of_class(class).map(|found| found as usize) != Some(row);

@@ -5,10 +5,12 @@ use crate::groups::{GroupBy, Groups, Label};
 use crate::options::Look;
 use crate::reports::blocks::{BlockRow, BlocksOptions, blocks};
 use crate::reports::leaks::{LeakOptions, Leaks, leaks};
-use crate::reports::peak::{PeakOptions, PeakReport, peak};
+use crate::reports::peak::{PeakOptions, PeakReport, peak_with_rows};
 use crate::reports::temporary::{Temporary, TemporaryOptions, Within, temporary};
 use crate::reports::{SHORT, largest};
 use crate::scope::Scope;
+
+use super::rules::LEAST_OF_PEAK;
 
 /// The reports that rules look at, each attributed to own functions.
 pub(super) struct Facts<'a> {
@@ -40,7 +42,7 @@ impl<'a> Facts<'a> {
             ..look.clone()
         };
         let peak_options = PeakOptions {
-            rows: 2,
+            rows: 1,
             look: look.clone(),
             ..PeakOptions::default()
         };
@@ -63,7 +65,12 @@ impl<'a> Facts<'a> {
         };
         let when_told = tells.lifetimes.then_some(());
         let (peak, (leaks, temporary)) = rayon::join(
-            || peak(scope, &peak_options).ok(),
+            || {
+                let is_chosen = |label: &Label, percent: f64| {
+                    percent >= 100.0 * LEAST_OF_PEAK && is_function(label)
+                };
+                peak_with_rows(scope, &peak_options, is_chosen).ok()
+            },
             || {
                 (
                     when_told.map(|()| leaks(scope, &leak_options, None)),

@@ -14,6 +14,9 @@ use Phrase::{Bytes, BytesPerSecond, Count, Name, Percent, Rate, Seconds};
 /// Samples below which an amount cannot be told from noise.
 const FEWEST_SAMPLES: f64 = 4.0;
 
+/// The share of the peak from which a function is named.
+pub(super) const LEAST_OF_PEAK: f64 = 0.15;
+
 /// All rules. The order counts for equal ranks only.
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -30,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         kind: TraceFindingKind::PeakHolder,
-        least: 0.15,
+        least: LEAST_OF_PEAK,
         weight: 1.0,
         find: peak_holder,
     },
@@ -130,7 +133,7 @@ fn growth(facts: &Facts<'_>) -> Option<Found> {
 
 fn peak_holder(facts: &Facts<'_>) -> Option<Found> {
     let report = facts.peak.as_ref()?;
-    let row = report.rows.iter().find(|row| is_function(&row.label))?;
+    let row = report.rows.first()?;
     Some(Found {
         part: row.live.bytes,
         whole: report.peak.live.bytes.value,
