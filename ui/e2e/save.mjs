@@ -31,8 +31,12 @@ async function copied(page, item) {
   await menu(page);
   await page.getByRole("menuitem", { name: "Copy as command …" }).click();
   await page.getByRole("menuitem", { name: item, exact: true }).click();
-  await page.waitForFunction(async () => (await navigator.clipboard.readText()) !== "");
-  return page.evaluate(() => navigator.clipboard.readText());
+  for (let round = 0; round < 100; round++) {
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    if (text !== "") return text;
+    await page.waitForTimeout(50);
+  }
+  assert.fail(`${item}: nothing was copied`);
 }
 
 /** The bytes that a command writes. */

@@ -51,7 +51,7 @@ export function SelectionPeak(): JSX.Element | null {
         </div>,
       )}
     >
-      peak {now.window ? "in the window" : "of the selection"} <b>{pointText(peak)}</b>
+      <span>peak {now.window ? "in the window" : "of the selection"}</span> <b>{pointText(peak)}</b>
     </button>
   );
 }
