@@ -103,7 +103,7 @@ impl Dataset {
             version: VERSION,
         };
         let text = serde_json::to_string(&manifest).unwrap_or_default() + "\n";
-        let new = Adding::start(&self.folder)?;
+        let new = Adding::start(self)?;
         let path = new.path.join(MANIFEST);
         fs::write(&path, text)
             .and_then(|()| fs::rename(&path, self.manifest()))
@@ -112,6 +112,11 @@ impl Dataset {
 
     pub(crate) fn manifest(&self) -> PathBuf {
         self.folder.join(MANIFEST)
+    }
+
+    /// Waits until no other process begins or ends an add.
+    pub(crate) fn lock(&self) -> Result<Lock, Error> {
+        Lock::wait(&self.folder).map_err(Error::io("lock", &self.folder))
     }
 
     /// Its folder.
@@ -130,10 +135,10 @@ impl Dataset {
         }
         let profile = trace.profile()?;
         let run = Run::new(&profile, id, &trace.name(), labels)?;
-        let new = Adding::start(&self.folder)?;
+        let new = Adding::start(self)?;
         let info = run.write(&new.path)?;
         // Another process may have added it meanwhile, perhaps as another service.
-        let _lock = Lock::wait(&self.manifest()).map_err(Error::io("lock", &self.manifest()))?;
+        let _lock = self.lock()?;
         if let Some(known) = self.find(id)? {
             return Ok(Added::Known(known));
         }
@@ -199,11 +204,14 @@ struct Adding {
 }
 
 impl Adding {
-    fn start(dataset: &Path) -> Result<Self, Error> {
+    fn start(dataset: &Dataset) -> Result<Self, Error> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        // Or a check would take it for a leftover before it has its own lock.
+        let _lock = dataset.lock()?;
         loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = dataset.join(format!("{ADDING}{}-{number}", std::process::id()));
+            let name = format!("{ADDING}{}-{number}", std::process::id());
+            let path = dataset.folder.join(name);
             match fs::create_dir(&path) {
                 // One that was left, or of a process on another machine.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -236,5 +244,21 @@ impl Drop for Adding {
             // What cannot be removed is reported by a check.
             let _ = fs::remove_dir_all(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_add_that_is_under_way_is_not_a_leftover() {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = Dataset::create(folder.path()).unwrap();
+        let adding = Adding::start(&dataset).unwrap();
+        let verdict = dataset.check().unwrap();
+        assert_eq!((verdict.under_way, verdict.leftovers.len()), (1, 0));
+        drop(adding);
+        assert_eq!(dataset.check().unwrap(), crate::Verdict::default());
     }
 }

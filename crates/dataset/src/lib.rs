@@ -20,6 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod check;
 mod dataset;
 mod error;
 mod hash;
@@ -34,6 +35,7 @@ mod tables;
 mod totals;
 mod trace_file;
 
+pub use check::{Problem, Verdict};
 pub use dataset::{Added, Dataset};
 pub use error::Error;
 pub use hash::RunId;

@@ -1,16 +1,14 @@
 //! `heapline dataset add`.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use heapline_dataset::{Added, Dataset, Labels};
-use heapline_text::sanitize;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Address;
+use super::{Address, line};
 use crate::error;
 use crate::output::to_stdout;
 use crate::snapshot_file::refuse_snapshot;
@@ -52,10 +50,10 @@ impl Args {
             match result {
                 Ok(Added::New(info)) => {
                     let damaged = if info.damaged { ", damaged" } else { "" };
-                    writeln!(text, "{name}: added {}{damaged}", info.folder())?;
+                    text += &line(&format!("{name}: added {}{damaged}", info.folder()));
                 }
                 Ok(Added::Known(folder)) => {
-                    writeln!(text, "{name}: already there as {folder}")?;
+                    text += &line(&format!("{name}: already there as {folder}"));
                 }
                 Err(error) => {
                     failed += 1;
@@ -63,8 +61,7 @@ impl Args {
                 }
             }
         }
-        let lines = text.lines().map(|line| sanitize(line).into_owned() + "\n");
-        to_stdout(lines.collect::<String>().as_bytes())?;
+        to_stdout(text.as_bytes())?;
         Ok(ExitCode::from(if failed > 0 { 2 } else { 0 }))
     }
 }

@@ -1,13 +1,14 @@
 //! `heapline dataset`.
 
 mod add;
+mod check;
 mod list;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use heapline_text::Screen;
+use heapline_text::{Screen, sanitize};
 
 use super::fleet;
 
@@ -26,6 +27,7 @@ pub(crate) struct Args {
 enum Command {
     Add(add::Args),
     List(list::Args),
+    Check(check::Args),
 }
 
 /// The dataset that a command is about.
@@ -46,11 +48,17 @@ impl Address {
     }
 }
 
+/// A line of output that may have names of files and of programs in it.
+fn line(text: &str) -> String {
+    sanitize(text).into_owned() + "\n"
+}
+
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
         let address = match &self.command {
             Command::Add(args) => &args.address,
             Command::List(args) => &args.address,
+            Command::Check(args) => &args.address,
         };
         if address.is_remote() {
             return fleet::run_same_arguments("dataset");
@@ -58,6 +66,7 @@ impl Args {
         match self.command {
             Command::Add(args) => args.run(),
             Command::List(args) => args.run(screen),
+            Command::Check(args) => args.run(),
         }
     }
 }
