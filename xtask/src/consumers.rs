@@ -51,5 +51,7 @@ pub(crate) fn check() -> Outcome {
     let heapline = text(root().join("target/debug/heapline"));
     let schema = text(schema);
     let arguments = [&[&*script, &*heapline, &*schema][..], &TRACES[..]].concat();
-    program(&python, &arguments).run()
+    program(&python, &arguments).run()?;
+    let script = text(folder.join("dataset.py"));
+    program(&python, &[&script, &heapline, &text(root())]).run()
 }

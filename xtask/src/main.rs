@@ -39,6 +39,8 @@ Usage: cargo xtask COMMAND
             measure the speed of reading, writing and dumping, and count instructions
   bench recording
             measure the overhead of recording OCaml programs
+  bench dataset FOLDER
+            measure adding 2,000 runs to a dataset, and leave it in a folder
   bench programs
             measure user time and memory of real programs, plain and recorded
   bench sampler
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         },
         ["bench"] => bench::run(None),
         ["bench", "recording"] => bench::recording(),
+        ["bench", "dataset", folder] => bench::dataset(folder),
         ["bench", "programs"] => bench::programs(),
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),

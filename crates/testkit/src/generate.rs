@@ -55,10 +55,16 @@ impl Program {
     /// The trace of one run.
     #[must_use]
     pub fn trace(&self) -> Vec<u8> {
+        self.trace_with(&info())
+    }
+
+    /// The trace of one run, with these metadata.
+    #[must_use]
+    pub fn trace_with(&self, info: &TraceInfo) -> Vec<u8> {
         let mut run = Run {
             program: *self,
             random: Xoshiro256PlusPlus::seed_from_u64(self.seed),
-            writer: Writer::new(Vec::new(), &info())
+            writer: Writer::new(Vec::new(), info)
                 .unwrap_or_else(|_| unreachable!("memory takes all")),
             stacks: vec![Vec::new(); usize::from(self.domains)],
             live: Vec::new(),

@@ -5,6 +5,7 @@
 //!   memtrace's own reader makes. What it accepts, memtrace accepts; what the real reader
 //!   returns must be the same.
 //! - [`lives`]: traces of blocks whose sizes, lives and stacks are given.
+//! - [`fleet`]: traces of many runs of several services.
 //! - [`heap`]: heap snapshots of programs that never ran.
 //! - [`harm`]: ways to damage a trace.
 //! - [`fixtures`]: where traces are.
@@ -12,6 +13,7 @@
 use std::io::Write;
 
 pub mod fixtures;
+pub mod fleet;
 pub mod generate;
 pub mod harm;
 pub mod heap;

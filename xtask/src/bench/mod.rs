@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: all benchmarks.
 
+mod dataset;
 mod programs;
 mod recording;
 mod sampling;
@@ -9,6 +10,11 @@ use crate::command::{Outcome, cargo, exists, program, root};
 
 /// The large reference trace, on machines that have the reference traces.
 const LARGE: &str = "../shared/traces/own/ocamlopt-large/trace.ctf.zst";
+
+/// Only datasets of many runs, in a folder that is left for other measurements.
+pub(crate) fn dataset(folder: &str) -> Outcome {
+    dataset::measure(folder)
+}
 
 /// Only what recording costs OCaml programs.
 pub(crate) fn recording() -> Outcome {

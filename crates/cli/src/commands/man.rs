@@ -10,27 +10,25 @@ use super::Cli;
 #[command(after_help = "\
 Examples:
   heapline man | man -l -
-  heapline man cut > heapline-cut.1")]
+  heapline man cut > heapline-cut.1
+  heapline man dataset add | man -l -")]
 pub(crate) struct Args {
     /// Command to document [default: heapline itself]
-    command: Option<String>,
+    command: Vec<String>,
 }
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut root = Cli::command();
         root.build();
-        let command = match &self.command {
-            None => root,
-            Some(name) => root
-                .find_subcommand(name)
-                .with_context(|| {
-                    format!("no such command: `{name}`; `heapline --help` lists them")
-                })?
-                .clone(),
-        };
+        let mut command = &root;
+        for name in &self.command {
+            command = command.find_subcommand(name).with_context(|| {
+                format!("no such command: `{name}`; `heapline --help` lists them")
+            })?;
+        }
         let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
+        clap_mangen::Man::new(command.clone()).render(&mut page)?;
         crate::output::to_stdout(&page)
     }
 }

@@ -5,11 +5,13 @@ mod attach;
 mod check;
 mod completions;
 mod cut;
+mod dataset;
 mod demo;
 mod diff;
 mod dump;
 mod export;
 mod flame;
+mod fleet;
 mod follow;
 mod info;
 mod man;
@@ -107,6 +109,8 @@ enum Command {
     Info(info::Args),
     Dump(dump::Args),
     Cut(cut::Args),
+    Dataset(dataset::Args),
+    Fleet(fleet::Args),
     #[cfg(unix)]
     Sturgeon(sturgeon::Args),
     Demo(demo::Args),
@@ -147,6 +151,8 @@ impl Cli {
             Command::Info(args) => args.run(screen),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),
+            Command::Dataset(args) => return args.run(screen),
+            Command::Fleet(args) => return args.run(),
             #[cfg(unix)]
             Command::Sturgeon(args) => args.run(),
             Command::Demo(args) => args.run(screen),

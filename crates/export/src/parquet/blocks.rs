@@ -7,10 +7,8 @@ use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array};
 use arrow_schema::{DataType, Field, Schema};
 use heapline_model::Space;
 use heapline_profile::{SampledBlock, Scope};
-use parquet::basic::Encoding;
-use parquet::schema::types::ColumnPath;
 
-use super::{Dictionary, ROWS_IN_BATCH, Table, properties};
+use super::{Dictionary, ROWS_IN_BATCH, Table, delta_encoded, properties};
 use crate::names::saturated;
 use crate::provenance;
 
@@ -43,14 +41,7 @@ pub(crate) const BLOCK_COLUMNS: [&str; 11] = [
 /// | `estimated_bytes`, `estimated_blocks` | `DOUBLE` | what it stands for |
 /// | `sampled_blocks` | `INT64` | 1, or the number of blocks that were merged into this row |
 pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
-    let mut properties = properties();
-    // Times grow slowly, and each comes once or twice: differences are small, dictionaries not.
-    for column in &BLOCK_COLUMNS[..3] {
-        let column = ColumnPath::from(*column);
-        properties = properties
-            .set_column_dictionary_enabled(column.clone(), false)
-            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-    }
+    let properties = delta_encoded(properties(), &BLOCK_COLUMNS[..3]);
     let mut rows = Rows {
         table: Table::new(provenance::facts(scope), schema(), properties, out)?,
         sources: Dictionary::new(Space::ALL.iter().map(|space| space.name()))?,

@@ -8,7 +8,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
 use heapline_profile::{ContextId, FrameId, Scope, Symbols};
 
-use super::{Dictionary, ROWS_IN_BATCH, Table, number, properties};
+use super::{Dictionary, ROWS_IN_BATCH, Table, properties};
 use crate::names::saturated;
 use crate::provenance;
 
@@ -158,4 +158,9 @@ impl Places {
         }
         places
     }
+}
+
+/// A number as such columns have it. There are fewer names than bytes of them.
+fn number(n: impl TryInto<i32>) -> Option<i32> {
+    n.try_into().ok()
 }

@@ -91,6 +91,23 @@ impl Symbols {
         &self.functions[self.frames[frame].function]
     }
 
+    /// The name of a file; `None` if the source does not tell it.
+    #[must_use]
+    pub fn file_name(&self, file: FileId) -> Option<&str> {
+        let name = self.files[file].as_str();
+        let is_unknown = name.is_empty()
+            || name == names::UNKNOWN_FILE
+            || name.as_bytes() == Frame::UNKNOWN.file;
+        (!is_unknown).then_some(name)
+    }
+
+    /// The name of a module; `None` for that of functions whose names do not tell.
+    #[must_use]
+    pub fn module_name(&self, module: ModuleId) -> Option<&str> {
+        let name = self.modules[module].as_str();
+        (name != names::NO_MODULE).then_some(name)
+    }
+
     /// Where a frame is: `list.ml:92:32-39`, or what is known of it. Programs that are not OCaml's
     /// know where something begins, as `main.rs:92:33`, but not where it ends.
     #[must_use]

@@ -1,0 +1,62 @@
+//! Traces of many runs of several services in several versions.
+
+use heapline_trace::TraceInfo;
+
+use crate::generate::{self, Program};
+
+/// The services.
+pub const SERVICES: [&str; 4] = ["shop", "search", "billing", "mail"];
+
+/// The versions of each.
+pub const VERSIONS: [&str; 5] = ["1.0", "1.1", "1.2", "1.3", "2.0"];
+
+/// Microseconds of a day.
+const DAY: u64 = 24 * 60 * 60 * 1_000_000;
+
+/// A run of a fleet.
+#[derive(Clone, Copy, Debug)]
+pub struct FleetRun {
+    /// Its number, from 0.
+    pub number: u64,
+}
+
+impl FleetRun {
+    /// The service that it is of.
+    #[must_use]
+    pub fn service(self) -> &'static str {
+        SERVICES[self.place(SERVICES.len() as u64)]
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(self) -> &'static str {
+        VERSIONS[Self {
+            number: self.number / SERVICES.len() as u64,
+        }
+        .place(VERSIONS.len() as u64)]
+    }
+
+    fn place(self, count: u64) -> usize {
+        usize::try_from(self.number % count).unwrap_or_default()
+    }
+
+    /// Its trace: some 2,000 sampled blocks. Later versions allocate more.
+    #[must_use]
+    pub fn trace(self) -> Vec<u8> {
+        let version = VERSIONS.iter().position(|name| *name == self.version());
+        let program = Program {
+            allocations: 2000 + 100 * version.unwrap_or_default(),
+            locations: 400,
+            depth: 20,
+            seed: self.number,
+            ..Program::default()
+        };
+        let info = generate::info();
+        program.trace_with(&TraceInfo {
+            executable_name: format!("/srv/{}", self.service()).into(),
+            pid: 1000 + self.number,
+            start_time: info.start_time + self.number % 20 * DAY,
+            ..info
+        })
+    }
+}
