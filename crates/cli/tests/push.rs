@@ -89,7 +89,11 @@ fn a_server_gets_the_numbers_of_the_reports() {
     let (output, said) = run(&[&["push", TRACE, "--to", "otlp", &url], &options[..]].concat());
     assert!(output.status.success(), "{said}");
     let received = server.wait_for(2);
-    assert_reported(&received[0], reported("size >= 0"), reported("live at peak"));
+    assert_reported(
+        &received[0],
+        reported("size >= 0"),
+        reported("live at peak"),
+    );
     let live = format!("({query}) and live at peak");
     assert_reported(&received[1], reported(query), reported(&live));
 }

@@ -4,6 +4,7 @@
 //!
 //! Fields named `_index` and `_strindex` are places in the tables of the dictionary, whose first entries are
 //! empty.
+#![expect(clippy::struct_field_names, reason = "the format has these names")]
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ExportProfilesServiceRequest {
