@@ -56,8 +56,8 @@ fn profiles_of_all_intervals_sum_up_to_the_trace() {
     let server = Collector::start(|_, _| Reply::status(200));
     let push = format!("pyroscope={}", server.url());
     let leak = example("leak");
-    // Every block, so that the program takes its time, and numbers are whole.
-    let options = ["record", "-o", "t.ctf", "--rate", "1", "--push", &push];
+    // Many blocks, so that the program takes its time.
+    let options = ["record", "-o", "t.ctf", "--rate", "0.1", "--push", &push];
     let more = [
         "--push-interval",
         "100ms",
@@ -98,8 +98,9 @@ fn profiles_of_all_intervals_sum_up_to_the_trace() {
     let same = |sums: [i64; 2], query: &str| {
         let expected = reported(&folder, query);
         for (sum, expected) in sums.into_iter().zip(expected) {
+            // Each of some stacks is rounded once, however many windows there are.
             assert!(
-                (sum as f64 - expected).abs() < 0.5,
+                (sum as f64 - expected).abs() < 20.0,
                 "{query}: {sum} {expected}"
             );
             assert!(sum > 100_000, "{query}");
@@ -128,7 +129,7 @@ fn a_program_does_not_notice_a_server_that_is_down() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), PRINTED);
     // It waits for a silent server for five seconds, and not for one that is down.
     assert!(
-        took < alone * 2 + Duration::from_secs(3),
+        took < alone * 3 + Duration::from_secs(4),
         "{took:?} {alone:?}"
     );
     for server in ["otlp", "parca"] {

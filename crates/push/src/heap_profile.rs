@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use heapline_profile::{ContextId, Estimate, FrameId, FunctionId, IdVec, Scope};
 
-/// The types and units of the amounts of a sample, in the order of [`Sample::values`].
+/// The types and units of the amounts of a sample, in their order.
 pub const SAMPLE_TYPES: [(&str, &str); 4] = [
     ("alloc_objects", "count"),
     ("alloc_space", "bytes"),

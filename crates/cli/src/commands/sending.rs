@@ -17,7 +17,7 @@ const OTLP_HEADERS: [&str; 2] = [
 /// The identity of the program, and credentials.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Sending {
-    /// Send an additional header, such as 'X-Scope-OrgID: 7'
+    /// Send an additional header with profiles, such as 'X-Scope-OrgID: 7'
     ///
     /// Other users of the machine can see command lines: give secrets in the environment variable
     /// `HEAPLINE_PUSH_HEADERS`, or for otlp `OTEL_EXPORTER_OTLP_HEADERS`, as NAME=VALUE,NAME=VALUE with
@@ -36,6 +36,7 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
+    #[cfg(recording)]
     pub(super) fn is_default(&self) -> bool {
         self.header.is_empty() && self.label.is_empty() && self.service.is_none()
     }
