@@ -59,6 +59,13 @@ pub(crate) fn run() -> Outcome {
         .env(ocaml::COMPILERS, &compilers)
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
+    cargo(&[
+        "test",
+        "--locked",
+        "--package=heapline-push",
+        "--features=tls",
+    ])
+    .run()?;
     let references = reference_tests(&tests)?;
     crate::types(false)?;
     cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;

@@ -9,9 +9,11 @@
 //! - [`heap`]: heap snapshots of programs that never ran.
 //! - [`harm`]: ways to damage a trace.
 //! - [`fixtures`]: where traces are.
+//! - [`collector`]: a server that profiles are pushed to.
 
 use std::io::Write;
 
+pub mod collector;
 pub mod fixtures;
 pub mod fleet;
 pub mod generate;

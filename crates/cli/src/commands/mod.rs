@@ -17,11 +17,13 @@ mod info;
 mod man;
 mod plain_report;
 mod prof_spacetime;
+mod push;
 mod rate;
 #[cfg(recording)]
 mod record;
 mod recording;
 mod report;
+mod sending;
 mod series;
 #[cfg(recording)]
 mod snapshot;
@@ -106,6 +108,7 @@ enum Command {
     Why(why::Args),
     Check(check::Args),
     Export(export::Args),
+    Push(push::Args),
     Info(info::Args),
     Dump(dump::Args),
     Cut(cut::Args),
@@ -148,6 +151,7 @@ impl Cli {
             Command::Why(args) => args.run(screen),
             Command::Check(args) => return args.run(screen),
             Command::Export(args) => args.run(),
+            Command::Push(args) => args.run(),
             Command::Info(args) => args.run(screen),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),

@@ -14,7 +14,7 @@ use anyhow::bail;
 use heapline_profile::query::Size;
 use heapline_text::Screen;
 
-use super::record::LiveViewer;
+use super::record::{LiveViewer, PushOptions};
 use super::recording::RecordingOptions;
 use super::top::{self, IsRunning};
 use super::view::Serving;
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     allow_seccomp: bool,
 
     /// End a recording that an earlier `heapline attach` has left running, and exit
-    #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "view"])]
+    #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "view", "push"])]
     detach: bool,
 
     /// Print the summary of the trace at the end
@@ -99,10 +99,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     serving: Serving,
 
+    #[command(flatten)]
+    push: PushOptions,
+
     /// Show the trace in the terminal while it is being recorded, and detach when that is quit
     ///
     /// `heapline top PID` does the same, and has more options for what is shown.
-    #[arg(long, conflicts_with_all = ["view", "duration", "detach"])]
+    #[arg(long, conflicts_with_all = ["view", "duration", "detach", "push"])]
     top: bool,
 }
 
@@ -122,6 +125,7 @@ impl Args {
         }
         let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
         let mut viewer = viewer.transpose()?;
+        let mut pushing = self.push.prepare()?;
         let running = self.find()?;
         if self.detach {
             return self.end_earlier(&running);
@@ -140,9 +144,16 @@ impl Args {
         if let Some(viewer) = &mut viewer {
             viewer.start(&self.serving, session.trace());
         }
+        if let Some(pushing) = &mut pushing {
+            pushing.start(session.trace());
+        }
         session.wait()?;
         if !session.detach() {
             return Ok(ExitCode::from(2));
+        }
+        if let Some(mut pushing) = pushing {
+            pushing.program_ended();
+            pushing.finish(self.quiet);
         }
         if let Some(viewer) = viewer {
             if !self.quiet {

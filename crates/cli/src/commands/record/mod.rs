@@ -4,16 +4,16 @@ mod keep;
 mod library;
 mod others;
 mod program;
+mod pushing;
 mod run;
 mod said;
 mod snapshots;
 mod started;
+mod traces;
 mod viewer;
 mod wait;
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -21,18 +21,21 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use heapline_profile::query::Size;
-use heapline_recorder::tail;
 use heapline_text::Screen;
 
 use super::recording::RecordingOptions;
+use super::sending;
 use super::view::Serving;
 use crate::error::warn;
 use keep::Keeping;
 pub(super) use library::{AGENT, hash as agent_hash};
 pub(super) use program::Kind;
+pub(super) use pushing::PushOptions;
 pub(super) use said::Recorded;
 use snapshots::{Snapshots, When};
 pub(crate) use started::Started;
+use traces::Traces;
+pub(super) use traces::{make_way, refuse_compressed};
 pub(super) use viewer::LiveViewer;
 
 /// The minimum of `--max-size`: a few packets must fit.
@@ -53,6 +56,7 @@ Examples:
   heapline record --follow-exec -- make
   heapline record --view -- ./server --port 8080
   heapline record --keep 200MiB -o week.ctf -- ./server --port 8080
+  heapline record --push otlp=http://localhost:4318 -- ./server --port 8080
   heapline record --rate 512KiB -- target/release/my-rust-server
   heapline record --wait -- ./server --port 8080
 
@@ -81,7 +85,7 @@ pub(crate) struct Args {
     /// Blocks that are alive and those that died lately are kept one by one; older ones are summed up in
     /// intervals of time that get longer with age. Files take at most this much on disk together, while the
     /// program runs and afterwards. At least 1MiB.
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["max_size", "follow_fork", "follow_exec", "view"])]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["max_size", "follow_fork", "follow_exec", "view", "push"])]
     keep: Option<Size>,
 
     /// Keep at most this many frames of a stack, the innermost ones [default: all]
@@ -127,6 +131,7 @@ pub(crate) struct Args {
     /// stop it. With --follow-fork and --follow-exec, processes that it starts wait too.
     #[arg(long, conflicts_with_all = [
         "output", "rate", "context", "max_size", "stack_depth", "memprof", "summary", "view", "port", "listen", "no_browser", "force",
+        "push",
     ])]
     wait: bool,
 
@@ -138,6 +143,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     serving: Serving,
+
+    #[command(flatten)]
+    push: PushOptions,
 
     /// Print the path of the library to preload, and exit
     ///
@@ -172,6 +180,7 @@ impl Args {
             crate::output::to_stdout(format!("{}\n", path.display()).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
+        let mut pushing = self.push.prepare()?;
         if self.wait {
             return self.exec_and_wait();
         }
@@ -185,6 +194,8 @@ impl Args {
 
         let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
         let mut viewer = viewer.transpose()?;
+        // Credentials are none of the program's business.
+        command.env_remove(sending::HEADERS);
         let start = Instant::now();
         let mut snapshots = Snapshots::new(&self.snapshot, &traces.shown_prefix);
         snapshots.prepare(&mut command, kind, self.recording.force.force)?;
@@ -196,10 +207,16 @@ impl Args {
             if let Some(viewer) = &mut viewer {
                 viewer.start(&self.serving, traces.first(pid));
             }
+            if let Some(pushing) = &mut pushing {
+                pushing.start(traces.first(pid));
+            }
         };
         let ended = run::run(&mut command, started)
             .with_context(|| format!("cannot run {}", program.display()))?;
         let took = start.elapsed();
+        if let Some(pushing) = &mut pushing {
+            pushing.program_ended();
+        }
         let recorded = Recorded {
             trace: traces.first(ended.pid),
             others: traces.others(ended.pid),
@@ -218,6 +235,9 @@ impl Args {
             warn(&format!("{error:#}"));
         }
         snapshots.finish(self.quiet);
+        if let Some(pushing) = pushing {
+            pushing.finish(self.quiet);
+        }
         if let Some(viewer) = viewer {
             viewer.program_ended();
             viewer.stay(&recorded.trace)?;
@@ -352,132 +372,4 @@ pub(super) fn max_size(size: Option<Size>) -> anyhow::Result<Option<u64>> {
         reason = "it is positive, and a cast saturates"
     )]
     Ok(Some(bytes as u64))
-}
-
-/// The names of the output files.
-struct Traces {
-    /// The trace of the first process, if given by `--output`.
-    first: Option<PathBuf>,
-    /// Prefix of the other traces, which are named `PREFIX.PID.ctf`.
-    prefix: OsString,
-    /// The prefix relative to the current directory, for messages.
-    shown_prefix: PathBuf,
-    /// Files that matched the prefix before the program ran.
-    before: Vec<PathBuf>,
-}
-
-impl Traces {
-    fn new(output: Option<&Path>, program: &Path, force: bool) -> anyhow::Result<Self> {
-        let shown_prefix = match output {
-            Some(output) => {
-                refuse_compressed(output)?;
-                make_way(output, force)?;
-                match output.extension() {
-                    Some(extension) if extension == "ctf" => output.with_extension(""),
-                    _ => output.to_owned(),
-                }
-            }
-            None => program.file_name().unwrap_or_default().into(),
-        };
-        let mut traces = Self {
-            first: output.map(std::path::absolute).transpose()?,
-            prefix: std::path::absolute(&shown_prefix)?.into(),
-            shown_prefix,
-            before: Vec::new(),
-        };
-        if output.is_none() {
-            let name = traces.numbered(std::process::id(), "");
-            make_way(&name, true)?;
-        }
-        traces.before = traces.matching();
-        Ok(traces)
-    }
-
-    /// The trace of the program itself.
-    fn first(&self, pid: u32) -> PathBuf {
-        let shown = self.shown_first();
-        shown.unwrap_or_else(|| self.numbered(pid, ""))
-    }
-
-    fn shown_first(&self) -> Option<PathBuf> {
-        let first = self.first.as_deref()?;
-        let folder = std::env::current_dir().ok()?;
-        Some(first.strip_prefix(folder).unwrap_or(first).to_owned())
-    }
-
-    /// The traces of other processes.
-    fn others(&self, pid: u32) -> Vec<PathBuf> {
-        let first = self.first(pid);
-        let mut others = self.matching();
-        others.retain(|path| *path != first && !self.before.contains(path));
-        others.sort();
-        others
-    }
-
-    fn numbered(&self, pid: u32, more: &str) -> PathBuf {
-        let mut name = self.shown_prefix.clone().into_os_string();
-        name.push(format!(".{pid}{more}.ctf"));
-        name.into()
-    }
-
-    /// Existing files named `PREFIX.PID.ctf`.
-    fn matching(&self) -> Vec<PathBuf> {
-        let parent = self.shown_prefix.parent().unwrap_or(Path::new(""));
-        let start = self.shown_prefix.file_name().unwrap_or_default();
-        let start = format!("{}.", start.to_string_lossy());
-        let folder = if parent.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            parent
-        };
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let is_one = |name: &str| {
-            let number = name
-                .strip_prefix(&start)
-                .and_then(|rest| rest.strip_suffix(".ctf"));
-            number.is_some_and(|n| {
-                !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit() || b == b'-')
-            })
-        };
-        entries
-            .map(|entry| entry.file_name())
-            .filter(|name| is_one(&name.to_string_lossy()))
-            .map(|name| parent.join(name))
-            .collect()
-    }
-}
-
-pub(super) fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
-    let extension = path.extension().unwrap_or_default();
-    if extension == "gz" || extension == "zst" {
-        bail!(
-            "cannot write {}: recordings are uncompressed, so that nothing is lost when the program \
-             is killed; record to {}, and compress it afterwards",
-            path.display(),
-            path.with_extension("").display()
-        );
-    }
-    Ok(())
-}
-
-/// Removes an existing file if that is allowed, and checks that the file can be written.
-pub(super) fn make_way(path: &Path, force: bool) -> anyhow::Result<()> {
-    let shown = path.display();
-    let cannot_write = || format!("cannot write {shown}");
-    if let Some(pid) = tail::owner(path).with_context(cannot_write)? {
-        bail!("process {pid} is recording to {shown}; wait for its end, or give another file");
-    }
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if !metadata.is_file() => {
-            bail!("{shown} is not a regular file; give a file to write to")
-        }
-        Ok(_) if !force => bail!("{shown} already exists; use --force to overwrite it"),
-        Ok(_) => fs::remove_file(path).with_context(|| format!("cannot overwrite {shown}"))?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(cannot_write),
-    }
-    File::create_new(path)
-        .and_then(|_| fs::remove_file(path))
-        .and_then(|()| tail::probe(path))
-        .with_context(cannot_write)
 }
