@@ -53,7 +53,7 @@ impl FleetRun {
         };
         let info = generate::info();
         program.trace_with(&TraceInfo {
-            executable_name: format!("/srv/{}", self.service()).into(),
+            executable_name: format!("/srv/{}", self.service()),
             pid: 1000 + self.number,
             start_time: info.start_time + self.number % 20 * DAY,
             ..info
