@@ -75,12 +75,10 @@ pub struct Combiner {
 impl Combiner {
     /// Nothing yet.
     #[must_use]
-    pub fn new(options: SummaryOptions) -> Self {
+    pub fn new(mut options: SummaryOptions) -> Self {
+        options.look = options.look.own_by_default(options.by);
         Self {
-            options: SummaryOptions {
-                look: options.look.own_by_default(options.by),
-                ..options
-            },
+            options,
             traces: Vec::new(),
             groups: BTreeMap::new(),
             allocated: Amount::default(),
