@@ -24,6 +24,7 @@ import {
   POINTS,
   seriesQuestion,
   summaryQuestion,
+  totalsQuestion,
   wholeQuestion,
 } from "./state/questions";
 import { followRecording, mode, togglePause } from "./state/live";
@@ -198,7 +199,8 @@ export function basename(path: string): string {
 function Page({ info }: { info: Info }): JSX.Element {
   const now = state.value;
   const { data: whole } = useAnswer<Summary>(wholeQuestion(now));
-  const { data: summary, error, isStale } = useAnswer<Summary>(summaryQuestion(now, traceFacts()));
+  const totals = currentSource().hasServer ? totalsQuestion : summaryQuestion;
+  const { data: summary, error, isStale } = useAnswer<Summary>(totals(now, traceFacts()));
   const choose = (tile: Tile) => {
     const change = chooseScope(now, tile, traceFacts());
     if (typeof change === "string") notify(change);

@@ -97,6 +97,11 @@ function overview(state: State) {
   return { ...blocks(state), by: "function", ...lookOfLists(state) } as const;
 }
 
+/** The totals of the selection from a server, which the lists of the overview have too. */
+export function totalsQuestion(state: State, trace: TraceFacts): Question {
+  return state.view === "overview" ? listsQuestion(state) : summaryQuestion(state, trace);
+}
+
 /** Points of a timeline: the number for which report files have answers. */
 export const POINTS = 400;
 
@@ -303,7 +308,7 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
 
 /** The initial requests of the page, of a trace whose length is not known yet. */
 export function firstQuestions(state: State, trace: TraceFacts): Question[] {
-  const first = [seriesQuestion(state, POINTS), summaryQuestion(state, trace)];
+  const first = [seriesQuestion(state, POINTS), totalsQuestion(state, trace)];
   // What is compared by default depends on how long the run was.
   const view = state.view === "compare" ? null : viewQuestion(state, trace);
   return view ? [...first, view] : first;

@@ -151,14 +151,16 @@ pub struct PeakRow {
 
 /// The peak of the blocks in scope.
 pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, WindowError> {
-    peak_with_rows(scope, options, |_, _| true)
+    let groups = Groups::new(scope.profile(), &options.look.view(options.by));
+    peak_with_rows(scope, options, &groups, |_, _| true)
 }
 
-/// The peak of the blocks in scope, with the groups that a function chooses by their name and their percentage. The peak
+/// The peak of the blocks in scope, with those groups that a function chooses by their name and their percentage. The peak
 /// without a group takes longer to find than all else.
 pub(super) fn peak_with_rows(
     scope: &Scope<'_>,
     options: &PeakOptions,
+    groups: &Groups,
     is_chosen: impl Fn(&Label, f64) -> bool,
 ) -> Result<PeakReport, WindowError> {
     let profile = scope.profile();
@@ -199,7 +201,7 @@ pub(super) fn peak_with_rows(
             rest: now.without(&rest, rest_at, |_| true),
         }
     });
-    let (rows, hidden_rows) = rows(&rest, rest_at, range, options, is_chosen);
+    let (rows, hidden_rows) = rows(&rest, rest_at, range, options.rows, groups, is_chosen);
     Ok(PeakReport {
         subject: Subject::with_look(scope, &options.look),
         by: options.by,
@@ -217,11 +219,11 @@ fn rows(
     scope: &Scope<'_>,
     peak: Moment,
     range: (Moment, Moment),
-    options: &PeakOptions,
+    limit: usize,
+    groups: &Groups,
     is_chosen: impl Fn(&Label, f64) -> bool,
 ) -> (Vec<PeakRow>, usize) {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.look.view(options.by));
     let now = Live::new(scope, peak);
     let sums: Vec<Amount> = groups
         .sums_of(scope, |stay| [stay.is_live_at(now.at)])
@@ -237,7 +239,7 @@ fn rows(
             let share = percent(keys[group], now.amount.bytes.value);
             is_chosen(&groups.labels[group], share)
         })
-        .take(options.rows)
+        .take(limit)
         .collect();
     // The viewer asks for peaks without rows, which must be fast.
     if shown.is_empty() {

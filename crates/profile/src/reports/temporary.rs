@@ -118,9 +118,19 @@ pub struct TemporaryFigures {
 /// The temporary memory among the blocks in scope.
 #[must_use]
 pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
+    let look = options.look.own_by_default(options.by);
+    let groups = Groups::new(scope.profile(), &look.view(options.by));
+    temporary_of_groups(scope, options, &groups)
+}
+
+/// The temporary memory among the blocks in scope, by groups that are known.
+pub(super) fn temporary_of_groups(
+    scope: &Scope<'_>,
+    options: &TemporaryOptions,
+    groups: &Groups,
+) -> Temporary {
     let profile = scope.profile();
     let look = options.look.own_by_default(options.by);
-    let groups = Groups::new(profile, &look.view(options.by));
     let Within(within) = options.within;
     let by_group = groups.sums_of(scope, |stay| {
         let is_temporary = stay.death != NEVER && {

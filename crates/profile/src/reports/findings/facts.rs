@@ -6,7 +6,7 @@ use crate::options::Look;
 use crate::reports::blocks::{BlockRow, BlocksOptions, blocks};
 use crate::reports::leaks::{LeakOptions, Leaks, leaks};
 use crate::reports::peak::{PeakOptions, PeakReport, peak_with_rows};
-use crate::reports::temporary::{Temporary, TemporaryOptions, Within, temporary};
+use crate::reports::temporary::{Temporary, TemporaryOptions, Within, temporary_of_groups};
 use crate::reports::{SHORT, largest};
 use crate::scope::Scope;
 
@@ -63,18 +63,19 @@ impl<'a> Facts<'a> {
             rows: 2,
             look: look.clone(),
         };
+        let functions = Groups::new(profile, &look.view(GroupBy::Function));
         let when_told = tells.lifetimes.then_some(());
         let (peak, (leaks, temporary)) = rayon::join(
             || {
                 let is_chosen = |label: &Label, percent: f64| {
                     percent >= 100.0 * LEAST_OF_PEAK && is_function(label)
                 };
-                peak_with_rows(scope, &peak_options, is_chosen).ok()
+                peak_with_rows(scope, &peak_options, &functions, is_chosen).ok()
             },
             || {
                 (
                     when_told.map(|()| leaks(scope, &leak_options, None)),
-                    when_told.map(|()| temporary(scope, &temporary_options)),
+                    when_told.map(|()| temporary_of_groups(scope, &temporary_options, &functions)),
                 )
             },
         );
@@ -87,7 +88,6 @@ impl<'a> Facts<'a> {
             };
             blocks(&live, &options).rows.pop()
         });
-        let functions = Groups::new(profile, &look.view(GroupBy::Function));
         let inclusive = functions.inclusive_sums(&live).unwrap_or_default();
         let by_size = tells.sizes.then(|| {
             let sizes = Groups::new(profile, &look.view(GroupBy::Size));
