@@ -66,15 +66,15 @@ impl Error {
         }
     }
 
-    pub(crate) fn table(path: &Path, reason: impl ToString) -> Self {
+    pub(crate) fn table(path: &Path, reason: impl Into<String>) -> Self {
         Self::Table {
             path: path.to_owned(),
-            reason: reason.to_string(),
+            reason: reason.into(),
         }
     }
 
     pub(crate) fn parquet(path: &Path) -> impl Fn(ParquetError) -> Self {
         let path = path.to_owned();
-        move |error| Self::table(&path, error)
+        move |error| Self::table(&path, error.to_string())
     }
 }

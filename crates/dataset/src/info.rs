@@ -115,6 +115,10 @@ fn day(micros: u64) -> String {
     time.to_zoned(TimeZone::UTC).date().to_string()
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
 fn as_text<S: serde::Serializer>(run: &RunId, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(run)
 }

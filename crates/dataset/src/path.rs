@@ -1,6 +1,6 @@
 //! The folder of a run, and names in it.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::RunId;
@@ -57,7 +57,7 @@ pub(crate) fn escape(name: &str) -> String {
         if is_plain(byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            let _ = write!(escaped, "%{byte:02X}");
         }
     }
     escaped

@@ -36,7 +36,7 @@ pub(crate) fn for_each_batch(
     mut f: impl FnMut(&RecordBatch) -> Result<(), Error>,
 ) -> Result<(), Error> {
     for batch in open(path)? {
-        f(&batch.map_err(|error| Error::table(path, error))?)?;
+        f(&batch.map_err(|error| Error::table(path, error.to_string()))?)?;
     }
     Ok(())
 }
@@ -56,9 +56,12 @@ pub(crate) fn info(path: &Path) -> Result<RunInfo, Error> {
         .ok_or_else(|| Error::table(path, "it must have one row"))
 }
 
+/// A run, and what its table says of it.
+type ReadRun = (RunFolder, Result<RunInfo, Error>);
+
 impl Dataset {
     /// The facts of all runs, in order of service, day and id; those that cannot be read are errors.
-    pub fn runs(&self) -> Result<Vec<(RunFolder, Result<RunInfo, Error>)>, Error> {
+    pub fn runs(&self) -> Result<Vec<ReadRun>, Error> {
         let folders = self.run_folders()?;
         let read = |folder: &RunFolder| {
             let path = folder.in_dataset(self.folder()).join("runs.parquet");

@@ -293,7 +293,7 @@ fn what_a_killed_add_left_is_reported_and_removed() {
     fs::create_dir(&left).unwrap();
     fs::write(left.join("blocks.parquet"), "half").unwrap();
     let verdict = dataset.check().unwrap();
-    assert_eq!(verdict.leftovers, [left.clone()]);
+    assert_eq!(verdict.leftovers, std::slice::from_ref(&left));
     assert_eq!((verdict.runs, verdict.under_way), (TRACES.len(), 0));
     dataset.remove_leftovers(&verdict.leftovers).unwrap();
     assert!(!left.exists());

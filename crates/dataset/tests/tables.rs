@@ -272,7 +272,7 @@ fn an_estimate_of_a_sum_over_runs_has_the_root_of_the_summed_variances() {
         files.info.totals.get("allocated_bytes").unwrap()
     });
     let variance: f64 = totals.iter().map(|total| total.variance).sum();
-    let each = totals.map(|total| total.estimate());
+    let each = totals.map(heapline_dataset::Total::estimate);
     let errors = each
         .iter()
         .map(|estimate: &Estimate| estimate.error.powi(2));

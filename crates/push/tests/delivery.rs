@@ -126,7 +126,7 @@ fn nobody_waits_for_a_server_that_is_down() {
     let (endpoint, message) = encoded(&dead_url(), Protocol::Otlp);
     let (sender, told) = mpsc::channel();
     let pusher = Pusher::start(endpoint, move |failure| {
-        sender.send(failure.reason().to_owned()).unwrap()
+        sender.send(failure.reason().to_owned()).unwrap();
     });
     let pusher = pusher.unwrap();
     pusher.push(message.clone());
