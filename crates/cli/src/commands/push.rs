@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// Send to this server, such as <http://localhost:4318>
+    /// Send to this server, such as `http://localhost:4318`
     #[arg(value_name = "URL")]
     url: String,
 

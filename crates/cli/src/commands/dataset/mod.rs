@@ -33,7 +33,7 @@ enum Command {
 /// The dataset that a command is about.
 #[derive(Clone, Debug, clap::Args)]
 struct Address {
-    /// Dataset: a folder, or an address such as <s3://bucket/profiles>
+    /// Dataset: a folder, or an address such as `s3://bucket/profiles`
     #[arg(value_name = "DATASET")]
     dataset: PathBuf,
 }
