@@ -16,29 +16,12 @@ const TRACES: [&str; 5] = [
 
 /// Installs them where later runs find them, and checks the exports of the built program.
 pub(crate) fn check() -> Outcome {
-    setup::debian_unless(exists("python3"), "python3")?;
-    let has_venv = program("python3", &["-c", "import ensurepip"])
-        .output()
-        .is_ok();
-    setup::debian_unless(has_venv, "python3-venv")?;
+    let python = python()?;
     setup::debian_unless(exists("npm"), "npm")?;
     setup::debian_unless(program("go", &["version"]).output().is_ok(), "golang-go")?;
 
-    let cache = setup::cache()?.join("consumers");
-    std::fs::create_dir_all(&cache)
-        .map_err(|error| format!("cannot make {}: {error}", cache.display()))?;
-    let folder = root().join("tests/consumers");
-    let text = |path: PathBuf| path.display().to_string();
-    let python = text(cache.join("venv/bin/python"));
-    if !exists(&python) {
-        program("python3", &["-m", "venv", &text(cache.join("venv"))]).run()?;
-    }
-    let requirements = text(folder.join("requirements.txt"));
-    program(
-        &python,
-        &["-m", "pip", "install", "--quiet", "-r", &requirements],
-    )
-    .run()?;
+    let cache = cache()?;
+    let folder = folder();
     for name in ["package.json", "package-lock.json"] {
         std::fs::copy(folder.join(name), cache.join(name))
             .map_err(|error| format!("cannot write to {}: {error}", cache.display()))?;
@@ -54,4 +37,41 @@ pub(crate) fn check() -> Outcome {
     program(&python, &arguments).run()?;
     let script = text(folder.join("dataset.py"));
     program(&python, &[&script, &heapline, &text(root())]).run()
+}
+
+/// Installs the packages of `requirements.txt` where later runs find them. Returns the Python that has
+/// them.
+pub(crate) fn python() -> Outcome<String> {
+    setup::debian_unless(exists("python3"), "python3")?;
+    let has_venv = program("python3", &["-c", "import ensurepip"])
+        .output()
+        .is_ok();
+    setup::debian_unless(has_venv, "python3-venv")?;
+    let cache = cache()?;
+    let python = text(cache.join("venv/bin/python"));
+    if !exists(&python) {
+        program("python3", &["-m", "venv", &text(cache.join("venv"))]).run()?;
+    }
+    let requirements = text(folder().join("requirements.txt"));
+    program(
+        &python,
+        &["-m", "pip", "install", "--quiet", "-r", &requirements],
+    )
+    .run()?;
+    Ok(python)
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/consumers")
+}
+
+fn cache() -> Outcome<PathBuf> {
+    let cache = setup::cache()?.join("consumers");
+    std::fs::create_dir_all(&cache)
+        .map_err(|error| format!("cannot make {}: {error}", cache.display()))?;
+    Ok(cache)
+}
+
+fn text(path: PathBuf) -> String {
+    path.display().to_string()
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask licenses`: every dependency has a licence that `deny.toml` allows, and is listed in
-//! `THIRD-PARTY-NOTICES.md`.
+//! `THIRD-PARTY-NOTICES.md`; those of `heapline-fleet` have files of their own.
 //!
 //! It applies the rule of `cargo deny check licenses`, for machines without cargo-deny.
 
@@ -13,75 +13,108 @@ use toml_edit::{DocumentMut, Item};
 use crate::command::{Outcome, cargo, root};
 use crate::workspace::read_toml;
 
-const NOTICES: &str = "THIRD-PARTY-NOTICES.md";
+/// A program that is distributed.
+struct Program {
+    package: &'static str,
+    manifest: &'static str,
+    rules: &'static str,
+    notices: &'static str,
+}
+
+const PROGRAMS: [Program; 2] = [
+    Program {
+        package: "heapline-cli",
+        manifest: "Cargo.toml",
+        rules: "deny.toml",
+        notices: "THIRD-PARTY-NOTICES.md",
+    },
+    Program {
+        package: "heapline-fleet",
+        manifest: "fleet/Cargo.toml",
+        rules: "fleet/deny.toml",
+        notices: "fleet/THIRD-PARTY-NOTICES.md",
+    },
+];
 
 /// The notices after this line are generated.
 const MARKER: &str = "<!-- cargo xtask licenses --write -->\n";
 
-/// Checks all licences; `write` updates the list of the notices instead of comparing it.
+/// Checks all licences; `write` updates the lists of the notices instead of comparing them.
 pub(crate) fn check(write: bool) -> Outcome {
-    let rules = Rules::read(&read_toml(&root().join("deny.toml"))?);
-    let all = dependencies(&["--workspace", "--edges=normal,build"])?;
-    let refused: Vec<String> = all
-        .iter()
-        .filter_map(|(name, license)| {
-            let problem = rules.check(name, license).err()?;
-            Some(format!("  {name}: {problem}"))
-        })
-        .collect();
-    if !refused.is_empty() {
-        return Err(format!(
-            "deny.toml does not allow the licences of these dependencies:\n{}",
-            refused.join("\n")
-        ));
-    }
-    println!(
-        "deny.toml allows the licences of all {} dependencies",
-        all.len()
-    );
-
-    let linked = dependencies(&["--package=heapline-cli", "--edges=normal,no-proc-macro"])?;
-    let path = root().join(NOTICES);
-    let text =
-        fs::read_to_string(&path).map_err(|error| format!("cannot read {NOTICES}: {error}"))?;
-    let (by_hand, listed) = text
-        .split_once(MARKER)
-        .ok_or_else(|| format!("{NOTICES} lacks the line {MARKER}"))?;
-    let list = list(&linked);
-    if write {
-        fs::write(&path, format!("{by_hand}{MARKER}{list}"))
-            .map_err(|error| format!("cannot write {NOTICES}: {error}"))
-    } else if listed == list {
-        Ok(())
-    } else {
-        Err(format!(
-            "{NOTICES} is out of date; run: cargo xtask licenses --write"
-        ))
-    }
+    PROGRAMS.iter().try_for_each(|program| program.check(write))
 }
 
-/// The names and licences of other people's packages, for all platforms.
-fn dependencies(options: &[&str]) -> Outcome<BTreeSet<(String, String)>> {
-    let tree = [
-        "tree",
-        "--quiet",
-        "--locked",
-        "--target=all",
-        "--prefix=none",
-        "--format={p}\t{l}",
-    ];
-    let text = cargo(&[&tree[..], options].concat()).output()?;
-    Ok(text
-        .lines()
-        .map(|line| line.trim_end_matches(" (*)"))
-        .filter_map(|line| line.split_once('\t'))
-        // Ours have a path.
-        .filter(|(package, _)| !package.contains(" (/"))
-        .map(|(package, license)| {
-            let name = package.split(' ').next().unwrap_or_default();
-            (name.to_owned(), license.to_owned())
-        })
-        .collect())
+impl Program {
+    fn check(&self, write: bool) -> Outcome {
+        let rules = Rules::read(&read_toml(&root().join(self.rules))?);
+        let all = self.dependencies(&["--workspace", "--edges=normal,build"])?;
+        let refused: Vec<String> = all
+            .iter()
+            .filter_map(|(name, license)| {
+                let problem = rules.check(name, license).err()?;
+                Some(format!("  {name}: {problem}"))
+            })
+            .collect();
+        if !refused.is_empty() {
+            return Err(format!(
+                "{} does not allow the licences of these dependencies:\n{}",
+                self.rules,
+                refused.join("\n")
+            ));
+        }
+        println!(
+            "{} allows the licences of all {} dependencies",
+            self.rules,
+            all.len()
+        );
+
+        let notices = self.notices;
+        let package = format!("--package={}", self.package);
+        let linked = self.dependencies(&[&package, "--edges=normal,no-proc-macro"])?;
+        let path = root().join(notices);
+        let text =
+            fs::read_to_string(&path).map_err(|error| format!("cannot read {notices}: {error}"))?;
+        let (by_hand, listed) = text
+            .split_once(MARKER)
+            .ok_or_else(|| format!("{notices} lacks the line {MARKER}"))?;
+        let list = list(&linked);
+        if write {
+            fs::write(&path, format!("{by_hand}{MARKER}{list}"))
+                .map_err(|error| format!("cannot write {notices}: {error}"))
+        } else if listed == list {
+            Ok(())
+        } else {
+            Err(format!(
+                "{notices} is out of date; run: cargo xtask licenses --write"
+            ))
+        }
+    }
+
+    /// The names and licences of other people's packages, for all platforms.
+    fn dependencies(&self, options: &[&str]) -> Outcome<BTreeSet<(String, String)>> {
+        let tree = [
+            "tree",
+            "--quiet",
+            "--locked",
+            "--manifest-path",
+            self.manifest,
+            "--target=all",
+            "--prefix=none",
+            "--format={p}\t{l}",
+        ];
+        let text = cargo(&[&tree[..], options].concat()).output()?;
+        Ok(text
+            .lines()
+            .map(|line| line.trim_end_matches(" (*)"))
+            .filter_map(|line| line.split_once('\t'))
+            // Ours have a path.
+            .filter(|(package, _)| !package.contains(" (/"))
+            .map(|(package, license)| {
+                let name = package.split(' ').next().unwrap_or_default();
+                (name.to_owned(), license.to_owned())
+            })
+            .collect())
+    }
 }
 
 /// The list of the notices, by licence.

@@ -11,6 +11,7 @@ mod bench;
 mod browser;
 mod command;
 mod consumers;
+mod fleet;
 mod fuzz;
 mod licenses;
 mod ocaml;
@@ -27,7 +28,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test      install missing tools, then run all checks: format, lints, tests, docs, fuzz
-            targets, exports in other programs, the viewer in a browser, the README
+            targets, exports in other programs, the viewer in a browser, heapline-fleet, the README
+  fleet     check heapline-fleet: format, lints, and tests with DuckDB and a Ballista cluster
   browser   check the viewer's page, and test the built program in a browser
   package   build the packages for crates.io in target/package, install heapline from them
             into an empty directory without npm, and try it
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         ["test"] => test::run(),
+        ["fleet"] => fleet::check(),
         ["browser"] => browser::check(),
         ["package"] => package::run(),
         ["licenses"] => licenses::check(false),

@@ -110,6 +110,19 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
+    /// A regular expression that matches the whole of the names that match, in the syntax that RE2,
+    /// the engine of many databases, shares with Rust's.
+    #[must_use]
+    pub fn whole_regex(&self) -> String {
+        let pattern = self.regex.as_str();
+        match self.text.as_bytes() {
+            // Globs match whole names already.
+            [b'"', ..] => pattern.to_owned(),
+            [.., b'i'] => format!("^(?s:.*)(?i:{pattern})(?s:.*)$"),
+            _ => format!("^(?s:.*)(?:{pattern})(?s:.*)$"),
+        }
+    }
+
     /// Returns true if a function matches, by its readable or its raw name.
     #[must_use]
     pub fn matches_function(&self, function: &Function) -> bool {
@@ -283,6 +296,25 @@ mod tests {
         assert!(Pattern::literal("Ops.*").matches("Ops.*"));
         assert_eq!(Pattern::literal("a\"b").text(), r#""a\"b""#);
         assert_eq!(Pattern::literal("a\x1b[m").text(), r#""a?[m""#);
+    }
+
+    #[test]
+    fn whole_regexes_match_the_same_names() {
+        let names = ["Parser.parse", "MyParser", "parser.token", "a.b", "aXb", ""];
+        for text in [
+            "Parser.*",
+            "/Parser/",
+            "/parser/i",
+            "/^a.b$|Tok/",
+            "a.b",
+            "*",
+        ] {
+            let pattern = Pattern::parse(text).unwrap();
+            let whole = Regex::new(&pattern.whole_regex()).unwrap();
+            for name in names {
+                assert_eq!(whole.is_match(name), pattern.matches(name), "{text} {name}");
+            }
+        }
     }
 
     #[test]
