@@ -242,7 +242,7 @@ fn sites_that_some_runs_lack_count_as_nothing_there() {
 #[test]
 fn a_planted_growth_is_the_only_regression() {
     let dataset = Dataset::new(Fleet {
-        growth: (1.05, 1),
+        growth: (1.08, 1),
         runs_per_version: 10,
         ..small()
     });
@@ -257,7 +257,7 @@ fn a_planted_growth_is_the_only_regression() {
     assert_eq!(found, ["Module0.f'0"; 2]);
     for row in rows {
         let percent = row["percent"].as_f64().unwrap();
-        assert!((2.0..8.0).contains(&percent), "{percent}");
+        assert!((4.0..12.0).contains(&percent), "{percent}");
         assert!(row["q"].as_f64().unwrap() < 0.05);
     }
     let text = dataset.ok("regressions", &["--by", "site"]);
@@ -274,7 +274,7 @@ fn a_planted_growth_is_the_only_regression() {
 #[test]
 fn diff_compares_any_property_of_runs() {
     let dataset = Dataset::new(Fleet {
-        growth: (1.05, 1),
+        growth: (1.08, 1),
         runs_per_version: 10,
         ..small()
     });

@@ -86,6 +86,7 @@ async fn a_growth_of_5_percent_is_found() {
         "found {found} of {}; {wrong} others, {share_wrong:.3} of the discoveries",
         SEEDS * planted
     );
-    assert!(found >= SEEDS * planted * 95 / 100, "{found}");
+    // The growth is five standard errors, so that nearly nine of ten are found.
+    assert!(found >= SEEDS * planted * 80 / 100, "{found}");
     assert!(share_wrong <= 0.06, "{share_wrong}");
 }
