@@ -1,6 +1,6 @@
 //! Checks that other programs can open exports.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::command::{Outcome, exists, program, root};
 use crate::setup;
@@ -26,17 +26,17 @@ pub(crate) fn check() -> Outcome {
         std::fs::copy(folder.join(name), cache.join(name))
             .map_err(|error| format!("cannot write to {}: {error}", cache.display()))?;
     }
-    let npm = text(cache.clone());
+    let npm = text(&cache);
     program("npm", &["ci", "--ignore-scripts", "--prefix", &npm]).run()?;
 
     let schema = cache.join("node_modules/speedscope/dist/release/file-format-schema.json");
-    let script = text(folder.join("check.py"));
-    let heapline = text(root().join("target/debug/heapline"));
-    let schema = text(schema);
+    let script = text(&folder.join("check.py"));
+    let heapline = text(&root().join("target/debug/heapline"));
+    let schema = text(&schema);
     let arguments = [&[&*script, &*heapline, &*schema][..], &TRACES[..]].concat();
     program(&python, &arguments).run()?;
-    let script = text(folder.join("dataset.py"));
-    program(&python, &[&script, &heapline, &text(root())]).run()
+    let script = text(&folder.join("dataset.py"));
+    program(&python, &[&script, &heapline, &text(&root())]).run()
 }
 
 /// Installs the packages of `requirements.txt` where later runs find them. Returns the Python that has
@@ -48,11 +48,11 @@ pub(crate) fn python() -> Outcome<String> {
         .is_ok();
     setup::debian_unless(has_venv, "python3-venv")?;
     let cache = cache()?;
-    let python = text(cache.join("venv/bin/python"));
+    let python = text(&cache.join("venv/bin/python"));
     if !exists(&python) {
-        program("python3", &["-m", "venv", &text(cache.join("venv"))]).run()?;
+        program("python3", &["-m", "venv", &text(&cache.join("venv"))]).run()?;
     }
-    let requirements = text(folder().join("requirements.txt"));
+    let requirements = text(&folder().join("requirements.txt"));
     program(
         &python,
         &["-m", "pip", "install", "--quiet", "-r", &requirements],
@@ -72,6 +72,6 @@ fn cache() -> Outcome<PathBuf> {
     Ok(cache)
 }
 
-fn text(path: PathBuf) -> String {
+fn text(path: &Path) -> String {
     path.display().to_string()
 }
