@@ -162,6 +162,9 @@ pub struct ChangeRow {
     pub is_significant: bool,
 }
 
+/// The values of each name, by compared property.
+type ByName<'a> = BTreeMap<&'a [String], HashMap<&'a str, &'a Present>>;
+
 impl Comparison {
     /// Compares groups of which the first property is the compared one, and the next are of strata.
     #[must_use]
@@ -169,8 +172,7 @@ impl Comparison {
         let counts = runs_by_keys(runs);
         let strata = comparing.strata();
         // By stratum, then by name; a value for each compared property.
-        let mut by_stratum: HashMap<&[String], BTreeMap<&[String], HashMap<&str, &Present>>> =
-            HashMap::new();
+        let mut by_stratum: HashMap<&[String], ByName<'_>> = HashMap::new();
         for group in groups {
             let (value, keys) = (&group.keys[0], &group.keys[1..]);
             let names = by_stratum.entry(&keys[..strata]).or_default();

@@ -96,7 +96,7 @@ enum Command {
 enum DatasetCommand {
     /// Add traces, each as a run
     Add {
-        /// Add to this dataset, which is made if there is none: s3://BUCKET/PREFIX
+        /// Add to this dataset, which is made if there is none: `s3://BUCKET/PREFIX`
         #[arg(value_name = "URL")]
         dataset: String,
         /// Add these traces
@@ -110,7 +110,7 @@ enum DatasetCommand {
 
 #[derive(Args)]
 struct PlaceOptions {
-    /// Read the dataset in this folder, or in an object store: s3://BUCKET/PREFIX
+    /// Read the dataset in this folder, or in an object store: `s3://BUCKET/PREFIX`
     #[arg(value_name = "DATASET")]
     dataset: String,
     /// Run statements on the Ballista cluster with this scheduler [default: in this process]

@@ -178,10 +178,12 @@ impl Question<'_> {
     /// runs, and the mean, the variance and the mean sampling variance of their values.
     pub fn groups_statement(&self) -> anyhow::Result<String> {
         let mut keys: Vec<&str> = self.by.iter().map(|by| by.name()).collect();
-        let mut labels = String::new();
-        if keys.contains(&"site") {
-            labels = ", min(site_function) as site_function, min(site_file) as site_file, min(site_line) as site_line".to_owned();
-        }
+        let labels = match keys.contains(&"site") {
+            true => {
+                ", min(site_function) as site_function, min(site_file) as site_file, min(site_line) as site_line"
+            }
+            false => "",
+        };
         let group = match keys.is_empty() {
             true => String::new(),
             false => format!("\ngroup by {}", keys.join(", ")),
@@ -246,7 +248,7 @@ impl Question<'_> {
             .map(|by| format!("c.{}", by.name()))
             .collect();
         group.push("s.run".to_owned());
-        select = group.clone();
+        select.clone_from(&group);
         for by in self.of_sites() {
             select.push(format!("{} as {}", by.of_sites(), by.name()));
             group.push(by.of_sites());

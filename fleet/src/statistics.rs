@@ -205,7 +205,7 @@ mod tests {
         close(Sample::new(1, &single).error95(), 2.0 * NORMAL_95);
     }
 
-    /// Compared with scipy.stats.ttest_ind(equal_var=False).
+    /// Compared with `scipy.stats.ttest_ind(equal_var=False)`.
     #[test]
     fn welch_is_as_in_other_programs() {
         let a = sample(&[

@@ -1,6 +1,6 @@
 //! `cargo xtask fleet`: checks `heapline-fleet`, which is a workspace of its own.
 //!
-//! Most of the time goes into building `DataFusion` and Ballista, once: results are kept in a folder
+//! Most of the time goes into building DataFusion and Ballista, once: results are kept in a folder
 //! outside of the checkout, and lints, tests and the programs of the cluster share them.
 
 use crate::command::{Outcome, cargo, exists};
@@ -9,7 +9,7 @@ use crate::{consumers, setup};
 const MANIFEST: [&str; 3] = ["--locked", "--manifest-path", "fleet/Cargo.toml"];
 
 /// Checks format, lints and tests, the latter with a cluster of Ballista's published programs and with
-/// `DuckDB`.
+/// DuckDB.
 pub(crate) fn check() -> Outcome {
     setup::debian("cc", "build-essential")?;
     setup::rust_component("rustfmt", "rustfmt")?;

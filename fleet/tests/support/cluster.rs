@@ -86,7 +86,8 @@ impl Cluster {
                 let log = std::fs::read_to_string(&path).unwrap_or_default();
                 let lines: Vec<&str> = log.lines().collect();
                 let tail = lines[lines.len().saturating_sub(30)..].join("\n");
-                text += &format!("--- {}\n{tail}\n", path.display());
+                text.push_str(&path.display().to_string());
+                text.push_str(&tail);
             }
         }
         text

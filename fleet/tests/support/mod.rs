@@ -1,5 +1,15 @@
 //! Generated fleets, with known differences between versions.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "each test uses a part"
+)]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "small numbers that are generated here"
+)]
 
 pub mod cluster;
 mod ports;
@@ -76,11 +86,11 @@ impl Fleet {
         let size = LogNormal::new(10.0, 1.5).unwrap();
         let mut runs = Vec::new();
         for service in 0..self.services {
-            let sizes: Vec<f64> = (0..self.sites).map(|_| size.sample(&mut random)).collect();
+            let means: Vec<f64> = (0..self.sites).map(|_| size.sample(&mut random)).collect();
             for (number, version) in ["1.0", "1.1"].into_iter().enumerate() {
                 for run in 0..self.runs_per_version {
                     let mut sites = Vec::new();
-                    for (site, size) in sizes.iter().enumerate() {
+                    for (site, size) in means.iter().enumerate() {
                         // Every fifth site is only used by half of the runs.
                         if site % 5 == 4 && random.random_bool(0.5) {
                             continue;
