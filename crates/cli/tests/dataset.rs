@@ -367,7 +367,7 @@ mod fleet {
             let output = with_path(arguments, empty.path());
             assert_eq!(code(&output), 2);
             assert!(
-                stderr(&output).contains("cargo install heapline-fleet"),
+                stderr(&output).contains("cargo install --path fleet"),
                 "{output:?}"
             );
         }

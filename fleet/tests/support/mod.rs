@@ -161,6 +161,8 @@ impl Fleet {
 }
 
 fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> ArrayRef {
+    // Arrow wants to know how many there are.
+    let values: Vec<T> = values.into_iter().collect();
     Arc::new(StringArray::from_iter_values(values))
 }
 

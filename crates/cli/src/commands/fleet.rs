@@ -13,7 +13,8 @@ const PROGRAM: &str = "heapline-fleet";
 
 /// Query datasets with SQL, on this machine or a cluster (runs heapline-fleet)
 ///
-/// All arguments are those of the program heapline-fleet, which is installed separately: cargo install heapline-fleet
+/// All arguments are those of the program heapline-fleet, which is installed separately, from a checkout:
+/// cargo install --path fleet
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
@@ -44,7 +45,7 @@ pub(super) fn run_same_arguments(command: &str) -> anyhow::Result<ExitCode> {
 fn run(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let program = find().with_context(|| {
         format!(
-            "{PROGRAM} is neither beside this program nor in PATH; install it with: cargo install {PROGRAM}"
+            "{PROGRAM} is neither beside this program nor in PATH; install it from a checkout of Heapline: cargo install --path fleet"
         )
     })?;
     let mut command = Command::new(&program);

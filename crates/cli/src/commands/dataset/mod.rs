@@ -15,8 +15,8 @@ use super::fleet;
 /// Collect the profiles of many runs in Parquet tables that SQL engines query
 ///
 /// A dataset is a folder with tables of runs, allocation sites, sampled blocks, stacks and frames. docs/dataset.md
-/// describes them, with recipes for DuckDB, polars and Spark. Datasets in object stores (s3://, gs://, az://) need the
-/// program heapline-fleet.
+/// describes them, with recipes for DuckDB, polars and Spark. Datasets in object stores (s3://) need the program
+/// heapline-fleet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
