@@ -1,5 +1,7 @@
 //! The files of a dataset.
 
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
@@ -40,6 +42,23 @@ impl Dataset {
         self.bucket.as_ref()
     }
 
+    /// Checks the ends of the files of a table, unless they are in an object store: the reader of Parquet trusts the length
+    /// that is given there, and panics in builds with overflow checks.
+    pub(crate) fn check_files(&self, table: &str) -> anyhow::Result<()> {
+        let files = self.files(table).filter_map(|url| url.to_file_path().ok());
+        for path in files {
+            let is_complete = ends_as_parquet(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            if !is_complete {
+                bail!(
+                    "{} is damaged; to find all such files: heapline dataset check",
+                    path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// The URLs of the files of a table, one of each run.
     pub fn files(&self, table: &str) -> impl Iterator<Item = Url> {
         let name = format!("{table}.parquet");
@@ -51,6 +70,22 @@ impl Dataset {
             url
         })
     }
+}
+
+/// Returns true if a file ends with the length of its metadata and the mark of the format, and is long enough for both.
+fn ends_as_parquet(path: &Path) -> std::io::Result<bool> {
+    const MARK: &[u8] = b"PAR1";
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut end = [0; 8];
+    let Some(start) = size.checked_sub(end.len() as u64) else {
+        return Ok(false);
+    };
+    file.seek(SeekFrom::Start(start))?;
+    file.read_exact(&mut end)?;
+    let [a, b, c, d, mark @ ..] = end;
+    let metadata = u64::from(u32::from_le_bytes([a, b, c, d]));
+    Ok(mark == *MARK && metadata <= start.saturating_sub(MARK.len() as u64))
 }
 
 fn local_runs(folder: &Path) -> anyhow::Result<Vec<Url>> {

@@ -155,6 +155,7 @@ async fn register(context: &SessionContext, dataset: &Dataset) -> anyhow::Result
         context.register_object_store(url, store);
     }
     for table in TABLES {
+        dataset.check_files(table)?;
         let urls = dataset
             .files(table)
             .map(|url| ListingTableUrl::try_new(url, None))

@@ -313,6 +313,7 @@ fn diff_compares_any_property_of_runs() {
 #[test]
 fn one_run_of_a_version_is_not_called_significant() {
     let dataset = Dataset::new(Fleet {
+        services: 1,
         runs_per_version: 1,
         growth: (9.0, 10),
         ..small()

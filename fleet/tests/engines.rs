@@ -147,6 +147,9 @@ fn sql(dataset: &str, statement: &str, more: &[&str]) -> Result<String, String> 
     run(&[&["sql", dataset, statement, "--format", "json"][..], more].concat())
 }
 
+/// The time that a statement may take whose executor is lost.
+const PATIENCE: Duration = Duration::from_secs(100);
+
 #[test]
 fn a_cluster_answers_as_one_process_does() {
     let Some(cluster) = Cluster::start(2) else {
@@ -206,7 +209,7 @@ fn a_statement_survives_the_loss_of_an_executor() {
     let light = "select count(*) as runs from runs";
     let here = sql(dataset, heavy, &[]).unwrap();
     let started = Instant::now();
-    let child = Command::new(env!("CARGO_BIN_EXE_heapline-fleet"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_heapline-fleet"))
         .args([
             "sql",
             dataset,
@@ -222,16 +225,24 @@ fn a_statement_survives_the_loss_of_an_executor() {
         .unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     cluster.kill_executor();
+    while child.try_wait().unwrap().is_none() && started.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let is_hanging = child.try_wait().unwrap().is_none();
+    if is_hanging {
+        child.kill().unwrap();
+    }
     let output = child.wait_with_output().unwrap();
     eprintln!(
         "with a lost executor: {:.1} s, {}",
         started.elapsed().as_secs_f64(),
         output.status
     );
-    // Ballista repeats the tasks of lost executors, up to a limit.
+    // Ballista repeats the tasks of lost executors, up to a limit. Now and then it does not notice, and never answers:
+    // docs/fleet.md tells users to repeat such statements, which must work.
     if output.status.success() {
         assert_same(heavy, &here, &String::from_utf8(output.stdout).unwrap());
-    } else {
+    } else if !is_hanging {
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.starts_with("heapline-fleet: "), "{error}");
     }
