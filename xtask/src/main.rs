@@ -28,8 +28,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test      install missing tools, then run all checks: format, lints, tests, docs, fuzz
-            targets, exports in other programs, the viewer in a browser, heapline-fleet, the README
-  fleet     check heapline-fleet: format, lints, and tests with DuckDB and a Ballista cluster
+            targets, exports in other programs, the viewer in a browser, the README
+  fleet     check heapline-fleet, which `test` does not: format, lints, tests with DuckDB and a cluster
   browser   check the viewer's page, and test the built program in a browser
   package   build the packages for crates.io in target/package, install heapline from them
             into an empty directory without npm, and try it
