@@ -50,7 +50,7 @@ def by_function(list_name, traces):
     """Bytes and squared errors by function, from the summaries of some traces."""
     sums = {}
     for trace in traces:
-        summary = report("summary", trace, "--by", "function", "--rows", "10000")
+        summary = report("summary", trace, "--by", "function", "--all-code", "--rows", "10000")
         [ranking] = [ranking for ranking in summary["lists"] if ranking["kind"] == list_name]
         assert ranking["hidden_rows"] == 0
         for row in ranking["rows"]:
