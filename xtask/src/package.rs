@@ -124,7 +124,7 @@ fn install(members: &[Member], folder: &Path) -> Outcome {
         &["record", "-o", "program.ctf", "--", "./program"],
         "blocks sampled",
     )?;
-    heapline.says(&["summary", "program.ctf"], "string_of_int")
+    heapline.says(&["summary", "program.ctf", "--all-code"], "string_of_int")
 }
 
 /// An installed `heapline`.
