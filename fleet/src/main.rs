@@ -289,7 +289,7 @@ impl ReportOptions {
     }
 }
 
-/// Whoever reads the output may stop at any time.
+/// A reader of the output may stop at any time.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| {

@@ -1,4 +1,4 @@
-//! The same statements have the same answers on DataFusion, on a Ballista cluster and in DuckDB.
+//! Statements have equal answers on DataFusion, on a Ballista cluster and in DuckDB.
 
 mod support;
 

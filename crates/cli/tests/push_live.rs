@@ -13,7 +13,7 @@ use prost::Message;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What the program prints.
+/// The output of the program.
 const PRINTED: &str = "44688890\n";
 
 /// An example of the sampler, built: cargo does so by itself when all tests are run.

@@ -23,7 +23,7 @@ const TOLERANCE: f64 = 1e-6;
 pub struct Verdict {
     /// The number of runs.
     pub runs: usize,
-    /// What is wrong, in the order of the paths.
+    /// The problems, in the order of the paths.
     pub problems: Vec<Problem>,
     /// Folders of adds that were killed: they take room, and nothing reads them.
     pub leftovers: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub struct Verdict {
 pub struct Problem {
     /// The file or folder.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: String,
 }
 

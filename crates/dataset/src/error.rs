@@ -42,7 +42,7 @@ pub enum Error {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A table of the dataset cannot be read.
@@ -50,7 +50,7 @@ pub enum Error {
     Table {
         /// The table.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }

@@ -15,7 +15,7 @@ pub(crate) const SERVICE: &str = "service";
 /// The label that is the version of the program.
 pub(crate) const VERSION: &str = "version";
 
-/// What the user says of a run: the service, the version and whatever else runs are selected by.
+/// Labels of a run: the service, the version, and others to select runs by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(BTreeMap<String, String>);
 
@@ -44,7 +44,7 @@ pub enum LabelError {
         crate::path::LONGEST
     )]
     Service,
-    /// The same key was given twice.
+    /// A key was given twice.
     #[error("the label '{0}' was given twice")]
     Twice(String),
     /// There are too many.

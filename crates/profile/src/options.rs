@@ -121,7 +121,7 @@ impl Look {
         }
     }
 
-    /// The same for a report that names the functions to look at, and attributes memory to own code by
+    /// These options for a report that names the functions to look at, and attributes memory to own code by
     /// default. Files, modules and crates are asked for to see the libraries too.
     pub(crate) fn own_by_default(&self, by: GroupBy) -> Self {
         let is_of_functions = matches!(by, GroupBy::Site | GroupBy::Function);

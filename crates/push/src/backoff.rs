@@ -26,7 +26,7 @@ impl Backoff {
         self.next_with(asked, f64::from(random) / f64::from(u32::MAX))
     }
 
-    /// The same with a random number from 0 to 1.
+    /// The delay for a random number from 0 to 1.
     fn next_with(&mut self, asked: Option<Duration>, random: f64) -> Duration {
         let doubled = FIRST
             .saturating_mul(1 << self.failures.min(16))

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hashbrown::HashMap;
-use heapline_export::pprof::proto;
+use heapline_export::pprof::{Strings, proto};
 use prost::Message;
 
 use crate::heap_profile::{HeapProfile, SAMPLE_TYPES};
@@ -28,7 +27,7 @@ pub(crate) fn compressed(profile: &HeapProfile, columns: &[usize], is_of_moment:
         ..encode(profile, columns, &mut strings)
     };
     let message = proto::Profile {
-        string_table: strings.list,
+        string_table: strings.into_list(),
         ..message
     };
     gzip(&message.encode_to_vec())
@@ -96,36 +95,6 @@ fn encode(profile: &HeapProfile, columns: &[usize], strings: &mut Strings) -> pr
 /// The id of a place in a table: they begin with 1.
 fn id(place: u32) -> u64 {
     u64::from(place) + 1
-}
-
-/// Gives strings their numbers. The empty string is the first one.
-pub(crate) struct Strings {
-    pub(crate) list: Vec<String>,
-    numbers: HashMap<String, usize>,
-}
-
-impl Default for Strings {
-    fn default() -> Self {
-        Self {
-            list: vec![String::new()],
-            numbers: HashMap::from([(String::new(), 0)]),
-        }
-    }
-}
-
-impl Strings {
-    /// The place of a string in the list.
-    pub(crate) fn place(&mut self, string: &str) -> usize {
-        let list = &mut self.list;
-        *self.numbers.entry_ref(string).or_insert_with(|| {
-            list.push(string.to_owned());
-            list.len() - 1
-        })
-    }
-
-    fn number(&mut self, string: &str) -> i64 {
-        signed(self.place(string) as u64)
-    }
 }
 
 fn signed(n: u64) -> i64 {

@@ -7,7 +7,7 @@ use crate::heap_profile::{Builder, HeapProfile, SAMPLE_TYPES};
 /// Makes profiles of consecutive windows of a run: each has what was allocated since the one before, and what
 /// is live at its end.
 ///
-/// What was allocated in all windows sums up to what was allocated in all, for each stack: amounts are rounded
+/// Amounts of all windows sum up to the total of each stack: amounts are rounded
 /// to whole numbers as running totals, not window by window.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {

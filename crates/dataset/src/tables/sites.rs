@@ -16,7 +16,7 @@ use crate::Totals;
 use crate::info::saturated;
 use crate::names::Names;
 
-/// What was allocated at a place on a heap.
+/// Memory allocated at a place on a heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     place: usize,

@@ -15,7 +15,8 @@ use heapline_model::Space;
 use heapline_profile::{ContextId, FrameId, IdVec, Moment, Profile, SampledBlock, Scope};
 
 pub use self::paths::paths;
-use self::pieces::{Sink, Strings};
+use self::pieces::Sink;
+pub use self::pieces::Strings;
 use crate::names::{UNKNOWN, or_unknown, saturated, signed};
 use crate::provenance;
 

@@ -71,10 +71,11 @@ impl<W: Write> Sink<W> {
     }
 }
 
-/// Gives strings their numbers.
-pub(super) struct Strings {
-    list: Vec<String>,
-    numbers: HashMap<String, i64>,
+/// A string table of a profile: gives strings their numbers. The empty string is the first one.
+#[derive(Debug)]
+pub struct Strings {
+    pub(super) list: Vec<String>,
+    numbers: HashMap<String, usize>,
 }
 
 impl Default for Strings {
@@ -88,11 +89,23 @@ impl Default for Strings {
 }
 
 impl Strings {
-    pub(super) fn number(&mut self, string: &str) -> i64 {
+    /// The place of a string in the table.
+    pub fn place(&mut self, string: &str) -> usize {
         let list = &mut self.list;
         *self.numbers.entry_ref(string).or_insert_with(|| {
             list.push(string.to_owned());
-            saturated(list.len() as u64 - 1)
+            list.len() - 1
         })
+    }
+
+    /// The place of a string, as messages have it.
+    pub fn number(&mut self, string: &str) -> i64 {
+        saturated(self.place(string) as u64)
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn into_list(self) -> Vec<String> {
+        self.list
     }
 }

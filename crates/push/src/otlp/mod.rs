@@ -2,6 +2,7 @@
 
 mod proto;
 
+use heapline_export::pprof::Strings;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use prost::Message as _;
@@ -9,7 +10,7 @@ use prost::Message as _;
 use crate::heap_profile::{ALLOCATED, HeapProfile, SAMPLE_TYPES};
 use crate::identity::Identity;
 use crate::message::{Failure, Message, Rejection, shortened};
-use crate::pprof::{Strings, gzip};
+use crate::pprof::gzip;
 use proto::{AnyValue, KeyValue, Value};
 
 const PATH: &str = "/v1development/profiles";
@@ -181,7 +182,7 @@ impl<'a> Dictionary<'a> {
                 trace_id: vec![0; 16],
                 span_id: vec![0; 8],
             }],
-            string_table: self.strings.list,
+            string_table: self.strings.into_list(),
             attribute_table: self.attributes,
             stack_table: stacks,
         }

@@ -1,4 +1,4 @@
-//! What the tests of pushing share: a profile, servers, and readers of what they get.
+//! Shared parts of the tests of pushing: a profile, servers, and readers of the requests they get.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::io::Read;
