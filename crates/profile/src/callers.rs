@@ -32,7 +32,7 @@ pub(crate) fn calls(
     view: &View,
     functions: &[Pattern],
 ) -> IdVec<ContextId, bool> {
-    let groups = Groups::new(profile, view);
+    let groups = Groups::shared(profile, view);
     let chain = Chain::new(&groups, functions);
     let contexts = profile.contexts().ids();
     contexts

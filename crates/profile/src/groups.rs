@@ -1,5 +1,7 @@
 //! Groups blocks by site, function, file, module, crate, domain, size or age.
 
+use std::sync::Arc;
+
 use clap::ValueEnum;
 use hashbrown::HashMap;
 use heapline_model::LocationId;
@@ -106,7 +108,7 @@ impl GroupBy {
 }
 
 /// The grouping of blocks and the display of stacks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
     /// The attribute that blocks are grouped by.
     pub(crate) by: GroupBy,
@@ -193,6 +195,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// The groups of a view. Those that were used last are kept: they are the same whatever blocks are selected.
+    pub(crate) fn shared(profile: &Profile, view: &View) -> Arc<Self> {
+        profile.memo().get(view, || Self::new(profile, view))
+    }
+
     pub(crate) fn new(profile: &Profile, view: &View) -> Self {
         match view.by {
             GroupBy::Domain => Self::by_kind(profile, view.by, |kind| {
@@ -236,7 +243,7 @@ impl Groups {
             _ => Crates::default(),
         };
         let own = view.own_code.as_ref();
-        let own = own.map(|mine| OwnFrames::new(profile, mine));
+        let own = own.map(|mine| OwnFrames::shared(profile, mine));
         let is_library = |frame| own.as_ref().is_some_and(|own| !own.is_own(frame));
         let mut table = Table::default();
         let of_frame: IdVec<FrameId, u32> = symbols
@@ -427,6 +434,15 @@ impl Groups {
     /// The amount of all blocks with a group anywhere in their stack, each block counted once.
     /// `None` if groups are not made of frames, or are addresses, which the tree does not have.
     pub(crate) fn inclusive_sums(&self, scope: &Scope<'_>) -> Option<Vec<Amount>> {
+        self.inclusive_sums_of_stacks(scope, || scope.by_stack())
+    }
+
+    /// The same, given the amount of each stack.
+    pub(crate) fn inclusive_sums_of_stacks(
+        &self,
+        scope: &Scope<'_>,
+        by_stack: impl FnOnce() -> IdVec<ContextId, Amount>,
+    ) -> Option<Vec<Amount>> {
         if !self.are_in_stacks() {
             return None;
         }
@@ -435,7 +451,7 @@ impl Groups {
         let mut sums = vec![Amount::default(); self.len()];
         // The last stack that each group was met in: it counts once in each.
         let mut last = vec![ContextId::NONE; self.len()];
-        for (stack, &amount) in scope.by_stack().enumerate() {
+        for (stack, &amount) in by_stack().enumerate() {
             if amount.is_empty() {
                 continue;
             }

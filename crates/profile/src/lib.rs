@@ -9,8 +9,10 @@
 //! - [`Sampling`] and [`Estimate`]: estimates from samples, with their errors.
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
+mod allocated;
 mod at_snapshots;
 mod attribution;
+mod by_event;
 mod callers;
 mod crates;
 mod estimate;
@@ -20,6 +22,7 @@ mod histogram;
 mod holders;
 mod options;
 mod own_code;
+mod peaks;
 mod phases;
 pub mod query;
 mod ranges;
@@ -42,8 +45,9 @@ pub use query::{Query, QueryError};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use store::{
-    ContextId, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind, LiveProfile,
-    ModuleId, Moment, Peak, Profile, Recursion, Store, StoreOptions, Symbols,
+    ContextId, CreateStorage, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind,
+    LiveProfile, MemoryLimit, ModuleId, Moment, Peak, Profile, Recursion, Storage, Store,
+    StoreOptions, Symbols,
 };
 pub use trend::{Change as TrendChange, Trend, TrendPiece, TrendState};
 

@@ -1,5 +1,7 @@
 //! Tells a program's own code from that of libraries.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::crates::{Crates, is_dependency, is_standard};
@@ -95,7 +97,13 @@ pub(crate) struct OwnFrames {
 }
 
 impl OwnFrames {
-    pub(crate) fn new(profile: &Profile, mine: &[Pattern]) -> Self {
+    /// The own code by some patterns, kept for the next report.
+    pub(crate) fn shared(profile: &Profile, mine: &[Pattern]) -> Arc<Self> {
+        let key = mine.to_vec();
+        profile.memo().get(&key, || Self::new(profile, mine))
+    }
+
+    fn new(profile: &Profile, mine: &[Pattern]) -> Self {
         let symbols = profile.symbols();
         let crates = Crates::new(symbols);
         let function = |frame: FrameId| &symbols.functions()[symbols.frames()[frame].function];

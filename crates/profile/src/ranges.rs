@@ -57,6 +57,6 @@ pub(crate) fn age_class(profile: &Profile, stay: Stay) -> u32 {
     if !stay.ends() {
         return saturated(AGES.len() + 1);
     }
-    let age = profile.time(stay.end) - profile.time(stay.start);
+    let age = stay.age(profile);
     saturated(AGES.partition_point(|&(limit, _)| limit <= age))
 }

@@ -5,12 +5,12 @@ use heapline_model::Space;
 use crate::estimate::{Amount, Estimator};
 use crate::options::Look;
 use crate::own_code::OwnFrames;
+use crate::peaks::peaks;
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
 use crate::store::{
     ContextId, FrameId, FunctionId, IdVec, KindId, Moment, NEVER, NodeId, Peak, Profile,
 };
-use crate::walk::Changes;
 
 /// A profile, the blocks of it that are meant, and the estimator: what every report is about.
 ///
@@ -112,7 +112,7 @@ impl<'a> Scope<'a> {
     pub fn showing(self, look: &Look) -> Self {
         let mut scope = self.hiding(&look.hide);
         if look.is_of_own_code() {
-            let own = OwnFrames::new(scope.profile, &look.mine);
+            let own = OwnFrames::shared(scope.profile, &look.mine);
             let frames = scope.profile.symbols().frames().ids();
             let is_hidden = |frame| scope.hidden.get(frame).copied().unwrap_or_default();
             scope.hidden = frames
@@ -165,13 +165,7 @@ impl<'a> Scope<'a> {
 
     /// The time within a range with most live bytes of these blocks.
     pub(crate) fn peak_in(&self, range: (Moment, Moment)) -> Moment {
-        let mut changes = Changes::new(self.profile);
-        self.for_each(|stay| {
-            let kind = self.profile.classes()[stay.class].kind;
-            changes.add(kind, stay.start, stay.end);
-        });
-        let bytes = |kind| self.weights[kind].bytes.value;
-        changes.peak(bytes, &self.profile.known_moments(), range)
+        peaks(self, range, 0, |_| 0)[0]
     }
 
     /// The blocks that a query is not true of.
@@ -227,8 +221,13 @@ impl<'a> Scope<'a> {
     /// The amount of the blocks of each stack. See [`Profile::stack`].
     #[must_use]
     pub fn by_stack(&self) -> IdVec<ContextId, Amount> {
+        self.by_stack_of(&self.counts())
+    }
+
+    /// The amount of each stack, given the number of blocks of each class.
+    pub(crate) fn by_stack_of(&self, counts: &[u32]) -> IdVec<ContextId, Amount> {
         let mut sums = IdVec::like(self.profile.contexts(), Amount::default());
-        for (class, n) in self.profile.classes().iter().zip(self.counts()) {
+        for (class, &n) in self.profile.classes().iter().zip(counts) {
             if n > 0 {
                 let weight = self.weights[class.kind];
                 sums[class.context] += weight.times(n.into());
@@ -278,11 +277,21 @@ impl<'a> Scope<'a> {
             let tallies = self.profile.tallies().iter();
             return tallies.map(|tally| tally.blocks).collect();
         }
+        self.counts_by_kind_of(&self.counts())
+    }
+
+    /// The number of blocks of each kind, given that of each class.
+    fn counts_by_kind_of(&self, counts: &[u32]) -> IdVec<KindId, u64> {
         let mut by_kind = IdVec::like(&self.weights, 0_u64);
-        for (class, n) in self.profile.classes().iter().zip(self.counts()) {
+        for (class, &n) in self.profile.classes().iter().zip(counts) {
             by_kind[class.kind] += u64::from(n);
         }
         by_kind
+    }
+
+    /// The total amount, given the number of blocks of each class.
+    pub(crate) fn total_of(&self, counts: &[u32]) -> Amount {
+        self.sum(&self.counts_by_kind_of(counts))
     }
 
     /// The total amount, given the number of blocks of each kind.
@@ -297,16 +306,16 @@ impl<'a> Scope<'a> {
     /// The blocks one by one, in the order of the trace.
     pub fn for_each_block(&self, mut f: impl FnMut(&SampledBlock)) {
         let profile = self.profile;
-        let perhaps = |event: u64| (event != NEVER).then(|| profile.time(event));
         self.for_each(|stay| {
+            let perhaps = |event: u64| (event != NEVER).then(|| stay.time(profile, event));
             let class = profile.classes()[stay.class];
             let kind = profile.kinds()[class.kind];
             f(&SampledBlock {
                 number: stay.block,
-                allocated: profile.time(stay.birth),
+                allocated: stay.time(profile, stay.birth),
                 promoted: perhaps(stay.promotion),
                 collected: perhaps(stay.death),
-                from: profile.time(stay.start),
+                from: stay.start_time(profile),
                 until: perhaps(stay.end),
                 size: kind.size,
                 samples: kind.samples,

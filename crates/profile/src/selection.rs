@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-use crate::store::{ClassId, Lives, Moment, NEVER, Profile, SEGMENT};
+use crate::store::{ClassId, Moment, NEVER, Profile, SEGMENT, Segment, Zone};
 
 /// A set of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,25 +33,34 @@ impl Bits {
         Self { words, len }
     }
 
-    /// The blocks that a condition on their lives and classes holds for, found on all cores.
+    /// The blocks that a condition holds for, found on all cores. The condition is asked of places in segments, and only of segments
+    /// with events for which it `may_hold`.
     pub(crate) fn of_blocks(
         profile: &Profile,
-        is_in: impl Fn(&Lives, &[ClassId], usize) -> bool + Sync,
+        may_hold: impl Fn(Zone) -> bool + Sync,
+        is_in: impl Fn(&Segment, usize) -> bool + Sync,
     ) -> Self {
         let len = profile.len();
-        let words = (0..len.div_ceil(64))
+        let segments: Vec<Vec<u64>> = (0..profile.segment_count())
             .into_par_iter()
-            .with_min_len(1024)
-            .map(|word| {
-                let first = word * 64;
-                let segment = &profile.segments()[first / SEGMENT];
-                let (lives, class) = (&*segment.lives, &segment.class[..]);
-                (first..len.min(first + 64)).fold(0, |bits, i| {
-                    bits | u64::from(is_in(lives, class, i % SEGMENT)) << (i - first)
-                })
+            .map(|number| {
+                let blocks = SEGMENT.min(len - number * SEGMENT);
+                if !may_hold(profile.zone(number)) {
+                    return vec![0; blocks.div_ceil(64)];
+                }
+                let segment = profile.segment(number);
+                let word = |first: usize| {
+                    (first..blocks.min(first + 64)).fold(0, |bits, i| {
+                        bits | u64::from(is_in(&segment, i)) << (i - first)
+                    })
+                };
+                (0..blocks).step_by(64).map(word).collect()
             })
             .collect();
-        Self { words, len }
+        Self {
+            words: segments.concat(),
+            len,
+        }
     }
 
     fn count(&self) -> usize {
@@ -114,9 +123,57 @@ pub(crate) struct Stay {
     pub(crate) birth: u64,
     pub(crate) promotion: u64,
     pub(crate) death: u64,
+    /// The times of these three events in microseconds, if the block was stored with them.
+    times: Option<[u64; 3]>,
 }
 
 impl Stay {
+    /// A block of a segment, by its place there, and a part of its life.
+    pub(crate) fn new(segment: &Segment, i: usize, (start, end): (u64, u64)) -> Self {
+        let lives = &segment.lives;
+        let times = segment.times.as_deref();
+        Self {
+            block: i,
+            class: segment.class[i],
+            start,
+            end,
+            birth: lives.birth(i),
+            promotion: lives.promotion(i),
+            death: lives.death(i),
+            times: times.map(|times| [times.birth[i], times.promotion(i), times.death[i]]),
+        }
+    }
+
+    /// The time of its start, in microseconds.
+    #[inline]
+    pub(crate) fn start_time(&self, profile: &Profile) -> u64 {
+        self.time(profile, self.start)
+    }
+
+    /// The time of its end, in microseconds; that of the last event if it outlives the trace.
+    #[inline]
+    pub(crate) fn end_time(&self, profile: &Profile) -> u64 {
+        self.time(profile, self.end)
+    }
+
+    /// Microseconds from its start to its end.
+    #[inline]
+    pub(crate) fn age(&self, profile: &Profile) -> u64 {
+        self.end_time(profile)
+            .saturating_sub(self.start_time(profile))
+    }
+
+    /// The time of one of its events, in microseconds.
+    #[inline]
+    pub(crate) fn time(&self, profile: &Profile, event: u64) -> u64 {
+        match self.times {
+            Some([birth, ..]) if event == self.birth => birth,
+            Some([_, promotion, _]) if event == self.promotion && event != NEVER => promotion,
+            Some([.., death]) if event == self.death && event != NEVER => death,
+            _ => profile.time(event),
+        }
+    }
+
     #[inline]
     pub(crate) fn is_promoted(&self) -> bool {
         self.promotion != NEVER
@@ -210,7 +267,11 @@ impl Selection {
         if self.second.is_none() && other.second.is_none() {
             return Self::lives(first);
         }
-        let promoted = Bits::of_blocks(profile, |lives, _, i| lives.promotion(i) != NEVER);
+        let promoted = Bits::of_blocks(
+            profile,
+            |_| true,
+            |segment, i| segment.lives.promotion(i) != NEVER,
+        );
         let second = |selection: &Self| match &selection.second {
             Some(second) => second.clone(),
             None => selection.first.clone().and(&promoted),
@@ -251,6 +312,12 @@ impl Selection {
         total
     }
 
+    /// Returns true if a block of some words is selected.
+    fn has_any(&self, words: Range<usize>) -> bool {
+        let has_any = |bits: &Bits| bits.words[words.clone()].iter().any(|&word| word != 0);
+        has_any(&self.first) || self.second.as_ref().is_some_and(has_any)
+    }
+
     // All questions come down to this loop, so what it calls must be compiled into it: hence one
     // call of `f`, and no iterators.
     #[inline]
@@ -259,9 +326,14 @@ impl Selection {
         let mut next = words.start;
         while next < words.end {
             let number = next / WORDS;
-            let segment = &profile.segments()[number];
-            let (lives, class) = (&*segment.lives, &segment.class[..]);
             let end = words.end.min((number + 1) * WORDS);
+            if !self.has_any(next..end) {
+                next = end;
+                continue;
+            }
+            let segment = profile.segment(number);
+            let (lives, class) = (&*segment.lives, &segment.class[..]);
+            let times = segment.times.as_deref();
             for index in next..end {
                 let first = self.first.words[index];
                 let second = self.second.as_ref().map(|second| second.words[index]);
@@ -292,6 +364,8 @@ impl Selection {
                         birth,
                         promotion,
                         death,
+                        times: times
+                            .map(|times| [times.birth[i], times.promotion(i), times.death[i]]),
                     });
                 }
             }

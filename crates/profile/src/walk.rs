@@ -2,21 +2,24 @@
 
 use std::marker::PhantomData;
 
-use crate::estimate::Estimator;
-use crate::store::{ClassId, Id, IdVec, Moment, NEVER, Profile, saturated};
+use crate::by_event::ByEvent;
+use crate::store::{Id, Moment, NEVER, Profile, saturated};
 
-/// Changes in live blocks per event, by weight class; empty for events that neither start nor end a
-/// selected block.
-pub(crate) struct Changes<I> {
-    of_event: Vec<Change>,
+/// Changes in live blocks per event, by weight class; none for events that neither start nor end a selected block.
+pub(crate) struct Changes<'a, I> {
+    /// The class and a sign, in four bytes: memory access dominates the cost of scanning.
+    of_event: ByEvent<'a>,
     ids: PhantomData<I>,
 }
 
-impl<I: Id> Changes<I> {
+/// The bit of a block that disappears.
+const LESS: u32 = 1 << 31;
+
+impl<'a, I: Id> Changes<'a, I> {
     /// No changes for all events.
-    pub(crate) fn new(profile: &Profile) -> Self {
+    pub(crate) fn new(profile: &'a Profile) -> Self {
         Self {
-            of_event: vec![Change(NOTHING); index(profile.events())],
+            of_event: ByEvent::new(profile),
             ids: PhantomData,
         }
     }
@@ -28,30 +31,32 @@ impl<I: Id> Changes<I> {
             // It was never seen alive.
             return;
         }
-        let sort = saturated(sort.index());
-        self.of_event[index(start)] = Change::new(sort, 1.0);
+        let sort = saturated(sort.index()) + 1;
+        self.of_event.set(start, sort);
         if end != NEVER {
-            self.of_event[index(end)] = Change::new(sort, -1.0);
+            self.of_event.set(end, sort | LESS);
         }
     }
 
-    /// The changes between two times: the class of the block, and +1 if it appears or -1 if it
-    /// disappears.
+    /// Hands over the changes between two times: the class of the block, and +1 if it appears or -1 if it disappears. Times must be
+    /// asked for in order.
     #[inline]
-    pub(crate) fn between(
-        &self,
+    pub(crate) fn for_each_between(
+        &mut self,
         Moment(from): Moment,
         Moment(to): Moment,
-    ) -> impl Iterator<Item = (I, f64)> {
-        let end = index(to).min(self.of_event.len());
-        let events = self.of_event[index(from).min(end)..end].iter();
-        events.filter_map(|change| change.get())
+        mut f: impl FnMut(I, f64),
+    ) {
+        self.of_event.for_each(from, to, |_, change| {
+            let (sort, sign) = parts(change);
+            f(sort, sign);
+        });
     }
 
     /// The first time within a range with the maximum of live bytes, given the bytes that a block of each
     /// class stands for. Until the last of the `known` moments, no others count.
     pub(crate) fn peak(
-        &self,
+        &mut self,
         bytes: impl Fn(I) -> f64,
         known: &[Moment],
         (Moment(from), Moment(to)): (Moment, Moment),
@@ -63,24 +68,22 @@ impl<I: Id> Changes<I> {
             .map(|&Moment(event)| event)
             .filter(|&event| event > from)
             .peekable();
-        let end = index(to).min(self.of_event.len());
-        for (event, change) in (1..).zip(&self.of_event[..end]) {
-            if event == from + 1 {
-                most = live;
+        let mut has_begun = false;
+        self.of_event.for_each(0, to, |event, change| {
+            if event >= from && !has_begun {
+                (has_begun, most) = (true, live);
             }
-            while let Some(moment) = known.next_if(|&moment| moment < event) {
+            while let Some(moment) = known.next_if(|&moment| moment <= event) {
                 if live > most {
                     (most, peak) = (live, moment);
                 }
             }
-            let Some((sort, sign)) = change.get() else {
-                continue;
-            };
+            let (sort, sign) = parts(change);
             live += sign * bytes(sort);
-            if event > unknown && live > most {
-                (most, peak) = (live, event);
+            if event >= unknown && live > most {
+                (most, peak) = (live, event + 1);
             }
-        }
+        });
         match known.next() {
             Some(moment) if moment <= to && live > most => Moment(moment),
             _ => Moment(peak),
@@ -88,62 +91,9 @@ impl<I: Id> Changes<I> {
     }
 }
 
-/// A class and a sign, in four bytes: memory access dominates the cost of scanning.
-#[derive(Clone, Copy)]
-struct Change(u32);
-
-/// A change of nothing.
-const NOTHING: u32 = 0;
-
-impl Change {
-    const LESS: u32 = 1 << 31;
-
-    #[inline]
-    fn new(sort: u32, sign: f64) -> Self {
-        Self((sort + 1) | if sign < 0.0 { Self::LESS } else { 0 })
-    }
-
-    #[inline]
-    fn get<I: Id>(self) -> Option<(I, f64)> {
-        let sort = (self.0 & !Self::LESS).checked_sub(1)?;
-        let sort = I::from_index(sort as usize);
-        Some((sort, if self.0 & Self::LESS == 0 { 1.0 } else { -1.0 }))
-    }
-}
-
-/// Bytes allocated before each event.
-pub(crate) struct Allocated(Vec<f64>);
-
-impl Allocated {
-    pub(crate) fn new(profile: &Profile, estimator: Estimator) -> Self {
-        let weights = profile.weights(estimator);
-        let classes = profile.classes().iter();
-        let bytes: IdVec<ClassId, f64> = classes
-            .map(|class| weights[class.kind].bytes.value)
-            .collect();
-        let mut sums = vec![0.0; index(profile.events())];
-        for segment in profile.segments() {
-            for (block, &class) in segment.class.iter().enumerate() {
-                sums[index(segment.lives.birth(block))] = bytes[class];
-            }
-        }
-        let mut total = 0.0;
-        for sum in &mut sums {
-            total += std::mem::replace(sum, total);
-        }
-        Self(sums)
-    }
-
-    /// Bytes allocated from an event to another one, or to the last one.
-    #[inline]
-    pub(crate) fn between(&self, start: u64, end: u64) -> f64 {
-        let last = self.0.len().saturating_sub(1);
-        self.0[index(end).min(last)] - self.0[index(start)]
-    }
-}
-
-/// The number of an event as an index.
+/// The class and the sign of a change.
 #[inline]
-fn index(event: u64) -> usize {
-    usize::try_from(event).unwrap_or(usize::MAX)
+fn parts<I: Id>(change: u32) -> (I, f64) {
+    let sort = I::from_index((change & !LESS) as usize - 1);
+    (sort, if change & LESS == 0 { 1.0 } else { -1.0 })
 }

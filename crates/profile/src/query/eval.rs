@@ -11,10 +11,10 @@ use crate::callers::calls;
 use crate::crates::Crates;
 use crate::estimate::Estimator;
 use crate::groups::View;
-use crate::selection::{Bits, Selection};
+use crate::selection::{Bits, Selection, Stay};
 use crate::store::{
     Class, ClassId, ContextId, CrateId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId,
-    Moment, NEVER, Profile,
+    Moment, NEVER, Profile, Segment, Zone,
 };
 
 /// The blocks or stays that an expression is true of.
@@ -131,16 +131,23 @@ impl<'a> Scan<'a> {
         match clause {
             Clause::LiveAt(time) => {
                 let Moment(moment) = self.times.after(time);
-                self.stays(|start, end| start < moment && end >= moment)
+                let zone = |zone: Zone| zone.first_birth < moment && zone.last_death >= moment;
+                self.stays_in(zone, |start, end| start < moment && end >= moment)
             }
             Clause::LiveIn(span) => {
                 let (from, to) = self.moments(span);
-                self.stays(|start, end| from <= to && start < to && end >= from)
+                let zone = |zone: Zone| zone.first_birth < to && zone.last_death >= from;
+                self.stays_in(zone, |start, end| from <= to && start < to && end >= from)
             }
             Clause::Allocated(when) => {
                 let (from, to) = self.events(when);
                 let inverted = matches!(when, When::At(Comparison::NotEqual, _));
-                self.stays(|start, _| (from <= start && start < to) != inverted)
+                let zone = |zone: Zone| {
+                    // A promotion starts a stay, too.
+                    let is_last = self.stays == Stays::Second || zone.last_birth >= from;
+                    inverted || (is_last && zone.first_birth < to)
+                };
+                self.stays_in(zone, |start, _| (from <= start && start < to) != inverted)
             }
             Clause::Collected(when) => {
                 let (from, to) = self.events(when);
@@ -150,8 +157,9 @@ impl<'a> Scan<'a> {
             Clause::Promoted(when) => {
                 let (from, to) = self.events(when);
                 let inverted = matches!(when, When::At(Comparison::NotEqual, _));
-                Bits::of_blocks(profile, |lives, _, block| {
-                    let event = lives.promotion(block);
+                let any = |_| true;
+                Bits::of_blocks(profile, any, |segment, block| {
+                    let event = segment.lives.promotion(block);
                     event != NEVER && (from <= event && event < to) != inverted
                 })
                 .and(&self.exists())
@@ -204,19 +212,46 @@ impl<'a> Scan<'a> {
 
     /// Stays of which a condition on their first and last event holds.
     fn stays(&self, holds: impl Fn(u64, u64) -> bool + Sync) -> Bits {
+        self.stays_in(|_| true, holds)
+    }
+
+    /// The same, for segments with events for which the condition `may_hold`.
+    fn stays_in(
+        &self,
+        may_hold: impl Fn(Zone) -> bool + Sync,
+        holds: impl Fn(u64, u64) -> bool + Sync,
+    ) -> Bits {
         let profile = self.profile();
         match self.stays {
-            Stays::Whole => {
-                Bits::of_blocks(profile, |lives, _, i| holds(lives.birth(i), lives.death(i)))
-            }
-            Stays::First => Bits::of_blocks(profile, |lives, _, i| {
+            Stays::Whole => Bits::of_blocks(profile, may_hold, |Segment { lives, .. }, i| {
+                holds(lives.birth(i), lives.death(i))
+            }),
+            Stays::First => Bits::of_blocks(profile, may_hold, |Segment { lives, .. }, i| {
                 holds(lives.birth(i), lives.promotion(i).min(lives.death(i)))
             }),
-            Stays::Second => Bits::of_blocks(profile, |lives, _, i| {
+            Stays::Second => Bits::of_blocks(profile, may_hold, |Segment { lives, .. }, i| {
                 let promotion = lives.promotion(i);
                 promotion != NEVER && holds(promotion, lives.death(i))
             }),
         }
+    }
+
+    /// Stays of which a condition on their microseconds holds.
+    fn ages(&self, holds: impl Fn(u64) -> bool + Sync) -> Bits {
+        let (profile, part) = (self.profile(), self.stays);
+        let any = |_| true;
+        Bits::of_blocks(profile, any, |segment, i| {
+            let lives = &*segment.lives;
+            let (birth, promotion, death) = (lives.birth(i), lives.promotion(i), lives.death(i));
+            let (start, end) = match part {
+                Stays::Whole => (birth, death),
+                Stays::First => (birth, promotion.min(death)),
+                Stays::Second if promotion == NEVER => return false,
+                Stays::Second => (promotion, death),
+            };
+            let stay = Stay::new(segment, i, (start, end));
+            holds(stay.age(profile))
+        })
     }
 
     fn kinds(&self, holds: impl Fn(&Kind) -> bool) -> Bits {
@@ -233,7 +268,10 @@ impl<'a> Scan<'a> {
 
     fn classes(&self, holds: impl Fn(&Class) -> bool) -> Bits {
         let table: IdVec<ClassId, bool> = self.profile().classes().iter().map(holds).collect();
-        let set = Bits::of_blocks(self.profile(), |_, class, block| table[class[block]]);
+        let any = |_| true;
+        let set = Bits::of_blocks(self.profile(), any, |segment, block| {
+            table[segment.class[block]]
+        });
         self.existing(set)
     }
 
@@ -280,11 +318,11 @@ impl<'a> Scan<'a> {
                     _ => u64::MAX,
                 });
                 // Blocks that are alive at the end have lived at least so long.
-                self.stays(|start, end| test.holds(&(profile.time(end) - profile.time(start))))
+                self.ages(|age| test.holds(&age))
             }
             Some(_) => {
                 let test = test.map(bytes);
-                let allocated = crate::walk::Allocated::new(profile, self.times.estimator);
+                let allocated = crate::allocated::Allocated::new(profile, self.times.estimator);
                 self.stays(|start, end| test.holds(&allocated.between(start, end)))
             }
         }

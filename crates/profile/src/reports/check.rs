@@ -290,7 +290,7 @@ fn outcome(comparison: Comparison, value: Estimate, limit: f64) -> Outcome {
 }
 
 fn evidence(scope: &Scope<'_>, in_blocks: bool) -> Vec<Evidence> {
-    let groups = Groups::new(scope.profile(), &by_function());
+    let groups = Groups::shared(scope.profile(), &by_function());
     let sums = groups.sums(scope);
     let key = |sum: &Amount| {
         if in_blocks {

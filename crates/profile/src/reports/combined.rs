@@ -91,7 +91,7 @@ impl Combiner {
     /// Adds the blocks in scope of one trace.
     pub fn add(&mut self, file: String, scope: &Scope<'_>) {
         let profile = scope.profile();
-        let groups = Groups::new(profile, &self.options.look.view(self.options.by));
+        let groups = Groups::shared(profile, &self.options.look.view(self.options.by));
         let peak = profile.peak(scope.estimator());
         let sums = groups.sums_of(scope, |stay| {
             let died = stay.ends();

@@ -34,20 +34,27 @@ impl<'a> Curves<'a> {
         let profile = scope.profile();
         let row_of = groups.rows(shown);
         let parts = parts(profile, at, end);
-        let mut curves = vec![vec![0.0; POINTS]; shown.len()];
-        scope.for_each(|stay| {
-            if stay.start >= at.0 {
-                return;
-            }
-            let row = row_of.of(profile, stay) as usize;
-            if let Some(curve) = curves.get_mut(row) {
-                let weight = scope.bytes(&stay);
-                curve[parts.slot(stay.start)] += weight;
-                if stay.end < at.0 {
-                    curve[parts.slot(stay.end)] -= weight;
+        let mut curves = scope.fold(
+            || vec![vec![0.0; POINTS]; shown.len()],
+            |curves, stay| {
+                if stay.start >= at.0 {
+                    return;
                 }
-            }
-        });
+                let row = row_of.of(profile, stay) as usize;
+                if let Some(curve) = curves.get_mut(row) {
+                    let weight = scope.bytes(&stay);
+                    curve[parts.slot(stay.start)] += weight;
+                    if stay.end < at.0 {
+                        curve[parts.slot(stay.end)] -= weight;
+                    }
+                }
+            },
+            |curves, more| {
+                for (point, more) in curves.iter_mut().flatten().zip(more.iter().flatten()) {
+                    *point += more;
+                }
+            },
+        );
         for curve in &mut curves {
             let mut live = 0.0_f64;
             for point in curve {
@@ -77,23 +84,33 @@ impl<'a> Curves<'a> {
             })
             .collect();
         // By row and piece: what is live at the end only, and at the start only.
-        let mut sums: Vec<Vec<[Amount; 2]>> = moments
-            .iter()
-            .map(|spans| vec![[Amount::default(); 2]; spans.len()])
-            .collect();
-        scope.for_each(|stay| {
-            let row = self.row_of.of(profile, stay) as usize;
-            let Some(spans) = moments.get(row) else {
-                return;
-            };
-            for (span, [gained, lost]) in spans.iter().zip(&mut sums[row]) {
-                match span.map(|moment| stay.is_live_at(moment)) {
-                    [false, true] => *gained += scope.weight(&stay),
-                    [true, false] => *lost += scope.weight(&stay),
-                    _ => {}
+        let none = || -> Vec<Vec<[Amount; 2]>> {
+            let rows = moments.iter();
+            rows.map(|spans| vec![[Amount::default(); 2]; spans.len()])
+                .collect()
+        };
+        let sums = scope.fold(
+            none,
+            |sums, stay| {
+                let row = self.row_of.of(profile, stay) as usize;
+                let Some(spans) = moments.get(row) else {
+                    return;
+                };
+                for (span, [gained, lost]) in spans.iter().zip(&mut sums[row]) {
+                    match span.map(|moment| stay.is_live_at(moment)) {
+                        [false, true] => *gained += scope.weight(&stay),
+                        [true, false] => *lost += scope.weight(&stay),
+                        _ => {}
+                    }
                 }
-            }
-        });
+            },
+            |sums, more| {
+                let sums = sums.iter_mut().flatten().flatten();
+                for (sum, more) in sums.zip(more.iter().flatten().flatten()) {
+                    *sum += *more;
+                }
+            },
+        );
         let rows = cuts.iter().zip(&sums);
         let rows = rows.zip(&self.live);
         rows.map(|((cuts, sums), curve)| self.trend(cuts, sums, curve))

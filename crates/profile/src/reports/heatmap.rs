@@ -65,10 +65,10 @@ pub fn heatmap(scope: &Scope<'_>, options: &HeatmapOptions) -> Heatmap {
     let mut alive_blocks = vec![0.0; parts];
     scope.for_each(|stay| {
         let weight = scope.weight(&stay);
-        let birth = profile.time(stay.start);
+        let birth = stay.start_time(profile);
         let part = times[1..parts].partition_point(|&bound| bound <= birth);
         if stay.ends() {
-            let age = profile.time(stay.end) - birth;
+            let age = stay.age(profile);
             let row = ages[1..ages.len() - 1].partition_point(|&bound| bound <= age);
             bytes[part][row] += weight.bytes.value;
             blocks[part][row] += weight.blocks.value;

@@ -229,7 +229,7 @@ impl Sums {
 #[must_use]
 pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let profile = scope.profile();
-    let groups = Groups::new(profile, &options.look.view(options.by));
+    let groups = Groups::shared(profile, &options.look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let (by_group, counts) = sums(scope, &groups, peak.moment);
     let order = order(scope, &groups, &by_group, options);
@@ -422,7 +422,7 @@ fn details(
             let (survival, growth) = &mut rows[row as usize];
             let weight = scope.weight(&stay);
             let died = stay.ends();
-            let age = profile.time(stay.end) - profile.time(stay.start);
+            let age = stay.age(profile);
             if tells_lifetimes {
                 survival.add(age, died, weight.blocks.value);
             }

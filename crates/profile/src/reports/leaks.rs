@@ -152,7 +152,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
         name_callers: matches!(options.by, GroupBy::Site | GroupBy::Function),
         ..look.view(options.by)
     };
-    let groups = Groups::new(profile, &view);
+    let groups = Groups::shared(profile, &view);
     let (at, end) = options.at.resolve(profile, scope.estimator());
     let end = end.min(profile.micros(profile.end()));
     let tail = options.tail.0.clamp(0.0, 0.5);

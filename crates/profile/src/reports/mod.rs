@@ -169,7 +169,7 @@ impl Subject {
     pub(crate) fn with_look(scope: &Scope<'_>, look: &Look) -> Self {
         let own_code = look.is_of_own_code();
         Self {
-            own_code: own_code.then(|| OwnFrames::new(scope.profile(), &look.mine).info),
+            own_code: own_code.then(|| OwnFrames::shared(scope.profile(), &look.mine).info.clone()),
             ..Self::new(scope)
         }
     }

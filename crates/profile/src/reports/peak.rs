@@ -1,7 +1,6 @@
 //! The peak of live memory, and what it would be without some of the blocks.
 
 use clap::Args;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
 use super::diff::{WindowError, window_moments};
@@ -9,14 +8,14 @@ use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look};
+use crate::peaks::{MOST_GROUPS, peaks};
 use crate::query::{Query, QueryError, Window};
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::store::{ClassId, IdVec, Moment};
-use crate::walk::Changes;
+use crate::store::Moment;
 
 /// The largest number of rows: each takes a pass over all events.
-const MAX_PEAK_ROWS: u64 = 100;
+const MAX_PEAK_ROWS: u64 = MOST_GROUPS as u64;
 
 /// The groupings of rows: all in which a block is in the same group as others of its class.
 const GROUPINGS: [GroupBy; 8] = [
@@ -151,7 +150,7 @@ pub struct PeakRow {
 
 /// The peak of the blocks in scope.
 pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, WindowError> {
-    let groups = Groups::new(scope.profile(), &options.look.view(options.by));
+    let groups = Groups::shared(scope.profile(), &options.look.view(options.by));
     peak_with_rows(scope, options, &groups, |_, _| true)
 }
 
@@ -201,7 +200,11 @@ pub(super) fn peak_with_rows(
             rest: now.without(&rest, rest_at, |_| true),
         }
     });
-    let (rows, hidden_rows) = rows(&rest, rest_at, range, options.rows, groups, is_chosen);
+    let left = match options.without[..] {
+        [] => now,
+        _ => Live::new(&rest, rest_at),
+    };
+    let (rows, hidden_rows) = rows(&rest, &left, range, options.rows, groups, is_chosen);
     Ok(PeakReport {
         subject: Subject::with_look(scope, &options.look),
         by: options.by,
@@ -217,14 +220,13 @@ pub(super) fn peak_with_rows(
 /// The groups with most live memory at the peak of a scope, and the number of others.
 fn rows(
     scope: &Scope<'_>,
-    peak: Moment,
+    now: &Live,
     range: (Moment, Moment),
     limit: usize,
     groups: &Groups,
     is_chosen: impl Fn(&Label, f64) -> bool,
 ) -> (Vec<PeakRow>, usize) {
     let profile = scope.profile();
-    let now = Live::new(scope, peak);
     let sums: Vec<Amount> = groups
         .sums_of(scope, |stay| [stay.is_live_at(now.at)])
         .into_iter()
@@ -245,35 +247,23 @@ fn rows(
     if shown.is_empty() {
         return (Vec::new(), order.len());
     }
-    let mut changes = Changes::<ClassId>::new(profile);
-    scope.for_each(|stay| changes.add(stay.class, stay.start, stay.end));
-    let bytes: IdVec<ClassId, f64> = profile
-        .classes()
-        .iter()
-        .map(|class| scope.weights()[class.kind].bytes.value)
-        .collect();
-    let known = profile.known_moments();
     let row_of = groups.rows(&shown);
-    let rows = (0..shown.len()).into_par_iter().map(|row| {
-        let is_kept =
-            |class: ClassId| row_of.of_class(class).map(|found| found as usize) != Some(row);
-        let others: IdVec<ClassId, f64> = bytes
-            .enumerate()
-            .map(|(class, &bytes)| if is_kept(class) { bytes } else { 0.0 })
-            .collect();
-        let moment = changes.peak(|class| others[class], &known, range);
-        let sum = &sums[shown[row]];
-        PeakRow {
-            label: groups.labels[shown[row]].clone(),
-            live: Figures::new(sum),
-            percent: percent(sum.bytes.value, now.amount.bytes.value),
-            without: now.without(scope, moment, |stay| is_kept(stay.class)),
-        }
-    });
+    let row_of = |stay: Stay| row_of.of(profile, stay);
+    let without = peaks(scope, range, shown.len(), row_of).into_iter().skip(1);
+    let rows = (0..)
+        .zip(&shown)
+        .zip(without)
+        .map(|((row, &group), moment)| PeakRow {
+            label: groups.labels[group].clone(),
+            live: Figures::new(&sums[group]),
+            percent: percent(keys[group], now.amount.bytes.value),
+            without: now.without(scope, moment, |stay| row_of(stay) != row),
+        });
     (rows.collect(), order.len() - shown.len())
 }
 
 /// The memory that is live at some moment.
+#[derive(Clone, Copy)]
 struct Live {
     at: Moment,
     amount: Amount,

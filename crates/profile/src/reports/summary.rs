@@ -121,7 +121,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let profile = scope.profile();
     let rows = options.rows;
     let look = options.look.own_by_default(options.by);
-    let groups = Groups::new(profile, &look.view(options.by));
+    let groups = Groups::shared(profile, &look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let duration = profile.duration();
     let short = duration * SHORT;
@@ -133,7 +133,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
             stay.is_live_at(peak.moment),
             !died,
             died && {
-                let age = profile.time(stay.end) - profile.time(stay.start);
+                let age = stay.age(profile);
                 (age as f64) / 1e6 < short
             },
             stay.is_promoted(),

@@ -119,7 +119,7 @@ pub struct TemporaryFigures {
 #[must_use]
 pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
     let look = options.look.own_by_default(options.by);
-    let groups = Groups::new(scope.profile(), &look.view(options.by));
+    let groups = Groups::shared(scope.profile(), &look.view(options.by));
     temporary_of_groups(scope, options, &groups)
 }
 
@@ -134,8 +134,8 @@ pub(super) fn temporary_of_groups(
     let Within(within) = options.within;
     let by_group = groups.sums_of(scope, |stay| {
         let is_temporary = stay.death != NEVER && {
-            let lifetime = profile.time(stay.death) - profile.time(stay.birth);
-            lifetime <= within
+            let birth = stay.time(profile, stay.birth);
+            stay.time(profile, stay.death).saturating_sub(birth) <= within
         };
         [is_temporary, is_temporary && stay.is_promoted(), true]
     });

@@ -14,6 +14,8 @@ pub(crate) struct Clock {
     words: Vec<u64>,
     /// Events of the group that is being filled.
     open: Vec<u64>,
+    /// The number of the first event that is here: earlier ones were forgotten.
+    first: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,33 @@ impl Clock {
     /// How many events there are.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
-        (self.groups.len() * GROUP + self.open.len()) as u64
+        self.first + (self.groups.len() * GROUP + self.open.len()) as u64
+    }
+
+    /// The number of the first event that is here.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Forgets the events before one; up to 63 of them stay.
+    pub(crate) fn forget_before(&mut self, event: u64) {
+        let groups = (self.place(event) / GROUP).min(self.groups.len());
+        let words = self
+            .groups
+            .get(groups)
+            .map_or(self.words.len(), |group| group.start());
+        self.groups.drain(..groups);
+        self.words.drain(..words);
+        for group in &mut self.groups {
+            group.place -= words as u64;
+        }
+        self.first += (groups * GROUP) as u64;
+    }
+
+    /// The place of an event among those that are here.
+    #[inline]
+    fn place(&self, event: u64) -> usize {
+        index(event.saturating_sub(self.first))
     }
 
     #[inline]
@@ -60,15 +88,15 @@ impl Clock {
 
     /// Forgets all events from a number on.
     pub(crate) fn truncate(&mut self, len: u64) {
-        let groups = index(len) / GROUP;
+        let groups = self.place(len) / GROUP;
         if groups < self.groups.len() {
-            let first = (groups * GROUP) as u64;
+            let first = self.first + (groups * GROUP) as u64;
             let open = (first..len).map(|event| self.get(event)).collect();
             self.words.truncate(self.groups[groups].start());
             self.groups.truncate(groups);
             self.open = open;
         } else {
-            self.open.truncate(index(len) % GROUP);
+            self.open.truncate(self.place(len) % GROUP);
         }
     }
 
@@ -109,7 +137,7 @@ impl Clock {
     /// The time of an event, in microseconds.
     #[inline]
     pub(crate) fn get(&self, event: u64) -> u64 {
-        let event = index(event);
+        let event = self.place(event);
         let Some(&group) = self.groups.get(event / GROUP) else {
             return self.open.get(event % GROUP).copied().unwrap_or(0);
         };
@@ -126,9 +154,9 @@ impl Clock {
     pub(crate) fn count_before(&self, after: impl Fn(u64) -> bool) -> u64 {
         let group = self.groups.partition_point(|group| !after(group.base));
         // The first such event may be in the group before.
-        let mut low = (group.saturating_sub(1) * GROUP) as u64;
+        let mut low = self.first + (group.saturating_sub(1) * GROUP) as u64;
         let mut high = if group < self.groups.len() {
-            (group * GROUP) as u64
+            self.first + (group * GROUP) as u64
         } else {
             self.len()
         };
@@ -146,7 +174,7 @@ impl Clock {
     /// How many events are before the first one that is later than a time, where times need not be
     /// in order.
     pub(crate) fn first_after(&self, time: u64) -> u64 {
-        (0..self.len())
+        (self.first..self.len())
             .find(|&event| self.get(event) > time)
             .unwrap_or(self.len())
     }
@@ -188,6 +216,29 @@ mod tests {
             }
             assert_eq!(clock.get(len), 42);
         }
+    }
+
+    #[test]
+    fn events_can_be_forgotten() {
+        let times: Vec<u64> = (0..1000).map(|i| i * i).collect();
+        let mut clock = clock(&times);
+        for first in [0, 1, 64, 100, 640, 900] {
+            clock.forget_before(first);
+            assert!(clock.first() <= first && first - clock.first() < 64);
+            assert_eq!(clock.len(), 1000);
+            for event in first..1000 {
+                assert_eq!(clock.get(event), event * event);
+            }
+            let middle = u64::midpoint(first, 1000);
+            let after = clock.count_before(|time| time >= middle * middle);
+            assert_eq!(after, middle);
+        }
+        clock.truncate(950);
+        clock.push(7);
+        assert_eq!(
+            (clock.len(), clock.get(949), clock.get(950)),
+            (951, 949 * 949, 7)
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A profile in the making: batches in, snapshots out.
 
+use std::io;
 use std::sync::Arc;
 
 use heapline_model::{
@@ -15,12 +16,14 @@ use super::lanes::LaneSet;
 use super::live::Live;
 use super::order::{self, LateEvents};
 use super::profile::Unmatched;
-use super::profile::{Profile, Segment, Tables};
+use super::profile::{EventClock, Profile, Segment, Segments, Tables};
 use super::read_ahead::for_each_batch;
+use super::sealed::{MemoryLimit, Pending, Sealed};
 use super::segment::{Column, Lives, SEGMENT};
 use super::shared::Shared;
 use super::stack_log::StackLog;
 use super::stacks::StackReader;
+use super::stored::{StoredClock, StoredSegments};
 use super::tallies::Tallies;
 use crate::estimate::{Estimator, Sampling};
 
@@ -79,6 +82,13 @@ pub struct Store {
     header: Arc<Header>,
     sampling: Sampling,
     epoch: u64,
+    limit: Option<MemoryLimit>,
+    sealed: Option<Sealed>,
+    /// Why sealing failed: what comes after that is lost.
+    failure: Option<io::Error>,
+    /// The number of segments that are sealed.
+    first_segment: usize,
+    /// Those that are not sealed.
     segments: Vec<GrowingSegment>,
     index: BlockIndex,
     clock: Shared<Clock>,
@@ -103,17 +113,20 @@ pub struct Store {
     gaps: Vec<(u64, u64)>,
 }
 
+/// A segment in memory.
 #[derive(Debug)]
-struct GrowingSegment {
-    lives: Shared<Lives>,
+pub(crate) struct GrowingSegment {
+    pub(crate) lives: Shared<Lives>,
     /// The class of each block.
-    class: Shared<Vec<ClassId>>,
+    pub(crate) class: Shared<Vec<ClassId>>,
 }
 
+/// An event about a block that had not been allocated yet.
 #[derive(Clone, Copy, Debug)]
-struct Early {
+pub(crate) struct Early {
     id: u64,
-    event: u64,
+    pub(crate) event: u64,
+    time: u64,
     column: Column,
 }
 
@@ -125,6 +138,10 @@ impl Store {
             sampling: Sampling::new(header.scheme, header.word_bytes),
             header: Arc::new(header),
             epoch: 0,
+            limit: None,
+            sealed: None,
+            failure: None,
+            first_segment: 0,
             segments: Vec::new(),
             index: BlockIndex::default(),
             clock: Shared::default(),
@@ -147,6 +164,14 @@ impl Store {
         }
     }
 
+    /// An empty store that puts into storages what does not fit in memory. It gives no snapshots.
+    fn limited(header: Header, options: StoreOptions, limit: MemoryLimit) -> Self {
+        Self {
+            limit: Some(limit),
+            ..Self::new(header, options)
+        }
+    }
+
     /// Takes all events of a batch.
     pub fn append(&mut self, batch: &Batch) {
         let mut contexts = std::mem::take(&mut self.contexts);
@@ -162,9 +187,15 @@ impl Store {
         let mut is_changed = false;
         let result = for_each_batch(source, &mut stacks, |batch, contexts| {
             is_changed = true;
-            self.append_read(batch, contexts);
+            if self.failure.is_none() {
+                self.append_read(batch, contexts);
+                self.seal_if_large();
+            }
         });
         self.stacks = stacks;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure.into());
+        }
         result.map(|()| is_changed)
     }
 
@@ -257,10 +288,19 @@ impl Store {
         let (id, time) = (event.block, event.time);
         let Some(block) = self.index.find(id) else {
             let event = self.tick(time);
-            self.early.push(Early { id, event, column });
+            self.early.push(Early {
+                id,
+                event,
+                time,
+                column,
+            });
             return;
         };
-        let segment = &mut self.segments[block / SEGMENT];
+        let Some(number) = (block / SEGMENT).checked_sub(self.first_segment) else {
+            self.change_sealed(block, time, column);
+            return;
+        };
+        let segment = &mut self.segments[number];
         let lives = segment.lives.get_mut();
         // Clocks of lanes may disagree a little: nothing dies before it was born.
         let time = if time < self.late.latest() {
@@ -269,10 +309,10 @@ impl Store {
         } else {
             time
         };
-        let clock = self.clock.get_mut();
-        let event = clock.len();
-        self.late.note(time);
-        clock.push(time);
+        let event = self.tick(time);
+        let clock = self.clock.get();
+        let segment = &mut self.segments[number];
+        let lives = segment.lives.get_mut();
         if order::apply(lives, clock, block % SEGMENT, column, event) {
             let class = segment.class.get()[block % SEGMENT];
             let kind = self.classes.kind(class);
@@ -289,13 +329,59 @@ impl Store {
     #[inline]
     fn tick(&mut self, time: u64) -> u64 {
         let clock = self.clock.get_mut();
-        self.late.note(time);
+        let time = self.late.note(time);
         clock.push(time);
         clock.len() - 1
     }
 
+    /// Notes what happened to a block that is not in memory.
+    #[cold]
+    fn change_sealed(&mut self, block: usize, time: u64, column: Column) {
+        let event = self.tick(time);
+        if let Some(sealed) = &mut self.sealed {
+            sealed.pending.push(Pending {
+                block,
+                column,
+                event,
+            });
+        }
+    }
+
+    /// Seals the older half of the segments if they are too many for the memory.
+    fn seal_if_large(&mut self) {
+        let most = self
+            .limit
+            .as_ref()
+            .map_or(usize::MAX, MemoryLimit::segments);
+        if self.segments.len() >= most
+            && let Err(error) = self.seal(most / 2)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Seals the first segments.
+    fn seal(&mut self, segments: usize) -> io::Result<()> {
+        self.settle();
+        // What only is known of blocks in memory is given up.
+        self.live.forget_peak();
+        self.log = None;
+        let sealed = match (&mut self.sealed, &self.limit) {
+            (Some(sealed), _) => sealed,
+            (none, Some(limit)) => none.insert(Sealed::new(&limit.create)?),
+            (None, None) => return Ok(()),
+        };
+        let rest = self.segments.split_off(segments);
+        let first = std::mem::replace(&mut self.segments, rest);
+        self.first_segment += first.len();
+        sealed.seal(first, &self.segments, self.clock.get_mut())?;
+        self.late.seal(sealed.time);
+        Ok(())
+    }
+
     /// Applies events that came before the allocation of their block, if that has come since.
     fn adopt_early(&mut self) {
+        let (first_segment, sealed) = (self.first_segment, &mut self.sealed);
         let (index, segments) = (&mut self.index, &mut self.segments);
         let (clock, late, unmatched) = (&self.clock, &mut self.late, &mut self.unmatched);
         let (classes, tallies) = (&self.classes, &mut self.tallies);
@@ -303,18 +389,29 @@ impl Store {
             let Some(block) = index.find(early.id) else {
                 return true;
             };
-            let segment = &mut segments[block / SEGMENT];
+            // The source has the allocation later, and perhaps at a later time.
+            late.reopen(early.time);
+            let (column, event) = (early.column, early.event);
+            let Some(number) = (block / SEGMENT).checked_sub(first_segment) else {
+                if let Some(sealed) = sealed {
+                    sealed.pending.push(Pending {
+                        block,
+                        column,
+                        event,
+                    });
+                }
+                return false;
+            };
+            let segment = &mut segments[number];
             let lives = segment.lives.get_mut();
             let clock = clock.get();
             let block = block % SEGMENT;
-            if order::apply(lives, clock, block, early.column, early.event) {
+            if order::apply(lives, clock, block, column, event) {
                 let kind = classes.kind(segment.class.get()[block]);
-                tallies.changed(kind, early.column, lives, block);
+                tallies.changed(kind, column, lives, block);
             } else {
-                unmatched.add(early.column);
+                unmatched.add(column);
             }
-            // The source has the allocation later, and perhaps at a later time.
-            late.reopen(clock.get(early.event));
             false
         });
     }
@@ -325,7 +422,12 @@ impl Store {
         if let Some(from) = self.late.take() {
             let lives = self.segments.iter_mut().map(|segment| &mut segment.lives);
             let mut lives: Vec<&mut Shared<Lives>> = lives.collect();
-            order::sort(self.clock.get_mut(), &mut lives, from);
+            let pending = self
+                .sealed
+                .as_mut()
+                .map_or(&mut [][..], |sealed| &mut sealed.pending);
+            let clock = self.clock.get_mut();
+            order::sort(clock, &mut lives, pending, &mut self.early, from);
             self.live.forget_peak();
         }
         self.epoch += 1;
@@ -348,9 +450,11 @@ impl Store {
         let segments = self.segments.iter_mut().map(|segment| Segment {
             lives: segment.lives.share(),
             class: segment.class.share(),
+            times: None,
         });
-        let segments = segments.collect();
-        self.profile(tables, segments, damage, size)
+        let segments = Segments::Memory(segments.collect());
+        let clock = EventClock::Memory(self.clock.share());
+        self.profile(tables, (segments, clock), damage, size)
     }
 
     /// The stacks so far; the store is left with none.
@@ -362,17 +466,8 @@ impl Store {
     #[must_use]
     pub fn finish(mut self, damage: Damage, size: InputSize) -> Profile {
         self.settle();
-        // Lookup tables are not needed any more, and take memory.
-        self.index = BlockIndex::default();
         self.clock.get_mut().shrink();
-        let classes = std::mem::take(&mut self.classes).finish();
-        let (stacks, symbols) = self.take_stacks().finish();
-        let tables = Tables {
-            kinds: self.kinds.kinds().clone(),
-            classes,
-            stacks,
-            symbols,
-        };
+        let tables = self.finish_tables();
         if let Some(last) = self.segments.last_mut() {
             last.lives.get_mut().shrink();
             last.class.get_mut().shrink_to_fit();
@@ -381,15 +476,67 @@ impl Store {
         let segments = segments.into_iter().map(|mut segment| Segment {
             lives: segment.lives.share(),
             class: segment.class.share(),
+            times: None,
         });
-        let segments = segments.collect();
-        self.profile(tables, segments, damage, size)
+        let segments = Segments::Memory(segments.collect());
+        let clock = EventClock::Memory(self.clock.share());
+        self.profile(tables, (segments, clock), damage, size)
+    }
+
+    /// The tables, when nothing more will come.
+    fn finish_tables(&mut self) -> Tables {
+        // Lookup tables are not needed any more, and take memory.
+        self.index = BlockIndex::default();
+        let classes = std::mem::take(&mut self.classes).finish();
+        let (stacks, symbols) = self.take_stacks().finish();
+        Tables {
+            kinds: self.kinds.kinds().clone(),
+            classes,
+            stacks,
+            symbols,
+        }
+    }
+
+    /// The profile, now that nothing more will come, in memory if it fits.
+    fn finish_limited(mut self, damage: Damage, size: InputSize) -> io::Result<Profile> {
+        if self.sealed.is_none() {
+            return Ok(self.finish(damage, size));
+        }
+        self.seal(self.segments.len())?;
+        let (Some(sealed), Some(limit)) = (self.sealed.take(), self.limit.take()) else {
+            return Ok(self.finish(damage, size));
+        };
+        let events = self.clock.get().len();
+        let tables = self.finish_tables();
+        let (unmatched, tallies) = (&mut self.unmatched, &mut self.tallies);
+        let columns = sealed.finish(tables.classes.len(), |segment, i, column, is_applied| {
+            if is_applied {
+                let kind = tables.classes[segment.class[i]].kind;
+                tallies.changed(kind, column, &segment.lives, i);
+            } else {
+                unmatched.add(column);
+            }
+        })?;
+        let storage = columns.storage;
+        let clock = StoredClock::new(Arc::clone(&storage), columns.pages);
+        let segments = StoredSegments::new(
+            storage,
+            columns.segments,
+            tables.classes.len(),
+            events,
+            limit,
+        );
+        let columns = (
+            Segments::Stored(segments),
+            EventClock::Stored(Arc::new(clock)),
+        );
+        Ok(self.profile(tables, columns, damage, size))
     }
 
     fn profile(
         &mut self,
         tables: Tables,
-        segments: Vec<Segment>,
+        (segments, clock): (Segments, EventClock),
         damage: Damage,
         size: InputSize,
     ) -> Profile {
@@ -404,7 +551,7 @@ impl Store {
             size,
             sampling: self.sampling,
             segments,
-            clock: self.clock.share(),
+            clock,
             tables,
             log: self.log.as_mut().map(Shared::share),
             lanes: self.lanes.to_vec(),
@@ -432,5 +579,16 @@ impl Profile {
         let mut store = Store::new(source.header().clone(), options);
         store.extend(source)?;
         Ok(store.finish(source.damage(), source.size()))
+    }
+
+    /// Loads everything that a source has, into storages if it does not fit in memory.
+    pub fn load_within(
+        limit: MemoryLimit,
+        source: &mut dyn Source,
+        options: StoreOptions,
+    ) -> Result<Self, heapline_model::Error> {
+        let mut store = Store::limited(source.header().clone(), options, limit);
+        store.extend(source)?;
+        Ok(store.finish_limited(source.damage(), source.size())?)
     }
 }

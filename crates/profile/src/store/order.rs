@@ -6,6 +6,8 @@
 //! has its final order.
 
 use super::clock::Clock;
+use super::growing::Early;
+use super::sealed::Pending;
 use super::segment::{Column, Lives, NEVER};
 use super::shared::Shared;
 
@@ -16,6 +18,8 @@ pub(crate) struct LateEvents {
     latest: u64,
     /// The earliest time of an event that came after a later one.
     earliest: Option<u64>,
+    /// The time up to which all events have their final numbers.
+    sealed: u64,
 }
 
 impl LateEvents {
@@ -24,19 +28,27 @@ impl LateEvents {
         self.latest
     }
 
-    /// Notes the time of the next event.
+    /// Notes the time of the next event. Returns the time that it gets: no earlier than what has been sealed.
     #[inline]
-    pub(crate) fn note(&mut self, time: u64) {
+    pub(crate) fn note(&mut self, time: u64) -> u64 {
         if time < self.latest {
             self.reopen(time);
+            time.max(self.sealed)
         } else {
             self.latest = time;
+            time
         }
+    }
+
+    /// Keeps all events up to a time where they are.
+    pub(crate) fn seal(&mut self, time: u64) {
+        self.sealed = time;
     }
 
     /// Has all events from a time on put in order.
     #[cold]
     pub(crate) fn reopen(&mut self, time: u64) {
+        let time = time.max(self.sealed);
         self.earliest = Some(self.earliest.map_or(time, |earliest| earliest.min(time)));
     }
 
@@ -75,7 +87,13 @@ pub(crate) fn apply(
 
 /// Puts events in the order of their times, all that are not before `from`; those of the same time
 /// stay as they are, unless a block would be promoted or die before it is born.
-pub(crate) fn sort(clock: &mut Clock, segments: &mut [&mut Shared<Lives>], from: u64) {
+pub(crate) fn sort(
+    clock: &mut Clock,
+    segments: &mut [&mut Shared<Lives>],
+    pending: &mut [Pending],
+    early: &mut [Early],
+    from: u64,
+) {
     // Numbers before this one are final: nothing that is late belongs before them.
     let first = clock.first_after(from);
     let mut times: Vec<u64> = (first..clock.len()).map(|event| clock.get(event)).collect();
@@ -93,6 +111,16 @@ pub(crate) fn sort(clock: &mut Clock, segments: &mut [&mut Shared<Lives>], from:
             }
         }
     }
+    // Of sealed blocks the births have their final times, which are earlier. Stable: see below.
+    pending.sort_by_key(|change| (change.block, change.column));
+    for changes in pending.chunk_by(|a, b| a.block == b.block) {
+        let mut earliest = 0;
+        for change in changes.iter().filter(|change| change.event >= first) {
+            let time = &mut times[place(change.event)];
+            *time = earliest.max(*time);
+            earliest = *time;
+        }
+    }
     // Births come first among events of the same time that were out of order.
     let mut order: Vec<u64> = (0..times.len() as u64).collect();
     order.sort_by_key(|&event| times[usize::try_from(event).unwrap_or(usize::MAX)]);
@@ -107,6 +135,12 @@ pub(crate) fn sort(clock: &mut Clock, segments: &mut [&mut Shared<Lives>], from:
         event if event < first => event,
         event => rank[place(event)],
     };
+    for change in pending {
+        change.event = number(change.event);
+    }
+    for change in early {
+        change.event = number(change.event);
+    }
     for lives in segments.iter_mut() {
         let is_touched = {
             let lives = lives.get();
@@ -126,7 +160,7 @@ pub(crate) fn sort(clock: &mut Clock, segments: &mut [&mut Shared<Lives>], from:
 }
 
 /// Swaps events of the same time that are the wrong way round: a block is born, promoted, and dies.
-fn put_in_order(lives: &mut Lives) {
+pub(crate) fn put_in_order(lives: &mut Lives) {
     for block in 0..lives.len() {
         for column in [Column::Promotion, Column::Death] {
             let birth = lives.birth(block);

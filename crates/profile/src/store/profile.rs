@@ -1,5 +1,6 @@
 //! A snapshot of a store: columns of sampled blocks, the tree of their stacks, and the clock.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Mark, Snapshot, Space};
@@ -8,9 +9,11 @@ use super::classes::{Class, ClassTable};
 use super::clock::Clock;
 use super::ids::{ClassId, ContextId, FrameId, Id, IdVec, KindId};
 use super::kinds::Kind;
+use super::memo::Memo;
 use super::segment::{Column, Lives};
 use super::stack_log::StackLog;
 use super::stacks::{self, CallTree, Context, Stacks};
+use super::stored::{Storage, StoredClock, StoredSegments, Times, Zone};
 use super::symbols::Symbols;
 use super::tallies::{Tallies, Tally};
 use super::{Moment, Peak};
@@ -26,6 +29,7 @@ pub struct Profile {
     peaks: [OnceLock<Peak>; 2],
     /// The profile with every frame of recursive calls.
     with_recursion: OnceLock<Box<Profile>>,
+    memo: Memo,
 }
 
 /// The parts of a profile.
@@ -36,8 +40,8 @@ pub(super) struct Parts {
     pub(super) damage: Damage,
     pub(super) size: InputSize,
     pub(super) sampling: Sampling,
-    pub(super) segments: Vec<Segment>,
-    pub(super) clock: Arc<Clock>,
+    pub(super) segments: Segments,
+    pub(super) clock: EventClock,
     pub(super) tables: Tables,
     pub(super) log: Option<Arc<StackLog>>,
     pub(super) lanes: Vec<u16>,
@@ -65,6 +69,60 @@ pub(crate) struct Segment {
     pub(crate) lives: Arc<Lives>,
     /// The class of each block.
     pub(crate) class: Arc<Vec<ClassId>>,
+    /// The times of its events, if it was stored: those of others are in the clock.
+    pub(crate) times: Option<Arc<Times>>,
+}
+
+/// All blocks, in memory or not.
+#[derive(Debug)]
+pub(super) enum Segments {
+    Memory(Vec<Segment>),
+    Stored(StoredSegments),
+}
+
+impl Segments {
+    /// The number of blocks.
+    fn blocks(&self) -> usize {
+        match self {
+            Self::Memory(segments) => segments.iter().map(|segment| segment.lives.len()).sum(),
+            Self::Stored(stored) => {
+                let entries = stored.entries().iter();
+                entries.map(|entry| entry.blocks as usize).sum()
+            }
+        }
+    }
+}
+
+/// The times of all events, in memory or not.
+#[derive(Clone, Debug)]
+pub(super) enum EventClock {
+    Memory(Arc<Clock>),
+    Stored(Arc<StoredClock>),
+}
+
+impl EventClock {
+    #[inline]
+    fn len(&self) -> u64 {
+        match self {
+            Self::Memory(clock) => clock.len(),
+            Self::Stored(clock) => clock.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, event: u64) -> u64 {
+        match self {
+            Self::Memory(clock) => clock.get(event),
+            Self::Stored(clock) => clock.get(event),
+        }
+    }
+
+    fn count_before(&self, after: impl Fn(u64) -> bool) -> u64 {
+        match self {
+            Self::Memory(clock) => clock.count_before(after),
+            Self::Stored(clock) => clock.count_before(after),
+        }
+    }
 }
 
 /// Events about blocks that the source does not have, or that cannot be.
@@ -85,13 +143,18 @@ impl Unmatched {
 
 impl Profile {
     pub(super) fn new(parts: Parts) -> Self {
-        let lens = parts.segments.iter().map(|segment| segment.lives.len());
         Self {
-            len: lens.sum(),
+            len: parts.segments.blocks(),
             parts,
             peaks: Default::default(),
             with_recursion: OnceLock::new(),
+            memo: Memo::default(),
         }
+    }
+
+    /// Results that reports keep for the next one.
+    pub(crate) fn memo(&self) -> &Memo {
+        &self.memo
     }
 
     /// Which of the store's snapshots this is: a number that grows.
@@ -274,7 +337,44 @@ impl Profile {
         self.micros(moment) as f64 / 1e6
     }
 
-    /// The time of an event, in microseconds; that of the last one for events that never come.
+    /// Tells why data could not be read from the file it is in, if that happened: reports are wrong then. Profiles in memory never
+    /// fail.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        let of_segments = match &self.parts.segments {
+            Segments::Memory(_) => None,
+            Segments::Stored(stored) => stored.failure(),
+        };
+        let of_clock = || match &self.parts.clock {
+            EventClock::Memory(_) => None,
+            EventClock::Stored(clock) => clock.failure(),
+        };
+        of_segments.or_else(of_clock)
+    }
+
+    /// Notes that data of the profile cannot be read or written.
+    pub(crate) fn fail(&self, error: &io::Error) {
+        if let Segments::Stored(stored) = &self.parts.segments {
+            stored.fail(error);
+        }
+    }
+
+    /// A storage for data as large as the profile, if that does not fit in memory.
+    pub(crate) fn create_storage(&self) -> Option<io::Result<Arc<dyn Storage>>> {
+        match &self.parts.segments {
+            Segments::Memory(_) => None,
+            Segments::Stored(stored) => Some((stored.limit().create)()),
+        }
+    }
+
+    /// Returns true if blocks are read from a file as they are needed.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        matches!(self.parts.segments, Segments::Stored(_))
+    }
+
+    /// The time of an event, in microseconds; that of the last one for events that never come. For the events of a block,
+    /// [`Segment::times`] is faster if it has them.
     #[inline]
     pub(crate) fn time(&self, event: u64) -> u64 {
         let clock = &self.parts.clock;
@@ -299,10 +399,28 @@ impl Profile {
         }
     }
 
-    /// The blocks, in pieces of [`SEGMENT`](super::SEGMENT).
-    #[inline]
-    pub(crate) fn segments(&self) -> &[Segment] {
-        &self.parts.segments
+    /// The number of segments: pieces of [`SEGMENT`](super::SEGMENT) blocks.
+    pub(crate) fn segment_count(&self) -> usize {
+        match &self.parts.segments {
+            Segments::Memory(segments) => segments.len(),
+            Segments::Stored(stored) => stored.entries().len(),
+        }
+    }
+
+    /// A segment.
+    pub(crate) fn segment(&self, number: usize) -> Segment {
+        match &self.parts.segments {
+            Segments::Memory(segments) => segments[number].clone(),
+            Segments::Stored(stored) => stored.get(number),
+        }
+    }
+
+    /// The events of a segment, as far as they are known without reading it.
+    pub(crate) fn zone(&self, number: usize) -> Zone {
+        match &self.parts.segments {
+            Segments::Memory(_) => Zone::ANY,
+            Segments::Stored(stored) => stored.entries()[number].zone,
+        }
     }
 
     pub(crate) fn kinds(&self) -> &IdVec<KindId, Kind> {
@@ -351,7 +469,12 @@ impl Profile {
     #[must_use]
     pub fn bytes_per_block(&self) -> f64 {
         let columns = 4 * size_of::<u32>();
-        columns as f64 + self.parts.clock.memory() as f64 / self.len().max(1) as f64
+        match &self.parts.clock {
+            EventClock::Memory(clock) => {
+                columns as f64 + clock.memory() as f64 / self.len().max(1) as f64
+            }
+            EventClock::Stored(_) => 0.0,
+        }
     }
 
     /// The profile with every frame of recursive calls in its stacks. It is built when it is
@@ -371,7 +494,8 @@ impl Profile {
         let (stacks, contexts) = stacks::with_recursion(log, &symbols);
         let mut table = ClassTable::default();
         let mut rest = &contexts[..];
-        let segments = self.segments().iter().map(|segment| {
+        let segments = (0..self.segment_count()).map(|number| {
+            let segment = self.segment(number);
             let (now, later) = rest.split_at(segment.class.len().min(rest.len()));
             rest = later;
             let class = segment
@@ -380,16 +504,17 @@ impl Profile {
                 .zip(now)
                 .map(|(&class, &context)| table.number(context, self.classes()[class].kind));
             Segment {
-                lives: Arc::clone(&segment.lives),
                 class: Arc::new(class.collect()),
+                lives: segment.lives,
+                times: segment.times,
             }
         });
-        let segments = segments.collect();
+        let segments = Segments::Memory(segments.collect());
         let expanded = Self::new(Parts {
             header: Arc::clone(&self.parts.header),
             damage: self.parts.damage.clone(),
             segments,
-            clock: Arc::clone(&self.parts.clock),
+            clock: self.parts.clock.clone(),
             tables: Tables {
                 kinds: self.kinds().clone(),
                 classes: table.finish(),

@@ -51,6 +51,11 @@ impl Lives {
         self.birth.len()
     }
 
+    /// Returns true if a block was promoted.
+    pub(crate) fn has_promotions(&self) -> bool {
+        !self.promotion.is_empty()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.len() == SEGMENT
     }

@@ -123,7 +123,7 @@ pub fn diff_sides(sides: &Comparison<'_>, options: &DiffOptions) -> Diff {
     // A map with an order: sums must not depend on that of a hash table.
     let mut rows: BTreeMap<Label, [Side; 3]> = BTreeMap::new();
     let mut add = |scope: &Scope<'_>, side: usize| {
-        let groups = Groups::new(scope.profile(), &options.look.view(options.by));
+        let groups = Groups::shared(scope.profile(), &options.look.view(options.by));
         let sums = groups.sums(scope).into_iter();
         let fourth = fourth_moments(scope, &groups);
         for ((label, amount), fourth) in groups.labels.iter().zip(sums).zip(fourth) {

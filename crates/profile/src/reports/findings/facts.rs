@@ -9,6 +9,7 @@ use crate::reports::peak::{PeakOptions, PeakReport, peak_with_rows};
 use crate::reports::temporary::{Temporary, TemporaryOptions, Within, temporary_of_groups};
 use crate::reports::{SHORT, largest};
 use crate::scope::Scope;
+use crate::store::Peak;
 
 use super::rules::LEAST_OF_PEAK;
 
@@ -63,7 +64,7 @@ impl<'a> Facts<'a> {
             rows: 2,
             look: look.clone(),
         };
-        let functions = Groups::new(profile, &look.view(GroupBy::Function));
+        let functions = Groups::shared(profile, &look.view(GroupBy::Function));
         let when_told = tells.lifetimes.then_some(());
         let (peak, (leaks, temporary)) = rayon::join(
             || {
@@ -88,22 +89,31 @@ impl<'a> Facts<'a> {
             };
             blocks(&live, &options).rows.pop()
         });
-        let inclusive = functions.inclusive_sums(&live).unwrap_or_default();
+        // One pass over all blocks for all that only needs to count them.
+        let Peak { moment, .. } = profile.peak(scope.estimator());
+        let counts = scope.counts_of(|stay| [stay.is_live_at(moment), stay.is_promoted()]);
+        let column = |i: usize| -> Vec<u32> { counts.iter().map(|counts| counts[i]).collect() };
+        let [live_counts, promoted_counts] = [column(0), column(1)];
+        let inclusive = functions
+            .inclusive_sums_of_stacks(scope, || scope.by_stack_of(&live_counts))
+            .unwrap_or_default();
         let by_size = tells.sizes.then(|| {
-            let sizes = Groups::new(profile, &look.view(GroupBy::Size));
-            largest_groups(&sizes, &sizes.sums(&live), 1)
+            let sizes = Groups::shared(profile, &look.view(GroupBy::Size));
+            let sums = sizes.add_up(scope, &counts);
+            let sums: Vec<Amount> = sums.into_iter().map(|[live, _]| live).collect();
+            largest_groups(&sizes, &sums, 1)
         });
         Self {
             scope,
             look: parameters(&look),
-            at_peak: live.total(),
+            at_peak: scope.total_of(&live_counts),
             under_calls: largest_groups(&functions, &inclusive, usize::MAX),
             by_size: by_size.unwrap_or_default(),
             largest_block: largest_block.flatten(),
             peak,
             leaks,
             temporary,
-            promoted: scope.promoted().total(),
+            promoted: scope.total_of(&promoted_counts),
         }
     }
 }

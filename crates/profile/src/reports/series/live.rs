@@ -17,7 +17,7 @@ pub(super) fn live(
     parts: &Timeline,
     points: usize,
 ) -> (Vec<Line>, Vec<f64>) {
-    let (sorts, changes) = changes_by_sort(scope, measure, rows);
+    let (sorts, mut changes) = changes_by_sort(scope, measure, rows);
     let mut lines = vec![Line::default(); rows.labels.len() + 1];
     let mut now = vec![Extent::default(); lines.len()];
     let mut variance = 0.0_f64;
@@ -34,14 +34,14 @@ pub(super) fn live(
             // All changes of a snapshot happen at once: in between there is nothing to see.
             let snapshot = snapshots.next_if(|&snapshot| snapshot <= end);
             let stop = snapshot.unwrap_or(end);
-            for (sort, sign) in changes.between(start, stop) {
+            changes.for_each_between(start, stop, |sort, sign| {
                 let sort = &sorts[sort];
                 variance += sign * sort.variance;
                 now[0].add(sign * sort.value, snapshot.is_none());
                 if let Some(row) = now.get_mut(sort.line) {
                     row.add(sign * sort.value, snapshot.is_none());
                 }
-            }
+            });
             for extent in &mut now {
                 extent.note();
             }
@@ -66,11 +66,11 @@ struct Sort {
 
 /// The changes of live blocks, each with the class of the block. There are so few classes that they
 /// stay in the cache while events are scanned.
-fn changes_by_sort(
-    scope: &Scope<'_>,
+fn changes_by_sort<'a>(
+    scope: &Scope<'a>,
     measure: Measure,
     rows: &Rows,
-) -> (IdVec<SortId, Sort>, Changes<SortId>) {
+) -> (IdVec<SortId, Sort>, Changes<'a, SortId>) {
     let profile = scope.profile();
     let word_bytes = profile.sampling().word_bytes();
     let mut sorts = IdVec::default();

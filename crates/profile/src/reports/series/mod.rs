@@ -2,6 +2,8 @@
 
 mod live;
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -205,8 +207,8 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
     let groups = options.split().map(|by| {
         let view = options.look.view(by);
         let groups = match &options.callers_of[..] {
-            [] => Groups::new(scope.profile(), &view),
-            functions => by_caller(scope.profile(), &view, functions),
+            [] => Groups::shared(scope.profile(), &view),
+            functions => Arc::new(by_caller(scope.profile(), &view, functions)),
         };
         (groups, options.top)
     });
@@ -324,7 +326,7 @@ impl Points {
 
 /// The groups that get a line of their own.
 struct Rows {
-    groups: Option<Groups>,
+    groups: Option<Arc<Groups>>,
     row_of_group: Vec<u32>,
     labels: Vec<Label>,
     /// The index of the group "other".
@@ -332,7 +334,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(scope: &Scope<'_>, measure: Measure, groups: Option<(Groups, usize)>) -> Self {
+    fn new(scope: &Scope<'_>, measure: Measure, groups: Option<(Arc<Groups>, usize)>) -> Self {
         let Some((groups, top)) = groups else {
             return Self {
                 groups: None,

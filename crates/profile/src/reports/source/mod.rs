@@ -178,7 +178,7 @@ pub fn source(
     let profile = scope.profile();
     let symbols = profile.symbols();
     let place = resolve(profile, &options.name)?;
-    let groups = Groups::new(profile, &options.look.view(GroupBy::Site));
+    let groups = Groups::shared(profile, &options.look.view(GroupBy::Site));
     let peak = profile.peak(scope.estimator());
     let memory = FileLines::new(scope, &groups, place.file, peak.moment);
     let file = &symbols.files()[place.file];

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::super::{Figures, Quantiles};
 use super::Bin;
+use crate::allocated::Allocated;
 use crate::estimate::Amount;
 use crate::histogram::{Survival, SurvivalPoint, quantile_of};
 use crate::scope::Scope;
 use crate::selection::Stay;
-use crate::walk::Allocated;
 
 /// Points of a survival curve, at most.
 const CURVE: usize = 100;
@@ -42,7 +42,7 @@ pub(super) fn lifetimes(scope: &Scope<'_>, bins: usize) -> LifetimeStats {
     let profile = scope.profile();
     let allocated = Allocated::new(profile, scope.estimator());
     let ages = AgeBins::new(&log_bins());
-    let age = |stay: Stay| profile.time(stay.end) - profile.time(stay.start);
+    let age = |stay: Stay| stay.age(profile);
     let Lives {
         seconds,
         bytes,

@@ -294,7 +294,7 @@ fn counts(scope: &Scope<'_>) -> Vec<Counts> {
                 promoted: u32::from(stay.is_promoted()),
                 half: u32::from(stay.is_live_at(half)),
                 end: u32::from(!stay.ends()),
-                micros: profile.time(stay.end) - profile.time(stay.start),
+                micros: stay.age(profile),
             });
         },
         |all, part| {

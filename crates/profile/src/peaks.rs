@@ -1,0 +1,398 @@
+//! Finds when most is alive, of all blocks in scope and of parts of them.
+//!
+//! Live bytes are summed up for ranges of events first. In a range, no more can be alive than at its start and what is born in
+//! it: only ranges that may have the peak are looked at event by event. That takes memory for the ranges, not for all events.
+
+use crate::scope::Scope;
+use crate::selection::Stay;
+use crate::store::{Moment, NEVER};
+use crate::walk::Changes;
+
+/// Events of a range at least, as a power of two.
+const SHIFT: u32 = 10;
+
+/// Ranges at most, as a power of two.
+const RANGES: u32 = 16;
+
+/// Ranges that are looked at in the first pass over all blocks. Further passes look at twice as many each.
+const FIRST: usize = 64;
+
+/// The most groups at once.
+pub(crate) const MOST_GROUPS: usize = 100;
+
+/// The first moments within a range with most live bytes: of all blocks in scope, and then without each of some groups. The
+/// group of a block is a number, or a larger one if it is in none.
+pub(crate) fn peaks(
+    scope: &Scope<'_>,
+    range: (Moment, Moment),
+    groups: usize,
+    group_of: impl Fn(Stay) -> u32 + Sync,
+) -> Vec<Moment> {
+    let events = scope.profile().events().max(1);
+    let shift = events.ilog2().saturating_sub(RANGES).max(SHIFT);
+    peaks_by_ranges(scope, range, groups, group_of, shift)
+}
+
+/// The peaks, found with ranges of so many events, as a power of two.
+fn peaks_by_ranges(
+    scope: &Scope<'_>,
+    range: (Moment, Moment),
+    groups: usize,
+    group_of: impl Fn(Stay) -> u32 + Sync,
+    shift: u32,
+) -> Vec<Moment> {
+    let known = scope.profile().known_moments();
+    if !known.is_empty() {
+        return peaks_at_known_moments(scope, range, &known, groups, group_of);
+    }
+    let from = range.0.0.min(range.1.0);
+    let to = range.1.0.min(scope.profile().events());
+    let groups = groups.min(MOST_GROUPS);
+    let ranges = Ranges::new(scope, groups, &group_of, shift);
+    let mut searches: Vec<Search> = (0..=groups)
+        .map(|number| Search::new(&ranges, number, from, to))
+        .collect();
+    let mut many = FIRST;
+    loop {
+        // By range: the searches that look at it, as bits.
+        let mut wanted = vec![0_u128; ranges.len];
+        for (number, search) in searches.iter_mut().enumerate() {
+            search.choose(many, |range| wanted[range] |= 1 << number);
+        }
+        if wanted.iter().all(|&searches| searches == 0) {
+            break;
+        }
+        let mut steps = steps(scope, &ranges, &wanted, &group_of);
+        steps.sort_unstable_by_key(|step| step.event);
+        for (number, search) in searches.iter_mut().enumerate() {
+            search.look_at(&steps, &ranges, &wanted, number);
+        }
+        many *= 2;
+    }
+    searches
+        .into_iter()
+        .map(|search| Moment(search.peak))
+        .collect()
+}
+
+/// The peaks of traces of which nothing is known between some moments.
+fn peaks_at_known_moments(
+    scope: &Scope<'_>,
+    range: (Moment, Moment),
+    known: &[Moment],
+    groups: usize,
+    group_of: impl Fn(Stay) -> u32,
+) -> Vec<Moment> {
+    let profile = scope.profile();
+    let all_but = |group: Option<usize>| {
+        let mut changes = Changes::new(profile);
+        scope.for_each(|stay| {
+            if group.is_none_or(|group| group_of(stay) as usize != group) {
+                let kind = profile.classes()[stay.class].kind;
+                changes.add(kind, stay.start, stay.end);
+            }
+        });
+        changes.peak(|kind| scope.weights()[kind].bytes.value, known, range)
+    };
+    std::iter::once(None)
+        .chain((0..groups).map(Some))
+        .map(all_but)
+        .collect()
+}
+
+/// Changes of live bytes by range of events.
+struct Ranges {
+    /// Events of a range, as a power of two.
+    shift: u32,
+    len: usize,
+    /// Of all blocks, then of those of each group: bytes that appear and disappear, and bytes that appear.
+    sums: Vec<(f64, f64)>,
+}
+
+impl Ranges {
+    fn new(
+        scope: &Scope<'_>,
+        groups: usize,
+        group_of: &(impl Fn(Stay) -> u32 + Sync),
+        shift: u32,
+    ) -> Self {
+        let range_of = |event| range_of(event, shift);
+        let len = range_of(scope.profile().events()) + 1;
+        let sums = scope.fold(
+            || vec![(0.0, 0.0); len * (groups + 1)],
+            |sums, stay| {
+                if stay.start == stay.end {
+                    // It was never seen alive.
+                    return;
+                }
+                let bytes = scope.bytes(&stay);
+                let mut add = |first: usize| {
+                    let (change, born) = &mut sums[first + range_of(stay.start)];
+                    *change += bytes;
+                    *born += bytes;
+                    if stay.end != NEVER {
+                        sums[first + range_of(stay.end)].0 -= bytes;
+                    }
+                };
+                add(0);
+                let group = group_of(stay) as usize;
+                if group < groups {
+                    add(len * (group + 1));
+                }
+            },
+            |sums, part| {
+                for ((change, born), (more, more_born)) in sums.iter_mut().zip(part) {
+                    *change += more;
+                    *born += more_born;
+                }
+            },
+        );
+        Self { shift, len, sums }
+    }
+
+    /// The range of an event.
+    fn of(&self, event: u64) -> usize {
+        range_of(event, self.shift)
+    }
+
+    /// The changes of a search: of all blocks, or of those that are not in a group.
+    fn of_search(&self, number: usize) -> impl Iterator<Item = (f64, f64)> {
+        let all = &self.sums[..self.len];
+        let group = (number > 0).then(|| &self.sums[number * self.len..][..self.len]);
+        all.iter().enumerate().map(move |(range, (change, born))| {
+            let (less, less_born) = group.map_or((0.0, 0.0), |group| group[range]);
+            (change - less, born - less_born)
+        })
+    }
+}
+
+/// The search for one peak.
+struct Search {
+    from: u64,
+    to: u64,
+    /// Live bytes at the start of each range.
+    at_start: Vec<f64>,
+    /// The ranges that may have the peak, with the most that can be alive in each; the largest last.
+    left: Vec<(f64, usize)>,
+    most: f64,
+    peak: u64,
+}
+
+impl Search {
+    fn new(ranges: &Ranges, number: usize, from: u64, to: u64) -> Self {
+        let mut at_start = Vec::with_capacity(ranges.len);
+        let mut left = Vec::new();
+        let mut live = 0.0;
+        for (range, (change, born)) in ranges.of_search(number).enumerate() {
+            at_start.push(live);
+            let (first, last) = (ranges.of(from), ranges.of(to.saturating_sub(1)));
+            // Where the range of moments begins, there is something to start with.
+            if range == first || (first < range && range <= last && born > 0.0) {
+                left.push((live + born, range));
+            }
+            live += change;
+        }
+        left.sort_unstable_by(|(most, range), (other, than)| {
+            most.total_cmp(other).then(than.cmp(range))
+        });
+        Self {
+            from,
+            to,
+            at_start,
+            left,
+            most: f64::NEG_INFINITY,
+            peak: from,
+        }
+    }
+
+    /// Chooses the next ranges to look at, the most promising first.
+    fn choose(&mut self, many: usize, mut choose: impl FnMut(usize)) {
+        // Sums in another order differ by their rounding.
+        let least = self.most - self.most.abs() * 1e-9;
+        for _ in 0..many {
+            match self.left.pop() {
+                Some((most, range)) if most >= least => choose(range),
+                // All others are smaller.
+                _ => self.left.clear(),
+            }
+        }
+    }
+
+    /// Looks at the ranges that were chosen, event by event.
+    fn look_at(&mut self, steps: &[Step], ranges: &Ranges, wanted: &[u128], number: usize) {
+        let is_wanted = |range: usize| wanted[range] >> number & 1 != 0;
+        let first = ranges.of(self.from);
+        let mut is_first_empty = is_wanted(first);
+        for steps in steps.chunk_by(|a, b| ranges.of(a.event) == ranges.of(b.event)) {
+            let range = ranges.of(steps[0].event);
+            if is_wanted(range) {
+                is_first_empty &= range != first;
+                self.look_at_range(self.at_start[range], range == first, steps, number);
+            }
+        }
+        if is_first_empty {
+            // Nothing happens in it, but it has the first moment.
+            self.note(self.at_start[first], self.from);
+        }
+    }
+
+    /// Looks at the events of a range, given the live bytes at its start.
+    fn look_at_range(&mut self, mut live: f64, is_first: bool, steps: &[Step], number: usize) {
+        let mut has_begun = !is_first;
+        for step in steps {
+            if !has_begun && step.event >= self.from {
+                has_begun = true;
+                self.note(live, self.from);
+            }
+            if step.event >= self.to {
+                break;
+            }
+            if number == 0 || step.group as usize != number - 1 {
+                live += step.bytes;
+                if has_begun {
+                    self.note(live, step.event + 1);
+                }
+            }
+        }
+        if !has_begun {
+            self.note(live, self.from);
+        }
+    }
+
+    /// Notes what is live at a moment.
+    fn note(&mut self, live: f64, moment: u64) {
+        if live > self.most || (live == self.most && moment < self.peak) {
+            (self.most, self.peak) = (live, moment);
+        }
+    }
+}
+
+/// A block that appears or disappears.
+struct Step {
+    event: u64,
+    bytes: f64,
+    group: u32,
+}
+
+/// The steps in the ranges that are wanted.
+fn steps(
+    scope: &Scope<'_>,
+    ranges: &Ranges,
+    wanted: &[u128],
+    group_of: &(impl Fn(Stay) -> u32 + Sync),
+) -> Vec<Step> {
+    let is_wanted = |event: u64| wanted[ranges.of(event)] != 0;
+    scope.fold(
+        Vec::new,
+        |steps, stay| {
+            if stay.start == stay.end {
+                return;
+            }
+            if is_wanted(stay.start) {
+                steps.push(Step {
+                    event: stay.start,
+                    bytes: scope.bytes(&stay),
+                    group: group_of(stay),
+                });
+            }
+            if stay.end != NEVER && is_wanted(stay.end) {
+                steps.push(Step {
+                    event: stay.end,
+                    bytes: -scope.bytes(&stay),
+                    group: group_of(stay),
+                });
+            }
+        },
+        |steps, mut part| steps.append(&mut part),
+    )
+}
+
+/// The range of an event, where ranges have so many events, as a power of two.
+#[inline]
+fn range_of(event: u64, shift: u32) -> usize {
+    usize::try_from(event >> shift).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use heapline_model::{
+        Batch, Birth, Capabilities, Damage, Header, InputSize, Runtime, Scheme, Space,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::estimate::Estimator;
+    use crate::query::Query;
+    use crate::store::{Profile, Store, StoreOptions};
+
+    /// A profile of blocks with sizes that are born and die in some order.
+    fn profile(events: &[(u64, bool)]) -> Profile {
+        let header = Header {
+            format: "test",
+            format_version: 1,
+            runtime: Runtime::Native,
+            program: String::new(),
+            host: String::new(),
+            pid: 1,
+            start_time: 0,
+            first_lane: 0,
+            context: None,
+            word_bytes: 1,
+            scheme: Scheme::Exact,
+            tells: Capabilities {
+                lifetimes: true,
+                sizes: true,
+                ..Capabilities::default()
+            },
+        };
+        let mut batch = Batch::default();
+        let mut live: Vec<u64> = Vec::new();
+        for (time, &(number, is_birth)) in (0..).zip(events) {
+            if is_birth || live.is_empty() {
+                let birth = Birth {
+                    size: number % 50,
+                    samples: 1,
+                    space: Space::Native,
+                    ..Birth::default()
+                };
+                batch.birth(time, 0, time, birth, [].into_iter());
+                live.push(time);
+            } else {
+                let place = usize::try_from(number).unwrap() % live.len();
+                batch.death(time, 0, live.swap_remove(place));
+            }
+        }
+        let mut store = Store::new(header, StoreOptions::default());
+        store.append(&batch);
+        store.finish(Damage::default(), InputSize::default())
+    }
+
+    proptest! {
+        #[test]
+        fn peaks_are_those_of_a_plain_scan(
+            events in prop::collection::vec((any::<u64>(), prop::bool::weighted(0.55)), 1..400),
+            shift in 0..8_u32,
+            ends in any::<(u64, u64)>(),
+            is_of_part in any::<bool>(),
+        ) {
+            let profile = profile(&events);
+            let query = Query::parse(if is_of_part { "size >= 20" } else { "" }).unwrap();
+            let scope = Scope::new(&profile, &query, Estimator::default());
+            let last = profile.events();
+            let mut ends = [ends.0 % (last + 1), ends.1 % (last + 1)];
+            ends.sort_unstable();
+            let range = (Moment(ends[0]), Moment(ends[1]));
+            let group_of = |stay: Stay| u32::try_from(stay.block % 4).unwrap();
+            let found = peaks_by_ranges(&scope, range, 3, group_of, shift);
+            let all_but = |group: Option<u32>| {
+                let mut changes = Changes::new(&profile);
+                scope.for_each(|stay| if Some(group_of(stay)) != group {
+                    changes.add(profile.classes()[stay.class].kind, stay.start, stay.end);
+                });
+                changes.peak(|kind| scope.weights()[kind].bytes.value, &[], range)
+            };
+            let expected = [None, Some(0), Some(1), Some(2)].map(all_but);
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
