@@ -8,6 +8,9 @@ use heapline_trace::{Block, Frame, FrameSink, Source, TraceInfo, Writer};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+/// The lowest code address of generated programs. Others follow in steps of 16.
+pub(crate) const FIRST_CODE: u64 = 0x40_0000;
+
 /// The program to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
@@ -91,7 +94,7 @@ pub fn random_stacks(allocations: u64, seed: u64) -> Vec<u8> {
         let shared = |random: &mut Xoshiro256PlusPlus| random.random_range(0..depth);
         stack.truncate(shared(&mut random).max(shared(&mut random)));
         while stack.len() < depth {
-            stack.push(0x40_0000 + random.random_range(0..1000) * 16);
+            stack.push(FIRST_CODE + random.random_range(0..1000) * 16);
         }
         let block = Block {
             length: random.random_range(1..=20),
@@ -182,7 +185,7 @@ impl Run {
             let next = caller
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(choice + 1);
-            stack.push(0x40_0000 + next % self.program.locations * 16);
+            stack.push(FIRST_CODE + next % self.program.locations * 16);
         }
         let source = match random.random_range(0..100) {
             0..94 => Source::Minor,
@@ -221,8 +224,8 @@ impl Run {
 
 /// The frames of a code address of a generated program: sometimes none, sometimes inlined
 /// functions.
-fn describe(code: u64, frames: &mut FrameSink<'_>) {
-    let number = (code - 0x40_0000) / 16;
+pub(crate) fn describe(code: u64, frames: &mut FrameSink<'_>) {
+    let number = (code - FIRST_CODE) / 16;
     let inlined = match number % 10 {
         0 => 0,
         1 => 3,

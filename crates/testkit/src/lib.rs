@@ -5,6 +5,7 @@
 //!   memtrace's own reader makes. What it accepts, memtrace accepts; what the real reader
 //!   returns must be the same.
 //! - [`lives`]: traces of blocks whose sizes, lives and stacks are given.
+//! - [`long_run`]: traces of a server that runs for hours, of any size, as a stream.
 //! - [`fleet`]: traces of many runs of several services.
 //! - [`heap`]: heap snapshots of programs that never ran.
 //! - [`harm`]: ways to damage a trace.
@@ -20,6 +21,7 @@ pub mod generate;
 pub mod harm;
 pub mod heap;
 pub mod lives;
+pub mod long_run;
 mod owned;
 pub mod plain;
 mod properties;
