@@ -1,9 +1,13 @@
 //! Events on their way from a decoder to whoever wants them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Mark, Snapshot};
 
 /// Where a block is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub enum Space {
     /// OCaml's minor heap.
     #[default]
@@ -39,7 +43,9 @@ impl Space {
 }
 
 /// A code location, numbered by the source in order of first appearance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct LocationId(pub u32);
 
 impl LocationId {

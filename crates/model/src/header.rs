@@ -1,6 +1,6 @@
 //! The header of a source: program, sampling scheme, capabilities.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The program that was profiled, how it was sampled, and what the source can tell.
 ///
@@ -35,7 +35,7 @@ pub struct Header {
 }
 
 /// The language runtime of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Runtime {
     /// OCaml, with the parameters of its runtime as `OCAMLRUNPARAM` has them.
     OCaml {
@@ -67,7 +67,7 @@ impl Runtime {
 }
 
 /// How blocks were sampled, and so what a sampled block stands for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Scheme {
     /// Every block is there.
     Exact,
@@ -86,7 +86,7 @@ pub enum Scheme {
 
 /// The properties that a source can tell. Reports say that a source does not tell something rather than show zeros.
 // By default, nothing is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[expect(
     clippy::struct_excessive_bools,

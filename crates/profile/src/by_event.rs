@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::store::{Profile, Storage, StoredNumbers};
 
-/// Events that are in memory at once if they are not all: 64 MiB.
-const PART: u64 = 1 << 24;
+/// Events that are in memory at once if they are not all: 64 MiB. Tests have smaller traces.
+const PART: u64 = if cfg!(test) { 1 << 16 } else { 1 << 24 };
 
 /// Numbers that are written at once.
 const CHUNK: usize = 1 << 13;

@@ -27,6 +27,11 @@ pub enum Estimator {
     Count,
 }
 
+impl Estimator {
+    /// All estimators.
+    pub(crate) const ALL: [Self; 2] = [Self::HorvitzThompson, Self::Count];
+}
+
 /// The sampling parameters of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {

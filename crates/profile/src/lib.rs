@@ -45,9 +45,9 @@ pub use query::{Query, QueryError};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use store::{
-    ContextId, CreateStorage, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Kind,
-    LiveProfile, MemoryLimit, ModuleId, Moment, Peak, Profile, Recursion, Storage, Store,
-    StoreOptions, Symbols,
+    ContextId, CreateStorage, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Index,
+    IndexedAnswer, Kind, LiveProfile, MemoryLimit, ModuleId, Moment, Peak, Profile, Recursion,
+    Storage, Store, StoreOptions, Symbols,
 };
 pub use trend::{Change as TrendChange, Trend, TrendPiece, TrendState};
 

@@ -1,12 +1,14 @@
 //! Classes of blocks: all that blocks have in common, apart from when they lived.
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::{ClassId, ContextId, Id, IdVec, KindId};
 use super::pair_table::PairTable;
 
 /// Blocks of the same kind that were allocated at the same place by the same path: 265,000 in the
 /// compiler's trace of 3.5 million blocks. Most questions are answered by counting the blocks of
 /// each class and walking the tree of calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Class {
     pub(crate) context: ContextId,
     pub(crate) kind: KindId,

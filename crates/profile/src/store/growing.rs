@@ -508,15 +508,17 @@ impl Store {
         };
         let events = self.clock.get().len();
         let tables = self.finish_tables();
-        let (unmatched, tallies) = (&mut self.unmatched, &mut self.tallies);
-        let columns = sealed.finish(tables.classes.len(), |segment, i, column, is_applied| {
-            if is_applied {
-                let kind = tables.classes[segment.class[i]].kind;
-                tallies.changed(kind, column, &segment.lives, i);
-            } else {
-                unmatched.add(column);
-            }
-        })?;
+        // Some changes were counted when they happened, and sealed later.
+        let mut tallies = Tallies::of_kinds(tables.kinds.len());
+        let columns = sealed.finish(
+            tables.classes.len(),
+            |column| self.unmatched.add(column),
+            |segment| {
+                let kind = |i: usize| tables.classes[segment.class[i]].kind;
+                tallies.count(&segment.lives, kind);
+            },
+        )?;
+        self.tallies = tallies;
         let storage = columns.storage;
         let clock = StoredClock::new(Arc::clone(&storage), columns.pages);
         let segments = StoredSegments::new(
@@ -556,6 +558,7 @@ impl Store {
             log: self.log.as_mut().map(Shared::share),
             lanes: self.lanes.to_vec(),
             last_event_time: self.last_event_time,
+            moved: self.late.moved,
             unmatched,
             tallies: self.tallies.clone(),
             snapshots: self.snapshots.clone(),

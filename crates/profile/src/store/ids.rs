@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 use heapline_model::LocationId;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An id: an index into an [`IdVec`]. Nobody outside of this crate can name this trait, so that
 /// ids only come from tables.
@@ -20,7 +21,7 @@ pub trait Id: Copy + Ord {
 macro_rules! ids {
     ($($(#[$doc:meta])* $visibility:vis $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[repr(transparent)]
         $visibility struct $name(u32);
 
@@ -233,6 +234,18 @@ impl<'a, I, T> IntoIterator for &'a IdVec<I, T> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.values.iter()
+    }
+}
+
+impl<I, T: Serialize> Serialize for IdVec<I, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.values.serialize(serializer)
+    }
+}
+
+impl<'de, I, T: Deserialize<'de>> Deserialize<'de> for IdVec<I, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from)
     }
 }
 

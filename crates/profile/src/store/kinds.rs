@@ -2,12 +2,13 @@
 
 use hashbrown::HashMap;
 use heapline_model::Space;
+use serde::{Deserialize, Serialize};
 
 use super::ids::{Id, IdVec, KindId};
 use crate::estimate::{Amount, Estimator, Sampling, Sum};
 
 /// The kind of a block: all but when and where it was allocated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kind {
     /// Bytes, without the header.
     pub size: u64,

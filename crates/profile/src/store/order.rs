@@ -20,6 +20,8 @@ pub(crate) struct LateEvents {
     earliest: Option<u64>,
     /// The time up to which all events have their final numbers.
     sealed: u64,
+    /// Events that happened before that, but came later.
+    pub(crate) moved: u64,
 }
 
 impl LateEvents {
@@ -33,6 +35,7 @@ impl LateEvents {
     pub(crate) fn note(&mut self, time: u64) -> u64 {
         if time < self.latest {
             self.reopen(time);
+            self.moved += u64::from(time < self.sealed);
             time.max(self.sealed)
         } else {
             self.latest = time;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use heapline_model::{Capabilities, Damage, Header, InputSize, LocationId, Mark, Snapshot, Space};
+use serde::{Deserialize, Serialize};
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
@@ -46,6 +47,7 @@ pub(super) struct Parts {
     pub(super) log: Option<Arc<StackLog>>,
     pub(super) lanes: Vec<u16>,
     pub(super) last_event_time: u64,
+    pub(super) moved: u64,
     pub(super) unmatched: Unmatched,
     pub(super) tallies: Tallies,
     pub(super) snapshots: Vec<(Moment, Snapshot)>,
@@ -126,7 +128,7 @@ impl EventClock {
 }
 
 /// Events about blocks that the source does not have, or that cannot be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unmatched {
     pub(crate) promotions: u64,
     pub(crate) deaths: u64,
@@ -150,6 +152,10 @@ impl Profile {
             with_recursion: OnceLock::new(),
             memo: Memo::default(),
         }
+    }
+
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Results that reports keep for the next one.
@@ -242,6 +248,13 @@ impl Profile {
     #[must_use]
     pub fn unmatched_events(&self) -> u64 {
         self.parts.unmatched.promotions + self.parts.unmatched.deaths
+    }
+
+    /// Events that came so late that they could not be put in order within the [`MemoryLimit`](crate::MemoryLimit): they are
+    /// at a later time than they should be.
+    #[must_use]
+    pub fn moved_events(&self) -> u64 {
+        self.parts.moved
     }
 
     pub(crate) fn unmatched(&self) -> Unmatched {

@@ -157,7 +157,7 @@ impl Sealed {
                 }
             }
         }
-        let times = Times::new(lives, clock);
+        let times = Times::of_events(lives, |event| clock.get(event));
         let entry = SegmentEntry::write(&*self.scratch, lives, segment.class.get(), &times)?;
         self.segments.push(entry);
         Ok(())
@@ -176,11 +176,12 @@ impl Sealed {
         Ok(())
     }
 
-    /// Applies all changes. `applied` is told of each: the block, its change, and whether it could be.
+    /// Applies all changes. Hands over each segment then, and before that the changes that could not be applied.
     pub(crate) fn finish(
         mut self,
         classes: usize,
-        mut applied: impl FnMut(&StoredSegment, usize, Column, bool),
+        mut unmatched: impl FnMut(Column),
+        mut finished: impl FnMut(&StoredSegment),
     ) -> io::Result<SealedColumns> {
         let mut entries = Vec::with_capacity(self.segments.len());
         let sealed = std::mem::take(&mut self.segments);
@@ -195,8 +196,9 @@ impl Sealed {
                 changes = rest;
                 for change in here {
                     let i = change.block % SEGMENT;
-                    let is_applied = segment.apply(i, change);
-                    applied(&segment, i, change.column, is_applied);
+                    if !segment.apply(i, change) {
+                        unmatched(change.column);
+                    }
                 }
                 if !here.is_empty() {
                     segment.put_in_order();
@@ -206,6 +208,7 @@ impl Sealed {
                     class,
                     times,
                 } = &segment;
+                finished(&segment);
                 entries.push(SegmentEntry::write(&*self.output, lives, class, times)?);
             }
         }
@@ -224,6 +227,9 @@ pub(crate) struct SealedColumns {
     pub(crate) segments: Vec<SegmentEntry>,
     pub(crate) pages: Vec<PageEntry>,
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
 
 impl StoredSegment {
     /// Applies a change, unless the block has such a change already, or was dead before.

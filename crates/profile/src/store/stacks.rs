@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use heapline_model::{Batch, LocationId};
+use serde::{Deserialize, Serialize};
 
 use super::ids::{ContextId, FrameId, Id, IdVec, NodeId};
 use super::pair_table::PairTable;
@@ -17,7 +18,7 @@ use super::symbols::{SymbolTable, Symbols};
 use super::tree_builder::{Full, Name, TreeBuilder};
 
 /// Paths through the program, outermost caller at the root.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CallTree {
     /// The caller; smaller than the node itself, so one pass over the nodes sees callers first.
     pub(crate) parent: IdVec<NodeId, NodeId>,
@@ -36,7 +37,7 @@ impl CallTree {
 }
 
 /// Where and through whom blocks were allocated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Context {
     pub(crate) node: NodeId,
     /// The location of the allocation itself, or none.
@@ -69,7 +70,7 @@ struct ShortStack<'a> {
 }
 
 /// The call tree and the contexts of all stacks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Stacks {
     pub(crate) contexts: IdVec<ContextId, Context>,
     pub(crate) tree: CallTree,

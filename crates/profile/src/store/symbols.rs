@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use heapline_model::{Frame, LocationDefinition, LocationId};
+use serde::{Deserialize, Serialize};
 
 use super::ids::{FileId, FrameId, FunctionId, Id, IdVec, ModuleId, saturated};
 use super::names;
 use super::tree_builder::Name;
 
 /// Everything that has a name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Symbols {
     frames: IdVec<FrameId, FrameInfo>,
     functions: IdVec<FunctionId, Function>,
@@ -21,7 +22,7 @@ pub struct Symbols {
     location_frames: Vec<FrameId>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Location {
     address: u64,
     start: u32,
@@ -33,7 +34,7 @@ struct Location {
 }
 
 /// A place in the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FrameInfo {
     /// Its function.
     pub function: FunctionId,
@@ -48,7 +49,7 @@ pub struct FrameInfo {
 }
 
 /// A function, known by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// As the trace has it: `Stdlib__List.map`.
     pub raw: String,
@@ -142,6 +143,32 @@ impl Symbols {
     #[must_use]
     pub fn address(&self, location: LocationId) -> u64 {
         self.locations[location].address
+    }
+
+    /// Returns true if all numbers are those of entries that there are. Those of a file may be any.
+    pub(crate) fn is_sound(&self) -> bool {
+        let has_frame = |frame: FrameId| frame.index() < self.frames.len();
+        let is_location = |location: &Location| {
+            let end = u64::from(location.start) + u64::from(location.len);
+            end <= self.location_frames.len() as u64
+        };
+        let is_frame = |frame: &FrameInfo| {
+            frame.function.index() < self.functions.len() && frame.file.index() < self.files.len()
+        };
+        let is_function = |function: &Function| {
+            function.module.index() < self.modules.len() && function.file.index() < self.files.len()
+        };
+        // The place of a location without frames is the first frame.
+        (self.locations.is_empty() || !self.frames.is_empty())
+            && self.frames.iter().all(is_frame)
+            && self.functions.iter().all(is_function)
+            && self.locations.iter().all(is_location)
+            && self.location_frames.iter().copied().all(has_frame)
+    }
+
+    /// Returns true if there is a location with an id.
+    pub(crate) fn has_location(&self, location: LocationId) -> bool {
+        location.index() < self.locations.len()
     }
 
     /// The locations that are part of stacks, with their frames.

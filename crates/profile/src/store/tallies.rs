@@ -1,10 +1,12 @@
 //! Births, promotions and deaths of the blocks of each kind, counted while a profile grows.
 
+use serde::{Deserialize, Serialize};
+
 use super::ids::{IdVec, KindId};
 use super::segment::{Column, Lives, NEVER};
 
 /// The blocks of a kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) blocks: u64,
     pub(crate) promoted: u64,
@@ -16,13 +18,30 @@ pub(crate) struct Tally {
 /// The blocks of each kind.
 ///
 /// A pass over all blocks would find the same; this is for questions that need nothing else.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tallies(IdVec<KindId, Tally>);
 
 impl Tallies {
     /// Says that there is another kind.
     pub(crate) fn add_kind(&mut self) {
         self.0.push(Tally::default());
+    }
+
+    /// Nothing of so many kinds.
+    pub(crate) fn of_kinds(kinds: usize) -> Self {
+        Self(vec![Tally::default(); kinds].into())
+    }
+
+    /// Counts blocks of which everything is known.
+    pub(crate) fn count(&mut self, lives: &Lives, kind: impl Fn(usize) -> KindId) {
+        for i in 0..lives.len() {
+            let tally = &mut self.0[kind(i)];
+            let (promoted, died) = (lives.promotion(i) != NEVER, lives.death(i) != NEVER);
+            tally.blocks += 1;
+            tally.promoted += u64::from(promoted);
+            tally.died += u64::from(died);
+            tally.promoted_and_died += u64::from(promoted && died);
+        }
     }
 
     #[inline]

@@ -209,6 +209,11 @@ impl PageEntry {
         })
     }
 
+    /// Returns true if its times are not after those of another page.
+    pub(crate) fn is_before(&self, other: &Self) -> bool {
+        self.last <= other.first
+    }
+
     /// Returns true if it is a page that there can be, within so many bytes.
     pub(crate) fn is_within(&self, bytes: u64, is_last: bool) -> bool {
         let events = self.events as usize;

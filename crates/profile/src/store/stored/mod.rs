@@ -9,5 +9,7 @@ mod storage;
 pub(crate) use change_log::{BUCKET, ChangeLog, LoggedChange};
 pub(crate) use columns::{PAGE, PageEntry, SegmentEntry, StoredClock, StoredSegments, Zone};
 pub(crate) use segment::{StoredSegment, Times};
+#[cfg(test)]
+pub(crate) use storage::memory;
 pub use storage::{CreateStorage, Storage};
 pub(crate) use storage::{Place, StoredNumbers, damaged};

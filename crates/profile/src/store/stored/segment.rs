@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::clock::Clock;
 use super::super::ids::{ClassId, Id};
 use super::super::profile::Segment;
 use super::super::segment::{Column, Lives, NEVER, SEGMENT};
@@ -21,9 +20,9 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// The times of the events of some blocks.
-    pub(crate) fn new(lives: &Lives, clock: &Clock) -> Self {
-        let time = |event: u64| if event == NEVER { 0 } else { clock.get(event) };
+    /// The times of the events of some blocks, given those of all events.
+    pub(crate) fn of_events(lives: &Lives, time_of: impl Fn(u64) -> u64) -> Self {
+        let time = |event: u64| if event == NEVER { 0 } else { time_of(event) };
         let blocks = 0..lives.len();
         let promotions = if lives.has_promotions() {
             lives.len()
