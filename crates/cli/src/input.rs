@@ -3,15 +3,19 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
 use heapline_engine::shell_path;
 use heapline_formats::{Executable, HEAD, spacetime};
+use heapline_index::TraceFile;
 use heapline_model::{Damage, Flaw};
-use heapline_profile::{Profile, StoreOptions};
+use heapline_profile::query::Size;
+use heapline_profile::{Profile, Recursion, StoreOptions};
 use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
+use crate::commands::index::keep_index;
 use crate::error::warn;
 use crate::progress::Watched;
 use crate::snapshot_file::refuse_snapshot;
@@ -24,6 +28,9 @@ pub(crate) mod demo {
     /// A recording of `fixtures/shop.ml` on OCaml 5.3.
     pub(crate) const TRACE: &[u8] = include_bytes!("../demo/shop.ctf");
 }
+
+/// A trace that takes longer to load gets an index.
+const LONG: Duration = Duration::from_secs(15);
 
 /// The arguments of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
@@ -46,6 +53,14 @@ pub(crate) struct Reading {
     /// Name functions of Spacetime profiles by the program that wrote them
     #[arg(long, short, value_name = "PROGRAM")]
     pub(crate) executable: Option<PathBuf>,
+
+    /// Limit the memory for a trace; the rest goes to temporary files [default: a quarter of the machine's memory]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Size>,
+
+    /// Ignore the index of a trace, and do not keep one
+    #[arg(long)]
+    pub(crate) no_index: bool,
 }
 
 impl Reading {
@@ -55,6 +70,17 @@ impl Reading {
             trace: trace.to_owned(),
             reading: self.clone(),
         }
+    }
+
+    /// Bytes of memory that a trace may take.
+    fn memory(&self) -> u64 {
+        let given = self.memory.map(|size| size.bytes(8.0));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is not negative, and a cast saturates"
+        )]
+        given.map_or_else(heapline_index::default_memory, |bytes| bytes as u64)
     }
 
     /// Reads the program that wrote the profiles, if it was given.
@@ -109,7 +135,54 @@ impl Input {
         options: heapline_formats::Options,
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
-        self.load_from(self.bytes()?, options, store)
+        let Some(file) = self.trace_file() else {
+            return self.load_from(self.bytes()?, options, store);
+        };
+        // An index has all stacks, without recursion, and all events.
+        let is_usual = options.stacks && options.partial_packets;
+        let may_use = is_usual && store.recursion != Recursion::Keep;
+        if may_use && let Some(profile) = file.indexed(self.reading.strict) {
+            return Ok(profile);
+        }
+        let start = Instant::now();
+        let bytes = self.bytes()?;
+        let options = self.formats_options(options)?;
+        let profile = heapline_formats::Reader::new(bytes, options)
+            .and_then(|mut reader| file.load(&mut reader, store))
+            .with_context(|| self.name())?;
+        self.warn_of_moved(profile.moved_events());
+        if may_use && (profile.is_stored() || start.elapsed() >= LONG) {
+            keep_index(&file, &profile);
+        }
+        Ok(profile)
+    }
+
+    /// The file of the trace, its index and the limit of memory. `None` for pipes, and for recordings that are not complete.
+    pub(crate) fn trace_file(&self) -> Option<TraceFile> {
+        self.file_size()?;
+        let reading = &self.reading;
+        let is_off = std::env::var_os("HEAPLINE_INDEX").is_some_and(|value| value == "off");
+        let no_index = reading.no_index || is_off || self.is_recorded();
+        Some(TraceFile::new(&self.trace, reading.memory()).without_index(no_index))
+    }
+
+    /// Returns true if the last events of the trace are not in the file itself.
+    fn is_recorded(&self) -> bool {
+        let mut tail = self.trace.clone().into_os_string();
+        tail.push(".tail");
+        Path::new(&tail).exists()
+    }
+
+    /// Warns about events whose order is not known.
+    pub(crate) fn warn_of_moved(&self, events: u64) {
+        if events > 0 {
+            warn(&format!(
+                "{} events of {} came too late to be put in order within the memory limit, and are shown at a later time; \
+                 raise --memory",
+                events,
+                self.name()
+            ));
+        }
     }
 
     /// Loads the profile from the bytes of the trace.
@@ -120,9 +193,12 @@ impl Input {
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
         let options = self.formats_options(options)?;
-        heapline_formats::Reader::new(bytes, options)
-            .and_then(|mut reader| Profile::load(&mut reader, store))
-            .with_context(|| self.name())
+        let limit = heapline_index::temporary_limit(self.reading.memory());
+        let profile = heapline_formats::Reader::new(bytes, options)
+            .and_then(|mut reader| Profile::load_within(limit, &mut reader, store))
+            .with_context(|| self.name())?;
+        self.warn_of_moved(profile.moved_events());
+        Ok(profile)
     }
 
     /// The options of an input format, with those of the user.

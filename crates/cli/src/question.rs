@@ -1,11 +1,12 @@
 //! Arguments shared by all reports: the trace, the filter, and the output format.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
 use heapline_engine::{
-    Answer, Ask, Cancel, Filter, LoadedTrace, Request, Session, shell_path, shell_quote,
+    Answer, Ask, Cancel, Filter, LoadedTrace, Request, Session, check_read, shell_path, shell_quote,
 };
 use heapline_formats::Options;
 use heapline_profile::query;
@@ -13,6 +14,7 @@ use heapline_profile::reports::has_cut_stacks;
 use heapline_profile::{Profile, Query, Recursion, Scope, StoreOptions};
 use heapline_server::find_holders;
 use heapline_text::{self as text, Screen, Text};
+use serde::{Deserialize, Serialize};
 
 use crate::input::Input;
 use crate::reopen::SnapshotsBeside;
@@ -65,6 +67,11 @@ impl Question {
         Ok(self.filter.scope(profile))
     }
 
+    /// Fails if something of the trace could not be read while a report was written.
+    pub(crate) fn check_read(&self, profile: &Profile) -> io::Result<()> {
+        check_read(&self.input.name(), profile).map_err(io::Error::other)
+    }
+
     /// The command line of another report on the same trace with the same filter.
     fn suggest(&self, report: &str, arguments: &[&str]) -> String {
         // As a condition: the command may have a `--live` of its own.
@@ -77,7 +84,7 @@ impl Question {
     }
 
     /// Prints a report as JSON or as text.
-    pub(crate) fn print<T: serde::Serialize>(
+    pub(crate) fn print<T: Serialize>(
         &self,
         json: Json,
         screen: Screen,
@@ -146,20 +153,42 @@ pub(crate) fn load(input: &Input, keep_recursion: bool) -> anyhow::Result<Profil
     };
     let profile = input.load(Options::default(), store)?;
     input.warn_of(profile.damage());
-    if profile.shortened_stacks() > 0 {
-        crate::error::warn(&format!(
-            "{} has too many distinct stacks; some are truncated to their outer frames",
-            input.name()
-        ));
-    }
-    if has_cut_stacks(&profile) {
-        crate::error::note(&format!(
-            "the stacks of {} were cut when they were recorded (--stack-depth); <deeper calls> \
-             stands for the outer frames",
-            input.name()
-        ));
-    }
+    StackFlaws::of(&profile).warn(input);
     Ok(profile)
+}
+
+/// Stacks that are not whole.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct StackFlaws {
+    /// True if there were too many.
+    are_shortened: bool,
+    /// True if they were recorded so.
+    are_cut: bool,
+}
+
+impl StackFlaws {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        Self {
+            are_shortened: profile.shortened_stacks() > 0,
+            are_cut: has_cut_stacks(profile),
+        }
+    }
+
+    pub(crate) fn warn(self, input: &Input) {
+        if self.are_shortened {
+            crate::error::warn(&format!(
+                "{} has too many distinct stacks; some are truncated to their outer frames",
+                input.name()
+            ));
+        }
+        if self.are_cut {
+            crate::error::note(&format!(
+                "the stacks of {} were cut when they were recorded (--stack-depth); <deeper calls> \
+                 stands for the outer frames",
+                input.name()
+            ));
+        }
+    }
 }
 
 /// Warns about names in the query that do not occur in the trace, most likely misspelt.
@@ -184,7 +213,7 @@ pub(crate) struct Json {
 
 impl Json {
     /// Prints a report as JSON, or as text with `render`.
-    pub(crate) fn print<T: serde::Serialize>(
+    pub(crate) fn print<T: Serialize>(
         self,
         report: &T,
         render: impl FnOnce(&T) -> Text,

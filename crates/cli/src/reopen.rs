@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::Context;
@@ -107,6 +108,7 @@ fn snapshot_file(path: &Path) -> anyhow::Result<Trace> {
         path: shown,
         strict: false,
         executable: None,
+        file: None,
         open: Box::new(move || Ok(Box::new(File::open(&path)?))),
     })
 }
@@ -126,6 +128,7 @@ fn trace(input: &Input) -> anyhow::Result<Trace> {
         size: input.file_size(),
         strict: input.reading.strict,
         executable: input.reading.executable()?,
+        file: input.trace_file().map(Arc::new),
         open: Box::new(move || Ok(Box::new(snapshot.reader()))),
     })
 }

@@ -32,7 +32,7 @@ pub use error::{EngineError, ErrorKind, Place};
 pub use filter::Filter;
 pub use reports::{Report, Request};
 pub use request::Params;
-pub use session::{FindHolders, LoadedTrace, Session};
+pub use session::{FindHolders, LoadedTrace, Session, check_read};
 pub use shell::{shell_path, shell_quote};
 pub use snapshots::{LoadedRecording, LoadedSnapshot, SnapshotSession};
 pub use sources::FindSource;

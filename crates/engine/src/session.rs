@@ -12,7 +12,7 @@ use crate::answer::{Answer, Info};
 use crate::ask::Ask;
 use crate::cache::Cache;
 use crate::cancel::Cancel;
-use crate::error::EngineError;
+use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
 use crate::reports::Request;
 use crate::shell::shell_path;
@@ -229,11 +229,13 @@ impl Session {
     pub fn answer(&self, request: &Request, cancel: &Cancel) -> Result<Arc<Answer>, EngineError> {
         cancel.check()?;
         let compute = || {
+            let report = request.report(self, cancel)?;
+            self.check_read()?;
             Ok(Answer::new(
                 Arc::clone(&self.identity),
                 self.epoch,
                 self.command_line(request),
-                request.report(self, cancel)?,
+                report,
             ))
         };
         match request {
@@ -252,7 +254,17 @@ impl Session {
     ) -> Result<O::Report, EngineError> {
         options.validate()?;
         cancel.check()?;
-        options.ask(self, filter, cancel)
+        let report = options.ask(self, filter, cancel)?;
+        self.check_read()?;
+        Ok(report)
+    }
+
+    /// Fails if data could not be read, so that reports are wrong.
+    fn check_read(&self) -> Result<(), EngineError> {
+        for trace in std::iter::once(&self.trace).chain(&self.against) {
+            check_read(&trace.path, &trace.profile)?;
+        }
+        Ok(())
     }
 
     /// The command that prints the answer to a request, if there is one.
@@ -315,6 +327,19 @@ impl Session {
                 reports::names(&scope, kind).into()
             })
         })
+    }
+}
+
+/// Fails if data of a profile could not be read from its index or from temporary files, so that what was computed from it is wrong.
+pub fn check_read(path: &str, profile: &Profile) -> Result<(), EngineError> {
+    match profile.failure() {
+        None => Ok(()),
+        Some(failure) => Err(EngineError::new(
+            ErrorKind::Failed,
+            format!(
+                "{path}: its index or a temporary file cannot be read or written: {failure}; delete the index, or use --no-index"
+            ),
+        )),
     }
 }
 

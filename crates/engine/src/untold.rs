@@ -21,6 +21,14 @@ impl Filter {
     }
 
     pub(crate) fn check_for(&self, profile: &Profile, moments: Moments) -> Result<(), EngineError> {
+        if self.keep_recursion && profile.lacks_recursion() {
+            return Err(EngineError::parameter(
+                "keep-recursion",
+                "true",
+                "the trace was read from its index, or is larger than memory, so that recursive calls are not known; use \
+                 --no-index and a larger --memory",
+            ));
+        }
         check_query("where", &self.query(), profile, moments)
     }
 }

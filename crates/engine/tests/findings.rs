@@ -57,7 +57,7 @@ fn findings_are_shown_by_their_reports() {
                 if finding.kind == TraceFindingKind::Resolution {
                     continue;
                 }
-                let request = Request::from_pairs(finding.report, finding.parameters.clone());
+                let request = Request::from_pairs(&finding.report, finding.parameters.clone());
                 let answer = session
                     .answer(&request.unwrap(), &Cancel::default())
                     .unwrap();

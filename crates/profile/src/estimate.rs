@@ -10,13 +10,13 @@ use std::ops::{Add, AddAssign, Sub};
 
 use clap::ValueEnum;
 use heapline_model::{Scheme, Space};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Two standard errors, near enough: 95 % of a normal distribution.
 const Z95: f64 = 1.959_963_984_540_054;
 
 /// How samples are scaled to totals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
@@ -411,7 +411,7 @@ impl std::iter::Sum for Amount {
 }
 
 /// An estimated amount and its error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Estimate {
     /// The amount.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use hashbrown::HashMap;
 use heapline_model::LocationId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attributed, Attribution};
 use crate::crates::Crates;
@@ -26,7 +26,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 const NO_OWN_CODE: &str = "(no own code)";
 
 /// The attribute that blocks are grouped by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum GroupBy {
@@ -125,7 +125,7 @@ pub(crate) struct View {
 }
 
 /// The name of a group.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Label {
     /// The name, such as `Stdlib.List.map`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::crates::{Crates, is_dependency, is_standard};
 use crate::query::Pattern;
@@ -79,7 +79,7 @@ const RUNTIME: &[&str] = &[
 ];
 
 /// The distinction between a program's own code and that of libraries, in a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct OwnCode {
     /// The patterns of own functions; empty if all code outside of known libraries is own.

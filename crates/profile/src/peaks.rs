@@ -3,6 +3,8 @@
 //! Live bytes are summed up for ranges of events first. In a range, no more can be alive than at its start and what is born in
 //! it: only ranges that may have the peak are looked at event by event. That takes memory for the ranges, not for all events.
 
+use std::cmp::Ordering;
+
 use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::store::{Moment, NEVER};
@@ -261,7 +263,12 @@ impl Search {
 
     /// Notes what is live at a moment.
     fn note(&mut self, live: f64, moment: u64) {
-        if live > self.most || (live == self.most && moment < self.peak) {
+        let is_first = match live.total_cmp(&self.most) {
+            Ordering::Greater => true,
+            Ordering::Equal => moment < self.peak,
+            Ordering::Less => false,
+        };
+        if is_first {
             (self.most, self.peak) = (live, moment);
         }
     }

@@ -125,7 +125,7 @@ fn a_call_under_which_most_was_allocated_is_found() {
     assert_eq!(found[0].report, "tree");
     let parameters = &found[0].parameters;
     assert!(
-        parameters.contains(&("focus", "Parser.file".to_owned())),
+        parameters.contains(&("focus".into(), "Parser.file".to_owned())),
         "{parameters:?}"
     );
 }

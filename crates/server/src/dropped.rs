@@ -42,6 +42,7 @@ pub(crate) async fn compare(
             size: Some(size),
             strict: false,
             executable: None,
+            file: None,
             open: Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())))),
         })
         .await

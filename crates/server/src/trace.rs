@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use heapline_engine::{LoadedTrace, Session, shell_path};
 use heapline_formats::{Executable, Follower, Options, Reader};
+use heapline_index::TraceFile;
 use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 
 use crate::snapshot::{SiteSource, SnapshotFolder, find_holders};
@@ -35,6 +36,8 @@ pub struct Trace {
     pub strict: bool,
     /// The program, for names that the trace does not have.
     pub executable: Option<Executable>,
+    /// The limit of memory and the index, if it is a file; others are loaded into memory.
+    pub file: Option<Arc<TraceFile>>,
     /// Opens it at its beginning.
     pub open: Opener,
 }
@@ -83,8 +86,15 @@ impl Trace {
     }
 
     pub(crate) fn load(&self, progress: &Progress) -> Result<Profile, String> {
+        let file = self.file.as_ref();
+        if let Some(profile) = file.and_then(|file| file.indexed(self.strict)) {
+            return Ok(profile);
+        }
         Reader::new(self.bytes(progress)?, self.options())
-            .and_then(|mut reader| Profile::load(&mut reader, STORE))
+            .and_then(|mut reader| match file {
+                Some(file) => file.load(&mut reader, STORE),
+                None => Profile::load(&mut reader, STORE),
+            })
             .map_err(|error| self.problem(&error))
     }
 
@@ -255,6 +265,7 @@ impl Subjects {
                 size: trace.size,
                 strict: trace.strict,
                 executable: trace.executable.clone(),
+                file: trace.file.clone(),
                 open: Box::new(move || (source.open)()),
             }
         };

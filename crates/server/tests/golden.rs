@@ -20,6 +20,7 @@ fn file(name: &str) -> Trace {
         size: Some(bytes.len() as u64),
         strict: false,
         executable: None,
+        file: None,
         open: Box::new(move || Ok(Box::new(std::io::Cursor::new(bytes.clone())))),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn findings(page: &mut Page, findings: &[TraceFinding], context: &Con
         if let Some(suggest) = context.suggest {
             let arguments = arguments(finding);
             let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
-            let command = suggest(finding.report, &arguments);
+            let command = suggest(&finding.report, &arguments);
             // Commands are copied: they stay on one line.
             page.lines(vec![
                 Line::plain(&" ".repeat(INDENT)).with(&command, Style::Faint),

@@ -40,6 +40,7 @@ impl Args {
             size: Some(demo::TRACE.len() as u64),
             strict: false,
             executable: None,
+            file: None,
             open: Box::new(|| Ok(Box::new(demo::TRACE))),
         };
         self.serving.serve(Subjects::new(trace, None))

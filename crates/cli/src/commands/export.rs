@@ -122,17 +122,21 @@ impl Args {
         if self.format == Format::Parquet {
             write_file(&self.output, &self.force, |out| {
                 if has_blocks {
-                    export::parquet::blocks(&scope, out)
+                    export::parquet::blocks(&scope, out)?;
                 } else {
-                    export::parquet::snapshots(&scope, out)
+                    export::parquet::snapshots(&scope, out)?;
                 }
+                self.question.check_read(&profile)
             })?;
             let stacks = with_part(&self.output, "stacks");
             return write_file(&stacks, &self.force, |out| {
                 export::parquet::stacks(&scope, out)
             });
         }
-        write_file(&self.output, &self.force, |out| self.format(&scope, out))
+        write_file(&self.output, &self.force, |out| {
+            self.format(&scope, out)?;
+            self.question.check_read(&profile)
+        })
     }
 
     fn format(&self, scope: &Scope<'_>, mut out: impl Write) -> io::Result<()> {

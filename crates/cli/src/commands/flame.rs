@@ -97,10 +97,11 @@ impl Args {
         };
         write_file(&self.output, &self.force, |out| {
             if is_svg {
-                svg(&scope, leaf, self.icicle, out)
+                svg(&scope, leaf, self.icicle, out)?;
             } else {
-                export::collapsed(&scope, leaf, out)
+                export::collapsed(&scope, leaf, out)?;
             }
+            self.question.check_read(&profile)
         })
     }
 }

@@ -13,6 +13,7 @@ mod export;
 mod flame;
 mod fleet;
 mod follow;
+pub(crate) mod index;
 mod info;
 mod man;
 mod plain_report;
@@ -110,6 +111,7 @@ enum Command {
     Export(export::Args),
     Push(push::Args),
     Info(info::Args),
+    Index(index::Args),
     Dump(dump::Args),
     Cut(cut::Args),
     Dataset(dataset::Args),
@@ -153,6 +155,7 @@ impl Cli {
             Command::Export(args) => args.run(),
             Command::Push(args) => args.run(),
             Command::Info(args) => args.run(screen),
+            Command::Index(args) => args.run(),
             Command::Dump(args) => args.run(),
             Command::Cut(args) => args.run(),
             Command::Dataset(args) => return args.run(screen),

@@ -56,6 +56,7 @@ impl Args {
             None => profile.end(),
         };
         let heap = Windows::default().next(&scope, live, None);
+        self.question.check_read(&profile)?;
         ensure!(
             !heap.is_empty(),
             "{} has no blocks to send",

@@ -47,6 +47,7 @@ impl Args {
             let profile = self.question.load()?;
             heapline_engine::check_lifetimes("sizes and lifetimes", &profile)?;
             let report = reports::alloc_stats(&profile);
+            self.question.check_read(&profile)?;
             return self
                 .question
                 .print(self.json, screen, &report, text::alloc_stats);

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use heapline_engine::{Filter, check_summary};
-use heapline_profile::reports::{Combiner, SummaryOptions};
+use heapline_engine::{Filter, check_read, check_summary};
+use heapline_profile::reports::{Combiner, Summary, SummaryOptions};
 use heapline_text::{self as text, Context, Screen};
 
 use super::follow::{FollowOptions, Watch};
+use super::index::IndexedSummary;
 use crate::error::warn;
-use crate::input::Reading;
+use crate::input::{Input, Reading};
 use crate::question::{Json, Question, command_line, load};
 
 /// Show the totals, the peak, findings, and the five lists that matter
@@ -66,13 +67,33 @@ impl Args {
                     render: text::summary,
                 });
             }
-            let report = question.ask(&self.options)?;
+            let report = match self.indexed(&question.input) {
+                Some(report) => report,
+                None => question.ask(&self.options)?,
+            };
             return question.print(self.json, screen, &report, text::summary);
         }
         if self.follow.follow {
             bail!("--follow takes one trace");
         }
         self.combine(screen)
+    }
+
+    /// The summary that the index of the trace has, if it is the one that is asked for.
+    fn indexed(&self, input: &Input) -> Option<Summary> {
+        if self.filter != Filter::default() || self.options != SummaryOptions::default() {
+            return None;
+        }
+        let index = input.trace_file()?.open_index()?;
+        let damage = index.damage();
+        if self.reading.strict && !damage.is_empty() {
+            return None;
+        }
+        let kept = IndexedSummary::of(&index)?;
+        input.warn_of(&damage);
+        input.warn_of_moved(kept.moved_events);
+        kept.stacks.warn(input);
+        Some(kept.summary)
     }
 
     /// Prints the summary of several traces. They are loaded one after another: those of a large build
@@ -98,6 +119,7 @@ impl Args {
                 None => names,
             });
             combiner.add(trace.display().to_string(), &self.filter.scope(&profile));
+            check_read(&trace.display().to_string(), &profile)?;
         }
         for name in missing.unwrap_or_default() {
             warn(&format!("no trace has a {name}"));

@@ -76,6 +76,8 @@ fn read(path: &Path, heap: &Heap) -> anyhow::Result<LoadedRecording> {
     let reading = Reading {
         strict: false,
         executable: None,
+        memory: None,
+        no_index: false,
     };
     let input = reading.input(path);
     let options = Options {

@@ -38,6 +38,7 @@ fn trace(path: &Path) -> Trace {
         size: Some(bytes.len() as u64),
         strict: false,
         executable: None,
+        file: None,
         open: Box::new(move || Ok(Box::new(std::io::Cursor::new(bytes.clone())))),
     }
 }

@@ -1,12 +1,12 @@
 //! The part of a run that a recording has summed up.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::store::Profile;
 
 /// The part of a run that a recording has summed up (`heapline record --keep`). What was alive and what was
 /// allocated is exact at the boundaries of its intervals; within an interval only means are known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Coarse {
     /// The end of that part, in seconds since the start.
@@ -21,7 +21,7 @@ pub struct Coarse {
 
 /// The times in which a recording took no new blocks, because it could not be kept within its size
 /// otherwise (`heapline record --keep`). What was allocated then is missing from all sums.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Gaps {
     /// How often that happened.

@@ -60,7 +60,7 @@ pub use tree::{
 };
 
 use heapline_model::Capabilities;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Amount, Estimate, Estimator};
 use crate::options::Look;
@@ -71,7 +71,7 @@ use crate::scope::Scope;
 const SHORT: f64 = 0.01;
 
 /// The amount of a set of blocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Figures {
     /// Bytes, headers included.
@@ -102,7 +102,7 @@ impl Figures {
 }
 
 /// The trace and estimator of a report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Subject {
     /// The program.

@@ -1,7 +1,7 @@
 //! The summary: totals, the peak, and ranked lists.
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::findings::{self, TraceFinding};
 use super::{Figures, SHORT, Subject, largest};
@@ -40,7 +40,7 @@ impl Default for SummaryOptions {
 }
 
 /// Totals, the peak, and the five lists that matter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
     /// The trace and estimator of the report.
@@ -73,7 +73,7 @@ pub struct Summary {
 }
 
 /// A ranked list.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ranking {
     /// The measure it is ranked by.
@@ -87,7 +87,7 @@ pub struct Ranking {
 }
 
 /// The measure that a list is ranked by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum RankingKind {
@@ -104,7 +104,7 @@ pub enum RankingKind {
 }
 
 /// A row of a list.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ranked {
     /// Its name.

@@ -82,6 +82,7 @@ pub struct Store {
     header: Arc<Header>,
     sampling: Sampling,
     epoch: u64,
+    options: StoreOptions,
     limit: Option<MemoryLimit>,
     sealed: Option<Sealed>,
     /// Why sealing failed: what comes after that is lost.
@@ -138,6 +139,7 @@ impl Store {
             sampling: Sampling::new(header.scheme, header.word_bytes),
             header: Arc::new(header),
             epoch: 0,
+            options,
             limit: None,
             sealed: None,
             failure: None,
@@ -556,6 +558,7 @@ impl Store {
             clock,
             tables,
             log: self.log.as_mut().map(Shared::share),
+            has_recursion: self.options.recursion == Recursion::Keep,
             lanes: self.lanes.to_vec(),
             last_event_time: self.last_event_time,
             moved: self.late.moved,

@@ -15,7 +15,7 @@ use super::classes::Class;
 use super::ids::{ClassId, Id, IdVec, KindId, NodeId};
 use super::kinds::Kind;
 use super::profile::{EventClock, Parts, Profile, Segments, Tables, Unmatched};
-use super::sealed::MemoryLimit;
+use super::sealed::{MemoryLimit, SealedColumns};
 use super::stacks::Stacks;
 use super::stored::{
     PAGE, PageEntry, Place, SegmentEntry, Storage, StoredClock, StoredSegments, Times, damaged,
@@ -153,11 +153,16 @@ impl Profile {
         answers: &[IndexedAnswer],
         create: impl FnOnce() -> io::Result<Arc<dyn Storage>>,
     ) -> io::Result<Arc<dyn Storage>> {
-        let (storage, segments, pages) = match (&self.parts().segments, &self.parts().clock) {
-            (Segments::Stored(segments), EventClock::Stored(clock)) => {
-                let storage = Arc::clone(segments.storage());
-                (storage, segments.entries().to_vec(), clock.pages().to_vec())
-            }
+        let SealedColumns {
+            storage,
+            segments,
+            pages,
+        } = match (&self.parts().segments, &self.parts().clock) {
+            (Segments::Stored(segments), EventClock::Stored(clock)) => SealedColumns {
+                storage: Arc::clone(segments.storage()),
+                segments: segments.entries().to_vec(),
+                pages: clock.pages().to_vec(),
+            },
             _ => self.write_columns(create()?)?,
         };
         let tables = write(&*storage, &self.stored_tables())?;
@@ -181,10 +186,7 @@ impl Profile {
     }
 
     /// Writes the columns of a profile that is in memory.
-    fn write_columns(
-        &self,
-        storage: Arc<dyn Storage>,
-    ) -> io::Result<(Arc<dyn Storage>, Vec<SegmentEntry>, Vec<PageEntry>)> {
+    fn write_columns(&self, storage: Arc<dyn Storage>) -> io::Result<SealedColumns> {
         let mut segments = Vec::new();
         for number in 0..self.segment_count() {
             let segment = self.segment(number);
@@ -200,7 +202,11 @@ impl Profile {
             pages.push(PageEntry::write(&*storage, &times)?);
             first = end;
         }
-        Ok((storage, segments, pages))
+        Ok(SealedColumns {
+            storage,
+            segments,
+            pages,
+        })
     }
 
     fn stored_tables(&self) -> StoredTables {
@@ -293,7 +299,7 @@ impl Index {
                 .iter()
                 .enumerate()
                 .all(|(i, page)| page.is_within(bytes, i + 1 == pages.len()))
-            && pages.is_sorted_by(|a, b| a.is_before(b))
+            && pages.is_sorted_by(PageEntry::is_before)
             && tables.is_within(bytes)
             && answers.iter().all(|(_, place)| place.is_within(bytes));
         if !is_sound {
@@ -357,6 +363,7 @@ impl Index {
                 symbols: Arc::new(tables.symbols),
             },
             log: None,
+            has_recursion: false,
             lanes: tables.lanes,
             last_event_time: tables.last_event_time,
             moved: tables.moved,

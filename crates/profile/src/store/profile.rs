@@ -45,6 +45,8 @@ pub(super) struct Parts {
     pub(super) clock: EventClock,
     pub(super) tables: Tables,
     pub(super) log: Option<Arc<StackLog>>,
+    /// True if stacks have every frame of recursive calls.
+    pub(super) has_recursion: bool,
     pub(super) lanes: Vec<u16>,
     pub(super) last_event_time: u64,
     pub(super) moved: u64,
@@ -502,6 +504,12 @@ impl Profile {
         }
     }
 
+    /// Returns true if the frames of recursive calls are not known, because they took too much memory, or an index does not have them.
+    #[must_use]
+    pub fn lacks_recursion(&self) -> bool {
+        self.is_stored() && !self.parts.has_recursion
+    }
+
     fn expanded(&self, log: &StackLog) -> Self {
         let symbols = Arc::clone(&self.parts.tables.symbols);
         let (stacks, contexts) = stacks::with_recursion(log, &symbols);
@@ -535,6 +543,7 @@ impl Profile {
                 symbols,
             },
             log: None,
+            has_recursion: true,
             lanes: self.parts.lanes.clone(),
             tallies: self.parts.tallies.clone(),
             snapshots: self.parts.snapshots.clone(),

@@ -25,6 +25,7 @@ pub(crate) fn trace(bytes: Vec<u8>) -> Trace {
         size: Some(size),
         strict: false,
         executable: None,
+        file: None,
         open,
     }
 }

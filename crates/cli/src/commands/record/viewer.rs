@@ -46,6 +46,7 @@ impl LiveViewer {
                 size: None,
                 strict: false,
                 executable: None,
+                file: None,
                 open: Box::new(move || heapline_trace::open(&path)),
             },
             None,

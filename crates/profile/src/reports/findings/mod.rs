@@ -7,7 +7,9 @@
 mod facts;
 mod rules;
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::reports::summary::SummaryOptions;
@@ -18,7 +20,7 @@ use facts::Facts;
 pub(super) const MOST: usize = 8;
 
 /// A fact that deserves a sentence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TraceFinding {
     /// The rule that found it.
@@ -26,13 +28,13 @@ pub struct TraceFinding {
     /// The sentence.
     pub sentence: Vec<Phrase>,
     /// The report that shows it.
-    pub report: &'static str,
+    pub report: Cow<'static, str>,
     /// The parameters of that report, by name.
-    pub parameters: Vec<(&'static str, String)>,
+    pub parameters: Vec<(Cow<'static, str>, String)>,
 }
 
 /// A rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceFindingKind {
@@ -57,7 +59,7 @@ pub enum TraceFindingKind {
 }
 
 /// A part of a sentence. Amounts are formatted where they are shown.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Phrase {
@@ -113,8 +115,12 @@ impl Rule {
             let finding = TraceFinding {
                 kind: self.kind,
                 sentence: found.sentence,
-                report: found.report,
-                parameters: found.parameters,
+                report: found.report.into(),
+                parameters: found
+                    .parameters
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value))
+                    .collect(),
             };
             (self.weight * found.part.value / found.whole, finding)
         })

@@ -54,9 +54,11 @@ fn json(report: impl Serialize) -> Value {
 fn reports(profile: &Profile, query: &str) -> Vec<(&'static str, Value)> {
     let query = Query::parse(query).unwrap();
     let scope = Scope::new(profile, &query, Estimator::default());
-    let mut series_by_site = SeriesOptions::default();
-    series_by_site.measure = Measure::LiveBytes;
-    series_by_site.by = Some(GroupBy::Site);
+    let series_by_site = SeriesOptions {
+        measure: Measure::LiveBytes,
+        by: Some(GroupBy::Site),
+        ..SeriesOptions::default()
+    };
     vec![
         ("summary", json(summary(&scope, &SummaryOptions::default()))),
         (
