@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::command::{Outcome, cargo, program, root};
 
-const TARGETS: [&str; 10] = [
+const TARGETS: [&str; 11] = [
     "reader",
     "locations",
     "round_trip",
@@ -20,6 +20,7 @@ const TARGETS: [&str; 10] = [
     "definitions",
     "sturgeon",
     "keep",
+    "index",
 ];
 
 /// Messages of Emacs to `heapline sturgeon`.
@@ -97,6 +98,8 @@ fn plant_seeds(corpus: &Path, target: &str) -> std::io::Result<()> {
                     "tail" => drop(bytes.splice(0..0, [0, 0x40, 0x81])),
                     // This one the size to keep it within, and how often it is written.
                     "keep" => drop(bytes.splice(0..0, [0, 0x40, 5])),
+                    // This one changes of the index.
+                    "index" => drop(bytes.splice(0..0, [2, 0, 0, 40, 1, 0, 1, 0, 8])),
                     // And this one a query from the first line.
                     "profile" => {
                         let query = b"live at peak and (size > 3w or inside \"M*\")\n";

@@ -43,6 +43,8 @@ Usage: cargo xtask COMMAND
             measure the overhead of recording OCaml programs
   bench dataset FOLDER
             measure adding 2,000 runs to a dataset, and leave it in a folder
+  bench large FOLDER
+            measure traces of up to 8 GiB within 1 GiB of memory, and leave them in a folder
   bench programs
             measure user time and memory of real programs, plain and recorded
   bench sampler
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(None),
         ["bench", "recording"] => bench::recording(),
         ["bench", "dataset", folder] => bench::dataset(folder),
+        ["bench", "large", folder] => bench::large(folder),
         ["bench", "programs"] => bench::programs(),
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),

@@ -1,11 +1,12 @@
 //! Bytes allocated between two events.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::by_event::{ByEvent, index};
 use crate::estimate::Estimator;
-use crate::store::{Id, KindId, Profile, Storage, StoredNumbers, saturated};
+use crate::store::{ClassId, Id, IdVec, KindId, Profile, Storage, StoredNumbers, saturated};
 
 /// Bytes allocated before each event.
 pub(crate) struct Allocated<'a> {
@@ -20,45 +21,14 @@ enum Sums {
 
 impl<'a> Allocated<'a> {
     pub(crate) fn new(profile: &'a Profile, estimator: Estimator) -> Self {
-        let mut kinds = ByEvent::new(profile);
-        for number in 0..profile.segment_count() {
-            let segment = profile.segment(number);
-            for (block, &class) in segment.class.iter().enumerate() {
-                let kind = profile.classes()[class].kind;
-                kinds.set(segment.lives.birth(block), saturated(kind.index()) + 1);
-            }
-        }
-        let weights = profile.weights(estimator);
-        let mut total = 0.0;
-        let mut sums = match profile.create_storage() {
-            Some(Ok(storage)) => Sums::Stored(Pages::new(storage)),
+        let sums = match profile.create_storage() {
+            None => in_memory(profile, estimator),
+            Some(Ok(storage)) => stored(profile, estimator, storage),
             Some(Err(error)) => {
                 profile.fail(&error);
                 Sums::Memory(Vec::new())
             }
-            None => Sums::Memory(Vec::with_capacity(index(profile.events()))),
         };
-        let mut push = |sum: f64| match &mut sums {
-            Sums::Memory(sums) => sums.push(sum),
-            Sums::Stored(pages) => {
-                if let Err(error) = pages.push(sum) {
-                    profile.fail(&error);
-                }
-            }
-        };
-        let mut next = 0;
-        kinds.for_each(0, profile.events(), |event, kind| {
-            // The sum before the event.
-            for _ in next..=event {
-                push(total);
-            }
-            next = event + 1;
-            let kind = KindId::from_index(kind as usize - 1);
-            total += weights[kind].bytes.value;
-        });
-        for _ in next..profile.events() {
-            push(total);
-        }
         Self { profile, sums }
     }
 
@@ -76,6 +46,57 @@ impl<'a> Allocated<'a> {
             Sums::Stored(pages) => pages.get(self.profile, event),
         }
     }
+}
+
+fn in_memory(profile: &Profile, estimator: Estimator) -> Sums {
+    let weights = profile.weights(estimator);
+    let classes = profile.classes().iter();
+    let bytes: IdVec<ClassId, f64> = classes
+        .map(|class| weights[class.kind].bytes.value)
+        .collect();
+    let mut sums = vec![0.0; index(profile.events())];
+    for number in 0..profile.segment_count() {
+        let segment = profile.segment(number);
+        for (block, &class) in segment.class.iter().enumerate() {
+            sums[index(segment.lives.birth(block))] = bytes[class];
+        }
+    }
+    let mut total = 0.0;
+    for sum in &mut sums {
+        total += std::mem::replace(sum, total);
+    }
+    Sums::Memory(sums)
+}
+
+fn stored(profile: &Profile, estimator: Estimator, storage: Arc<dyn Storage>) -> Sums {
+    let mut kinds = ByEvent::new(profile);
+    for number in 0..profile.segment_count() {
+        let segment = profile.segment(number);
+        for (block, &class) in segment.class.iter().enumerate() {
+            let kind = profile.classes()[class].kind;
+            kinds.set(segment.lives.birth(block), saturated(kind.index()) + 1);
+        }
+    }
+    let weights = profile.weights(estimator);
+    let mut pages = Pages::new(storage);
+    let mut total = 0.0;
+    let mut next = 0;
+    let mut push = |times: Range<u64>, total: f64| {
+        for _ in times {
+            if let Err(error) = pages.push(total) {
+                profile.fail(&error);
+            }
+        }
+    };
+    kinds.for_each(0, profile.events(), |event, kind| {
+        // The sum before the event.
+        push(next..event + 1, total);
+        next = event + 1;
+        let kind = KindId::from_index(kind as usize - 1);
+        total += weights[kind].bytes.value;
+    });
+    push(next..profile.events(), total);
+    Sums::Stored(pages)
 }
 
 /// Sums of a page.

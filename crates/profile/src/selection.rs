@@ -167,10 +167,25 @@ impl Stay {
     #[inline]
     pub(crate) fn time(&self, profile: &Profile, event: u64) -> u64 {
         match self.times {
-            Some([birth, ..]) if event == self.birth => birth,
-            Some([_, promotion, _]) if event == self.promotion && event != NEVER => promotion,
-            Some([.., death]) if event == self.death && event != NEVER => death,
-            _ => profile.time(event),
+            None => profile.time(event),
+            Some(times) => self.stored_time(profile, event, times),
+        }
+    }
+
+    // Not inlined: it makes loops over blocks in memory slower.
+    #[inline(never)]
+    fn stored_time(
+        &self,
+        profile: &Profile,
+        event: u64,
+        [birth, promotion, death]: [u64; 3],
+    ) -> u64 {
+        match event {
+            NEVER => profile.time(NEVER),
+            event if event == self.birth => birth,
+            event if event == self.promotion => promotion,
+            event if event == self.death => death,
+            event => profile.time(event),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: all benchmarks.
 
 mod dataset;
+mod large;
 mod programs;
 mod recording;
 mod sampling;
@@ -14,6 +15,11 @@ const LARGE: &str = "../shared/traces/own/ocamlopt-large/trace.ctf.zst";
 /// Only datasets of many runs, in a folder that is left for other measurements.
 pub(crate) fn dataset(folder: &str) -> Outcome {
     dataset::measure(folder)
+}
+
+/// Only traces larger than memory, in a folder that is left for other measurements.
+pub(crate) fn large(folder: &str) -> Outcome {
+    large::measure(folder)
 }
 
 /// Only what recording costs OCaml programs.

@@ -11,7 +11,7 @@ use crate::reports::{SHORT, largest};
 use crate::scope::Scope;
 use crate::store::Peak;
 
-use super::rules::LEAST_OF_PEAK;
+use super::rules::{LEAST_OF_BLOCK, LEAST_OF_PEAK};
 
 /// The reports that rules look at, each attributed to own functions.
 pub(super) struct Facts<'a> {
@@ -80,20 +80,29 @@ impl<'a> Facts<'a> {
                 )
             },
         );
-        let live = scope.at_peak();
-        let largest_block = tells.lifetimes.then(|| {
-            let options = BlocksOptions {
-                rows: 1,
-                hide: look.hide.clone(),
-                ..BlocksOptions::default()
-            };
-            blocks(&live, &options).rows.pop()
-        });
         // One pass over all blocks for all that only needs to count them.
         let Peak { moment, .. } = profile.peak(scope.estimator());
         let counts = scope.counts_of(|stay| [stay.is_live_at(moment), stay.is_promoted()]);
         let column = |i: usize| -> Vec<u32> { counts.iter().map(|counts| counts[i]).collect() };
         let [live_counts, promoted_counts] = [column(0), column(1)];
+        let at_peak = scope.total_of(&live_counts);
+        let heaviest = profile
+            .classes()
+            .iter()
+            .zip(&live_counts)
+            .filter(|(_, n)| **n > 0)
+            .map(|(class, _)| scope.weights()[class.kind].bytes.value)
+            .fold(0.0, f64::max);
+        // It takes two passes over all blocks, and mostly there is none that is large enough.
+        let is_any_large = tells.lifetimes && heaviest >= LEAST_OF_BLOCK * at_peak.bytes.value;
+        let largest_block = is_any_large.then(|| {
+            let options = BlocksOptions {
+                rows: 1,
+                hide: look.hide.clone(),
+                ..BlocksOptions::default()
+            };
+            blocks(&scope.at_peak(), &options).rows.pop()
+        });
         let inclusive = functions
             .inclusive_sums_of_stacks(scope, || scope.by_stack_of(&live_counts))
             .unwrap_or_default();
@@ -106,7 +115,7 @@ impl<'a> Facts<'a> {
         Self {
             scope,
             look: parameters(&look),
-            at_peak: scope.total_of(&live_counts),
+            at_peak,
             under_calls: largest_groups(&functions, &inclusive, usize::MAX),
             by_size: by_size.unwrap_or_default(),
             largest_block: largest_block.flatten(),

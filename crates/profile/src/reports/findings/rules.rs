@@ -17,6 +17,9 @@ const FEWEST_SAMPLES: f64 = 4.0;
 /// The share of the peak from which a function is named.
 pub(super) const LEAST_OF_PEAK: f64 = 0.15;
 
+/// The share of the peak from which a single block is named.
+pub(super) const LEAST_OF_BLOCK: f64 = 0.1;
+
 /// All rules. The order counts for equal ranks only.
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -39,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         kind: TraceFindingKind::LargeBlock,
-        least: 0.1,
+        least: LEAST_OF_BLOCK,
         weight: 0.9,
         find: large_block,
     },

@@ -253,6 +253,9 @@ impl StoredClock {
     }
 
     /// The time of an event.
+    // Not a part of loops over blocks, which have the times of their events.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn get(&self, event: u64) -> u64 {
         let event = usize::try_from(event).unwrap_or(usize::MAX);
         let page = self.page(event / PAGE);

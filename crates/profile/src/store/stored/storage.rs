@@ -55,7 +55,8 @@ impl Place {
         storage.read_at(self.offset, &mut bytes)?;
         let end = bytes.len().checked_sub(Self::SUM).ok_or_else(damaged)?;
         let sum = crc32fast::hash(&bytes[..end]);
-        if bytes[end..] != sum.to_le_bytes() {
+        // A fuzzer would never get past it.
+        if bytes[end..] != sum.to_le_bytes() && !cfg!(fuzzing) {
             return Err(damaged());
         }
         bytes.truncate(end);
