@@ -8,8 +8,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use heapline_formats::{Options, Reader};
-use heapline_profile::reports::{self, HotspotOptions, SeriesOptions, StatsOptions, SummaryOptions};
-use heapline_profile::{Estimator, Index, MemoryLimit, Profile, Query, Scope, Storage, StoreOptions};
+use heapline_profile::reports::{
+    self, HotspotOptions, SeriesOptions, StatsOptions, SummaryOptions,
+};
+use heapline_profile::{
+    Estimator, Index, MemoryLimit, Profile, Query, Scope, Storage, StoreOptions,
+};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Default)]
@@ -61,7 +65,8 @@ fuzz_target!(|bytes: &[u8]| {
         let mut index = memory.0.lock().unwrap();
         let len = index.len();
         for change in changes.chunks_exact(4) {
-            let place = usize::from(change[0]) << 16 | usize::from(change[1]) << 8 | usize::from(change[2]);
+            let place =
+                usize::from(change[0]) << 16 | usize::from(change[1]) << 8 | usize::from(change[2]);
             index[len - 1 - place % len] ^= change[3];
         }
         len as u64
