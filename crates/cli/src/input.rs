@@ -74,13 +74,8 @@ impl Reading {
 
     /// Bytes of memory that a trace may take.
     fn memory(&self) -> u64 {
-        let given = self.memory.map(|size| size.bytes(8.0));
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is not negative, and a cast saturates"
-        )]
-        given.map_or_else(heapline_index::default_memory, |bytes| bytes as u64)
+        let given = self.memory.map(Size::whole_bytes);
+        given.unwrap_or_else(heapline_index::default_memory)
     }
 
     /// Reads the program that wrote the profiles, if it was given.
@@ -135,42 +130,55 @@ impl Input {
         options: heapline_formats::Options,
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
-        let Some(file) = self.trace_file() else {
-            return self.load_from(self.bytes()?, options, store);
-        };
+        let file = self.trace_file();
         // An index has all stacks, without recursion, and all events.
         let is_usual = options.stacks && options.partial_packets;
         let may_use = is_usual && store.recursion != Recursion::Keep;
-        if may_use && let Some(profile) = file.indexed(self.reading.strict) {
+        let file_with_index = file.as_ref().filter(|_| may_use);
+        if let Some(profile) = file_with_index.and_then(|file| file.indexed(self.reading.strict)) {
             return Ok(profile);
         }
         let start = Instant::now();
-        let bytes = self.bytes()?;
         let options = self.formats_options(options)?;
-        let profile = heapline_formats::Reader::new(bytes, options)
-            .and_then(|mut reader| file.load(&mut reader, store))
+        let profile = self
+            .load_within(file.as_ref(), self.bytes()?, options, store)
             .with_context(|| self.name())?;
         self.warn_of_moved(profile.moved_events());
-        if may_use && (profile.is_stored() || start.elapsed() >= LONG) {
-            keep_index(&file, &profile);
+        if let Some(file) = file_with_index
+            && (profile.is_stored() || start.elapsed() >= LONG)
+        {
+            keep_index(file, &profile);
         }
         Ok(profile)
     }
 
-    /// The file of the trace, its index and the limit of memory. `None` for pipes, and for recordings that are not complete.
+    /// Loads the profile within the limit of memory. What exceeds it goes to files beside the trace, if it is one.
+    pub(crate) fn load_within(
+        &self,
+        file: Option<&TraceFile>,
+        bytes: impl Read + Send + 'static,
+        options: heapline_formats::Options,
+        store: StoreOptions,
+    ) -> Result<Profile, heapline_model::Error> {
+        let mut reader = heapline_formats::Reader::new(bytes, options)?;
+        match file {
+            Some(file) => file.load(&mut reader, store),
+            None => {
+                let limit = heapline_index::temporary_limit(self.reading.memory());
+                Profile::load_within(limit, &mut reader, store)
+            }
+        }
+    }
+
+    /// The file of the trace, its index and the limit of memory. `None` for pipes.
     pub(crate) fn trace_file(&self) -> Option<TraceFile> {
         self.file_size()?;
         let reading = &self.reading;
         let is_off = std::env::var_os("HEAPLINE_INDEX").is_some_and(|value| value == "off");
-        let no_index = reading.no_index || is_off || self.is_recorded();
+        // Until a recording has ended, its last events are not in the file itself.
+        let is_recorded = heapline_trace::tail::path(&self.trace).exists();
+        let no_index = reading.no_index || is_off || is_recorded;
         Some(TraceFile::new(&self.trace, reading.memory()).without_index(no_index))
-    }
-
-    /// Returns true if the last events of the trace are not in the file itself.
-    fn is_recorded(&self) -> bool {
-        let mut tail = self.trace.clone().into_os_string();
-        tail.push(".tail");
-        Path::new(&tail).exists()
     }
 
     /// Warns about events whose order is not known.
@@ -193,9 +201,8 @@ impl Input {
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
         let options = self.formats_options(options)?;
-        let limit = heapline_index::temporary_limit(self.reading.memory());
-        let profile = heapline_formats::Reader::new(bytes, options)
-            .and_then(|mut reader| Profile::load_within(limit, &mut reader, store))
+        let profile = self
+            .load_within(self.trace_file().as_ref(), bytes, options, store)
             .with_context(|| self.name())?;
         self.warn_of_moved(profile.moved_events());
         Ok(profile)

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::command::{Outcome, cargo, program, root};
+use crate::setup;
 
 /// The sizes of the traces.
 const SIZES: [&str; 3] = ["512M", "2G", "8G"];
@@ -12,8 +13,12 @@ const SIZES: [&str; 3] = ["512M", "2G", "8G"];
 /// The limit of memory.
 const MEMORY: &str = "1GiB";
 
+/// GNU's time, which tells the memory; that of shells does not.
+const TIME: &str = "/usr/bin/time";
+
 /// Generates traces in a folder, if they are not there, and measures how they are indexed and asked about.
 pub(crate) fn measure(folder: &str) -> Outcome {
+    setup::debian_unless(Path::new(TIME).exists(), "time")?;
     let packages = ["-p", "heapline-cli", "-p", "heapline-testkit"];
     cargo(&[&["build", "--locked", "--release"], &packages[..]].concat()).run()?;
     let built = |name: &str| root().join("target/release").join(name);
@@ -63,10 +68,9 @@ fn measured(trace: &str, name: &str, command: &str, arguments: &[&str]) -> Outco
         .len();
     let log = std::env::temp_dir().join(format!("heapline-bench-{}", std::process::id()));
     let log_name = log.display().to_string();
-    // Of GNU, which tells the memory.
     let timed = [&["-f", "%M", "-o", &log_name, command], arguments].concat();
     let start = Instant::now();
-    program("/usr/bin/time", &timed).output()?;
+    program(TIME, &timed).output()?;
     let seconds = start.elapsed().as_secs_f64();
     let memory = fs::read_to_string(&log).unwrap_or_default();
     let _ = fs::remove_file(&log);

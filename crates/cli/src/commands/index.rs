@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use heapline_engine::Filter;
-use heapline_formats::{Options, Reader};
+use heapline_formats::Options;
 use heapline_index::TraceFile;
 use heapline_profile::reports::{self, Summary, SummaryOptions};
 use heapline_profile::{Index, IndexedAnswer, Profile, StoreOptions};
@@ -18,8 +18,8 @@ use crate::question::StackFlaws;
 /// Keep an index beside a trace, so that it is opened at once
 ///
 /// The index of trace.ctf is trace.ctf.idx. All commands use it if it is of the trace as it is now; otherwise it is ignored.
-/// Traces that take long to load, or more memory than --memory, get one without being asked; --no-index or
-/// `HEAPLINE_INDEX=off` prevents that. It can be deleted at any time.
+/// Commands that print a report keep one without being asked if a trace takes long to load, or more memory than --memory;
+/// --no-index or `HEAPLINE_INDEX=off` prevents that. It can be deleted at any time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -48,7 +48,7 @@ impl Args {
         crate::output::to_stdout(lines.as_bytes())
     }
 
-    /// Indexes a trace. Returns what to tell of it.
+    /// Indexes a trace. Returns the line to print.
     fn index(&self, input: &Input) -> anyhow::Result<String> {
         let file = input
             .trace_file()
@@ -64,8 +64,13 @@ impl Args {
             return Ok(format!("{name} is up to date"));
         }
         let options = input.formats_options(Options::default())?;
-        let profile = Reader::new(input.bytes()?, options)
-            .and_then(|mut reader| file.load(&mut reader, StoreOptions::default()))
+        let profile = input
+            .load_within(
+                Some(&file),
+                input.bytes()?,
+                options,
+                StoreOptions::default(),
+            )
             .with_context(|| input.name())?;
         input.warn_of(profile.damage());
         input.warn_of_moved(profile.moved_events());

@@ -85,6 +85,18 @@ impl Size {
             Self::Words(words) => words * word_bytes,
         }
     }
+
+    /// In whole bytes, where a word has eight.
+    #[must_use]
+    pub fn whole_bytes(self) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is not negative, and a cast saturates"
+        )]
+        let bytes = self.bytes(8.0) as u64;
+        bytes
+    }
 }
 
 /// Reads what queries take: `64KiB`, `100`, `1.5G`, `16w`, `2Mw`.

@@ -21,7 +21,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use crate::error::warn;
 
 /// The minimum of `--keep`.
-const MIN_SIZE: f64 = 1024.0 * 1024.0;
+const MIN_SIZE: u64 = 1024 * 1024;
 
 /// Parts of the size: the trace, while it is replaced also its successor, and two for what the program writes
 /// and the packets that it fills.
@@ -70,16 +70,11 @@ pub(super) struct Keeping {
 impl Keeping {
     /// Checks that it is possible, before the program is started. `prefix` is that of traces.
     pub(super) fn prepare(size: Size, prefix: &Path) -> anyhow::Result<Self> {
-        let bytes = size.bytes(8.0);
+        let bytes = size.whole_bytes();
         if bytes < MIN_SIZE {
             bail!("--keep must be at least 1MiB");
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is positive, and a cast saturates"
-        )]
-        let part = bytes as u64 / PARTS;
+        let part = bytes / PARTS;
         let name = prefix.file_name().unwrap_or_default().to_string_lossy();
         let raw = prefix.with_file_name(format!(".{name}.{}.raw", std::process::id()));
         check_holes(&raw).with_context(|| {

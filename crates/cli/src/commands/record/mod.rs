@@ -39,7 +39,7 @@ pub(super) use traces::{make_way, refuse_compressed};
 pub(super) use viewer::LiveViewer;
 
 /// The minimum of `--max-size`: a few packets must fit.
-const MIN_MAX_SIZE: f64 = 512.0 * 1024.0;
+const MIN_MAX_SIZE: u64 = 512 * 1024;
 
 /// Record an OCaml program, or a Rust program that uses Heapline's allocator
 ///
@@ -362,14 +362,9 @@ pub(super) fn max_size(size: Option<Size>) -> anyhow::Result<Option<u64>> {
     let Some(size) = size else {
         return Ok(None);
     };
-    let bytes = size.bytes(8.0);
+    let bytes = size.whole_bytes();
     if bytes < MIN_MAX_SIZE {
         bail!("--max-size must be at least 512KiB");
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is positive, and a cast saturates"
-    )]
-    Ok(Some(bytes as u64))
+    Ok(Some(bytes))
 }

@@ -106,9 +106,18 @@ impl Follower {
             size: snapshot.size(),
             progress: progress.clone(),
         };
+        let file = self.input.trace_file();
+        if self.store.recursion != Recursion::Keep
+            && let Some(file) = &file
+            && let Some(profile) = file.indexed(self.input.reading.strict)
+        {
+            return Ok(profile);
+        }
         let options = self.input.formats_options(Options::default())?;
-        let mut reader = Reader::new(bytes, options)?;
-        Ok(Profile::load(&mut reader, self.store)?)
+        let profile = self
+            .input
+            .load_within(file.as_ref(), bytes, options, self.store)?;
+        Ok(profile)
     }
 }
 
