@@ -13,6 +13,9 @@ const MAY_TRACE: u64 = 1 << 19;
 /// The time for which a program that is being loaded is waited for.
 const LOADING: Duration = Duration::from_secs(2);
 
+/// The time for which another tracer is waited for: attaching takes milliseconds, a debugger stays.
+const TRACED: Duration = Duration::from_secs(2);
+
 /// A reason why a process cannot be attached to, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -121,7 +124,7 @@ pub fn check(pid: i32, allow_seccomp: bool) -> Result<Process, Refusal> {
             reason: error.to_string(),
         },
     };
-    let identity = Identity::read(&pid.to_string()).map_err(unreadable)?;
+    let identity = wait_for_tracer(pid).map_err(unreadable)?;
     match identity.state {
         'Z' | 'X' => return Err(Refusal::Ended(pid)),
         'T' => return Err(Refusal::Stopped(pid)),
@@ -159,6 +162,18 @@ pub fn check(pid: i32, allow_seccomp: bool) -> Result<Process, Refusal> {
     }
     let can_load = wait_until_loaded(&process, modules).map_err(unreadable)?;
     can_load.then_some(process).ok_or(Refusal::NoLoader(pid))
+}
+
+/// Reads the identity of a process, after whoever traces it at the moment has let go of it.
+fn wait_for_tracer(pid: i32) -> io::Result<Identity> {
+    let end = Instant::now() + TRACED;
+    loop {
+        let identity = Identity::read(&pid.to_string())?;
+        if identity.tracer == 0 || Instant::now() > end {
+            return Ok(identity);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Waits until the dynamic linker has mapped the C library of a program that has just been started.
