@@ -4,18 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use heapline_testkit::fixtures::VARIED as TRACES;
 use heapline_testkit::generate::hostile_names;
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// Real traces, several domains, no events, damage.
-const TRACES: [&str; 5] = [
-    "mix-ocaml53/trace.ctf",
-    "mix-ocaml413/trace.ctf",
-    "generated/domains.ctf",
-    "odd/empty.ctf",
-    "damaged/garbage.ctf",
-];
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heapline"));

@@ -7,18 +7,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use heapline_testkit::fixtures;
+use heapline_testkit::fixtures::{self, VARIED as TRACES};
 use heapline_testkit::long_run::{Length, LongRun};
 use tempfile::TempDir;
-
-/// Real traces, several domains, no events, damage.
-const TRACES: [&str; 5] = [
-    "mix-ocaml53/trace.ctf",
-    "mix-ocaml413/trace.ctf",
-    "generated/domains.ctf",
-    "odd/empty.ctf",
-    "damaged/garbage.ctf",
-];
 
 /// All that is computed from a profile.
 const REPORTS: [&[&str]; 17] = [

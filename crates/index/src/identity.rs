@@ -1,4 +1,4 @@
-//! What tells whether an index is of a trace as it is now.
+//! Identifies a trace as it is now: an index of another state is not used.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

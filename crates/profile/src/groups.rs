@@ -1,5 +1,7 @@
 //! Groups blocks by site, function, file, module, crate, domain, size or age.
 
+mod numbering;
+
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -18,6 +20,8 @@ use crate::selection::Stay;
 use crate::store::{
     ClassId, ContextId, FrameId, FunctionId, Id, IdVec, Kind, KindId, NodeId, Profile, is_anonymous,
 };
+
+pub(crate) use numbering::Numbering;
 
 /// No group, or no number that stands for one.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -358,15 +362,7 @@ impl Groups {
 
     /// Renumbers the groups; several can get one number.
     pub(crate) fn renumbered(&self, numbers: &[u32]) -> Numbering<'_> {
-        Numbering {
-            of_class: self
-                .of_class
-                .iter()
-                .map(|&group| numbers.get(group as usize).copied().unwrap_or(NONE))
-                .collect(),
-            of_group: numbers.to_vec(),
-            groups: self,
-        }
+        Numbering::new(self, numbers)
     }
 
     /// Numbers the groups that are shown by their rows; the others have none.
@@ -437,7 +433,7 @@ impl Groups {
         self.inclusive_sums_of_stacks(scope, || scope.by_stack())
     }
 
-    /// The same, given the amount of each stack.
+    /// Inclusive sums, given the amount of each stack.
     pub(crate) fn inclusive_sums_of_stacks(
         &self,
         scope: &Scope<'_>,
@@ -537,29 +533,6 @@ impl Groups {
     /// Returns true if groups can be in the middle of a stack in the tree.
     fn are_in_stacks(&self) -> bool {
         self.by.is_of_frames() && self.by != GroupBy::Address
-    }
-}
-
-/// Groups under other numbers, such as the rows that they are shown in.
-pub(crate) struct Numbering<'a> {
-    groups: &'a Groups,
-    of_group: Vec<u32>,
-    /// As in [`Groups`]: a single lookup, because it is needed for each block.
-    of_class: IdVec<ClassId, u32>,
-}
-
-impl Numbering<'_> {
-    /// The number for a block.
-    #[inline]
-    pub(crate) fn of(&self, profile: &Profile, stay: Stay) -> u32 {
-        self.of_class(stay.class)
-            .unwrap_or_else(|| self.of_group[self.groups.of(profile, stay) as usize])
-    }
-
-    /// The number for all blocks of a class, if it is the same.
-    #[inline]
-    pub(crate) fn of_class(&self, class: ClassId) -> Option<u32> {
-        self.of_class.get(class).copied()
     }
 }
 

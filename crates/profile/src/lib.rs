@@ -30,6 +30,8 @@ pub mod reports;
 mod scope;
 mod selection;
 mod store;
+#[cfg(test)]
+mod testing;
 mod timeline;
 mod trend;
 mod walk;

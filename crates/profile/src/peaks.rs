@@ -322,36 +322,18 @@ fn range_of(event: u64, shift: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use heapline_model::{
-        Batch, Birth, Capabilities, Damage, Header, InputSize, Runtime, Scheme, Space,
-    };
+    use heapline_model::{Batch, Birth, Damage, InputSize, Space};
     use proptest::prelude::*;
 
     use super::*;
     use crate::estimate::Estimator;
     use crate::query::Query;
     use crate::store::{Profile, Store, StoreOptions};
+    use crate::testing::exact_header;
 
     /// A profile of blocks with sizes that are born and die in some order.
     fn profile(events: &[(u64, bool)]) -> Profile {
-        let header = Header {
-            format: "test",
-            format_version: 1,
-            runtime: Runtime::Native,
-            program: String::new(),
-            host: String::new(),
-            pid: 1,
-            start_time: 0,
-            first_lane: 0,
-            context: None,
-            word_bytes: 1,
-            scheme: Scheme::Exact,
-            tells: Capabilities {
-                lifetimes: true,
-                sizes: true,
-                ..Capabilities::default()
-            },
-        };
+        let header = exact_header();
         let mut batch = Batch::default();
         let mut live: Vec<u64> = Vec::new();
         for (time, &(number, is_birth)) in (0..).zip(events) {

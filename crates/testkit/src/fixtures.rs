@@ -12,6 +12,15 @@ pub fn folder() -> PathBuf {
     root().join("fixtures")
 }
 
+/// Traces of all sorts in that folder: of real programs, of several domains, without events, and damaged.
+pub const VARIED: [&str; 5] = [
+    "mix-ocaml53/trace.ctf",
+    "mix-ocaml413/trace.ctf",
+    "generated/domains.ctf",
+    "odd/empty.ctf",
+    "damaged/garbage.ctf",
+];
+
 /// The reference traces that lie beside the project on some machines, if they do. Tests that
 /// cannot do without are [ignored](reference()), and run by `cargo xtask test` where these are.
 #[must_use]

@@ -215,7 +215,7 @@ impl<'a> Scan<'a> {
         self.stays_in(|_| true, holds)
     }
 
-    /// The same, for segments with events for which the condition `may_hold`.
+    /// Stays of segments with events for which a condition `may_hold`, and of which it holds.
     fn stays_in(
         &self,
         may_hold: impl Fn(Zone) -> bool + Sync,

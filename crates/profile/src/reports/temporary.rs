@@ -172,14 +172,13 @@ fn figures([temporary, promoted, allocated]: [Figures; 3]) -> TemporaryFigures {
 
 #[cfg(test)]
 mod tests {
-    use heapline_model::{
-        Batch, Birth, Capabilities, Damage, Header, InputSize, Runtime, Scheme, Space,
-    };
+    use heapline_model::{Batch, Birth, Damage, InputSize, Space};
 
     use super::*;
     use crate::estimate::Estimator;
     use crate::query::Query;
     use crate::store::{Store, StoreOptions};
+    use crate::testing::exact_header;
 
     #[test]
     fn durations_have_one_text() {
@@ -193,29 +192,7 @@ mod tests {
     /// Blocks of 100 bytes that live 1 to 10 ms and for ever, every other one promoted.
     #[test]
     fn blocks_count_that_died_in_time() {
-        let mut store = Store::new(
-            Header {
-                format: "test",
-                format_version: 1,
-                runtime: Runtime::Native,
-                program: String::new(),
-                host: String::new(),
-                pid: 1,
-                start_time: 0,
-                first_lane: 0,
-                context: None,
-                word_bytes: 1,
-                scheme: Scheme::Exact,
-                tells: Capabilities {
-                    lifetimes: true,
-                    promotions: true,
-                    gc_parameters: false,
-                    lanes: true,
-                    sizes: true,
-                },
-            },
-            StoreOptions::default(),
-        );
+        let mut store = Store::new(exact_header(), StoreOptions::default());
         let birth = Birth {
             size: 100,
             samples: 1,

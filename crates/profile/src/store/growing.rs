@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// An empty store that puts into storages what does not fit in memory. It gives no snapshots.
-    fn limited(header: Header, options: StoreOptions, limit: MemoryLimit) -> Self {
+    pub(super) fn limited(header: Header, options: StoreOptions, limit: MemoryLimit) -> Self {
         Self {
             limit: Some(limit),
             ..Self::new(header, options)
@@ -500,7 +500,7 @@ impl Store {
     }
 
     /// The profile, now that nothing more will come, in memory if it fits.
-    fn finish_limited(mut self, damage: Damage, size: InputSize) -> io::Result<Profile> {
+    pub(super) fn finish_limited(mut self, damage: Damage, size: InputSize) -> io::Result<Profile> {
         if self.sealed.is_none() {
             return Ok(self.finish(damage, size));
         }
@@ -573,28 +573,5 @@ impl Store {
             profile.set_peak(Estimator::default(), peak);
         }
         profile
-    }
-}
-
-impl Profile {
-    /// Loads everything that a source has.
-    pub fn load(
-        source: &mut dyn Source,
-        options: StoreOptions,
-    ) -> Result<Self, heapline_model::Error> {
-        let mut store = Store::new(source.header().clone(), options);
-        store.extend(source)?;
-        Ok(store.finish(source.damage(), source.size()))
-    }
-
-    /// Loads everything that a source has, into storages if it does not fit in memory.
-    pub fn load_within(
-        limit: MemoryLimit,
-        source: &mut dyn Source,
-        options: StoreOptions,
-    ) -> Result<Self, heapline_model::Error> {
-        let mut store = Store::limited(source.header().clone(), options, limit);
-        store.extend(source)?;
-        Ok(store.finish_limited(source.damage(), source.size())?)
     }
 }

@@ -10,6 +10,7 @@ mod kinds;
 mod lanes;
 mod live;
 mod live_profile;
+mod load;
 mod memo;
 mod names;
 mod order;

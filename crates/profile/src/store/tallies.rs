@@ -77,15 +77,14 @@ impl Tallies {
 
 #[cfg(test)]
 mod tests {
-    use heapline_model::{
-        Batch, Birth, Capabilities, Damage, Header, InputSize, Runtime, Scheme, Space,
-    };
+    use heapline_model::{Batch, Birth, Damage, InputSize, Space};
 
     use super::*;
     use crate::estimate::Estimator;
     use crate::query::Query;
     use crate::scope::Scope;
     use crate::store::{Profile, Store, StoreOptions};
+    use crate::testing::exact_header;
 
     /// The tallies that a pass over all blocks finds.
     fn counted(profile: &Profile) -> Vec<Tally> {
@@ -106,26 +105,7 @@ mod tests {
     /// whose clocks disagree.
     #[test]
     fn tallies_are_those_of_all_blocks() {
-        let header = Header {
-            format: "test",
-            format_version: 1,
-            runtime: Runtime::Native,
-            program: String::new(),
-            host: String::new(),
-            pid: 1,
-            start_time: 0,
-            first_lane: 0,
-            context: None,
-            word_bytes: 8,
-            scheme: Scheme::Exact,
-            tells: Capabilities {
-                lifetimes: true,
-                promotions: true,
-                gc_parameters: false,
-                lanes: true,
-                sizes: true,
-            },
-        };
+        let header = exact_header();
         let mut store = Store::new(header, StoreOptions::default());
         let mut state = 1_u64;
         let mut random = move |below: u64| {

@@ -63,7 +63,7 @@ fn damaged_traces_have_damaged_indexes() {
     assert_equal(&index.profile(limit()).unwrap(), &in_memory, &QUERIES[..1]);
 }
 
-/// Whatever happens to the bytes of an index: an error, or the right answer.
+/// Changed and missing bytes lead to an error or to the right answer.
 #[test]
 fn damage_of_an_index_is_noticed() {
     let trace = trace(3_000, 1);
