@@ -4,7 +4,10 @@
 //! it: only ranges that may have the peak are looked at event by event. That takes memory for the ranges, not for all events.
 
 use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
+use crate::estimate::Estimator;
 use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::store::{Moment, NEVER};
@@ -22,71 +25,112 @@ const FIRST: usize = 64;
 /// The most groups at once.
 pub(crate) const MOST_GROUPS: usize = 100;
 
-/// The first moments within a range with most live bytes: of all blocks in scope, and then without each of some groups. The
-/// group of a block is a number, or a larger one if it is in none.
-pub(crate) fn peaks(
-    scope: &Scope<'_>,
+/// The search for the first moments within a range with most live bytes.
+pub(crate) struct Peaks<'a> {
+    scope: &'a Scope<'a>,
     range: (Moment, Moment),
-    groups: usize,
-    group_of: impl Fn(Stay) -> u32 + Sync,
-) -> Vec<Moment> {
-    let events = scope.profile().events().max(1);
-    let shift = events.ilog2().saturating_sub(RANGES).max(SHIFT);
-    peaks_by_ranges(scope, range, groups, group_of, shift)
+    /// Events of a range, as a power of two.
+    shift: u32,
+    /// Of all blocks. Kept, because peaks without some of them start from it.
+    changes: OnceLock<Arc<Vec<Change>>>,
 }
 
-/// The peaks, found with ranges of so many events, as a power of two.
-fn peaks_by_ranges(
-    scope: &Scope<'_>,
-    range: (Moment, Moment),
-    groups: usize,
-    group_of: impl Fn(Stay) -> u32 + Sync,
-    shift: u32,
-) -> Vec<Moment> {
-    let known = scope.profile().known_moments();
-    if !known.is_empty() {
-        return peaks_at_known_moments(scope, range, &known, groups, group_of);
+impl<'a> Peaks<'a> {
+    pub(crate) fn new(scope: &'a Scope<'a>, range: (Moment, Moment)) -> Self {
+        let events = scope.profile().events().max(1);
+        let shift = events.ilog2().saturating_sub(RANGES).max(SHIFT);
+        Self {
+            scope,
+            range,
+            shift,
+            changes: OnceLock::new(),
+        }
     }
-    let from = range.0.0.min(range.1.0);
-    let to = range.1.0.min(scope.profile().events());
-    let groups = groups.min(MOST_GROUPS);
-    let ranges = Ranges::new(scope, groups, &group_of, shift);
-    let mut searches: Vec<Search> = (0..=groups)
-        .map(|number| Search::new(&ranges, number, from, to))
-        .collect();
-    let mut many = FIRST;
-    loop {
-        // By range: the searches that look at it, as bits.
-        let mut wanted = vec![0_u128; ranges.len];
-        for (number, search) in searches.iter_mut().enumerate() {
-            search.choose(many, |range| wanted[range] |= 1 << number);
-        }
-        if wanted.iter().all(|&searches| searches == 0) {
-            break;
-        }
-        let mut steps = steps(scope, &ranges, &wanted, &group_of);
-        steps.sort_unstable_by_key(|step| step.event);
-        for (number, search) in searches.iter_mut().enumerate() {
-            search.look_at(&steps, &ranges, &wanted, number);
-        }
-        many *= 2;
+
+    /// The peak of all blocks in scope.
+    pub(crate) fn of_all(&self) -> Moment {
+        self.find(0..1, |_| 0)[0]
     }
-    searches
-        .into_iter()
-        .map(|search| Moment(search.peak))
-        .collect()
+
+    /// The peaks without each of some groups. The group of a block is a number, or a larger one if it is in none.
+    pub(crate) fn without_each(
+        &self,
+        groups: usize,
+        group_of: impl Fn(Stay) -> u32 + Sync,
+    ) -> Vec<Moment> {
+        self.find(1..groups.min(MOST_GROUPS) + 1, group_of)
+    }
+
+    /// Some peaks: 0 is that of all blocks, any other the one without the group of the number before.
+    fn find(&self, numbers: Range<usize>, group_of: impl Fn(Stay) -> u32 + Sync) -> Vec<Moment> {
+        let (scope, range) = (self.scope, self.range);
+        let known = scope.profile().known_moments();
+        if !known.is_empty() {
+            return peaks_at_known_moments(scope, range, &known, numbers, group_of);
+        }
+        let from = range.0.0.min(range.1.0);
+        let to = range.1.0.min(scope.profile().events());
+        let ranges = Ranges {
+            shift: self.shift,
+            all: Arc::clone(self.changes.get_or_init(|| self.changes())),
+            groups: changes(scope, self.shift, numbers.end - 1, &group_of),
+        };
+        let mut searches: Vec<Search> = numbers
+            .map(|number| Search::new(&ranges, number, from, to))
+            .collect();
+        let mut many = FIRST;
+        loop {
+            // By range: the searches that look at it, as bits.
+            let mut wanted = vec![0_u128; ranges.all.len()];
+            for search in &mut searches {
+                let bit = 1 << search.number;
+                search.choose(many, |range| wanted[range] |= bit);
+            }
+            if wanted.iter().all(|&searches| searches == 0) {
+                break;
+            }
+            let mut steps = steps(scope, &ranges, &wanted, &group_of);
+            steps.sort_unstable_by_key(|step| step.event);
+            for search in &mut searches {
+                search.look_at(&steps, &ranges, &wanted);
+            }
+            many *= 2;
+        }
+        searches
+            .into_iter()
+            .map(|search| Moment(search.peak))
+            .collect()
+    }
+
+    /// The changes of all blocks in scope. Those of the whole profile are kept for the next report.
+    fn changes(&self) -> Arc<Vec<Change>> {
+        let (scope, shift) = (self.scope, self.shift);
+        let profile = scope.profile();
+        let compute = || changes(scope, shift, 1, &|_| 0);
+        if scope.selection().is_all(profile) {
+            return profile
+                .memo()
+                .get(&WholeProfile(scope.estimator(), shift), compute);
+        }
+        Arc::new(compute())
+    }
 }
+
+/// The key of the changes of all blocks of a profile.
+#[derive(Clone, PartialEq)]
+struct WholeProfile(Estimator, u32);
 
 /// The peaks of traces of which nothing is known between some moments.
 fn peaks_at_known_moments(
     scope: &Scope<'_>,
     range: (Moment, Moment),
     known: &[Moment],
-    groups: usize,
+    numbers: Range<usize>,
     group_of: impl Fn(Stay) -> u32,
 ) -> Vec<Moment> {
     let profile = scope.profile();
-    let all_but = |group: Option<usize>| {
+    let find = |number: usize| {
+        let group = number.checked_sub(1);
         let mut changes = Changes::new(profile);
         scope.for_each(|stay| {
             if group.is_none_or(|group| group_of(stay) as usize != group) {
@@ -96,80 +140,91 @@ fn peaks_at_known_moments(
         });
         changes.peak(|kind| scope.weights()[kind].bytes.value, known, range)
     };
-    std::iter::once(None)
-        .chain((0..groups).map(Some))
-        .map(all_but)
-        .collect()
+    numbers.map(find).collect()
+}
+
+/// A change of live bytes in a range of events.
+#[derive(Clone, Copy, Default)]
+struct Change {
+    /// Bytes that appear, less those that disappear.
+    bytes: f64,
+    /// Bytes that appear.
+    born: f64,
+}
+
+/// The changes in each range of events, one group of blocks after the other.
+fn changes(
+    scope: &Scope<'_>,
+    shift: u32,
+    groups: usize,
+    group_of: &(impl Fn(Stay) -> u32 + Sync),
+) -> Vec<Change> {
+    if groups == 0 {
+        return Vec::new();
+    }
+    let range_of = |event| range_of(event, shift);
+    let len = range_of(scope.profile().events()) + 1;
+    scope.fold(
+        || vec![Change::default(); len * groups],
+        |changes, stay| {
+            let group = group_of(stay) as usize;
+            // A block that ends as it starts was never seen alive.
+            if group >= groups || stay.start == stay.end {
+                return;
+            }
+            let bytes = scope.bytes(&stay);
+            let change = &mut changes[len * group + range_of(stay.start)];
+            change.bytes += bytes;
+            change.born += bytes;
+            if stay.end != NEVER {
+                changes[len * group + range_of(stay.end)].bytes -= bytes;
+            }
+        },
+        |changes, part| {
+            for (change, more) in changes.iter_mut().zip(part) {
+                change.bytes += more.bytes;
+                change.born += more.born;
+            }
+        },
+    )
 }
 
 /// Changes of live bytes by range of events.
 struct Ranges {
     /// Events of a range, as a power of two.
     shift: u32,
-    len: usize,
-    /// Of all blocks, then of those of each group: bytes that appear and disappear, and bytes that appear.
-    sums: Vec<(f64, f64)>,
+    /// Of all blocks.
+    all: Arc<Vec<Change>>,
+    /// Of the blocks of each group, one after the other.
+    groups: Vec<Change>,
 }
 
 impl Ranges {
-    fn new(
-        scope: &Scope<'_>,
-        groups: usize,
-        group_of: &(impl Fn(Stay) -> u32 + Sync),
-        shift: u32,
-    ) -> Self {
-        let range_of = |event| range_of(event, shift);
-        let len = range_of(scope.profile().events()) + 1;
-        let sums = scope.fold(
-            || vec![(0.0, 0.0); len * (groups + 1)],
-            |sums, stay| {
-                if stay.start == stay.end {
-                    // It was never seen alive.
-                    return;
-                }
-                let bytes = scope.bytes(&stay);
-                let mut add = |first: usize| {
-                    let (change, born) = &mut sums[first + range_of(stay.start)];
-                    *change += bytes;
-                    *born += bytes;
-                    if stay.end != NEVER {
-                        sums[first + range_of(stay.end)].0 -= bytes;
-                    }
-                };
-                add(0);
-                let group = group_of(stay) as usize;
-                if group < groups {
-                    add(len * (group + 1));
-                }
-            },
-            |sums, part| {
-                for ((change, born), (more, more_born)) in sums.iter_mut().zip(part) {
-                    *change += more;
-                    *born += more_born;
-                }
-            },
-        );
-        Self { shift, len, sums }
-    }
-
     /// The range of an event.
     fn of(&self, event: u64) -> usize {
         range_of(event, self.shift)
     }
 
     /// The changes of a search: of all blocks, or of those that are not in a group.
-    fn of_search(&self, number: usize) -> impl Iterator<Item = (f64, f64)> {
-        let all = &self.sums[..self.len];
-        let group = (number > 0).then(|| &self.sums[number * self.len..][..self.len]);
-        all.iter().enumerate().map(move |(range, (change, born))| {
-            let (less, less_born) = group.map_or((0.0, 0.0), |group| group[range]);
-            (change - less, born - less_born)
+    fn of_search(&self, number: usize) -> impl Iterator<Item = Change> {
+        let len = self.all.len();
+        let group = number
+            .checked_sub(1)
+            .map(|group| &self.groups[group * len..][..len]);
+        self.all.iter().enumerate().map(move |(range, change)| {
+            let less = group.map_or(Change::default(), |group| group[range]);
+            Change {
+                bytes: change.bytes - less.bytes,
+                born: change.born - less.born,
+            }
         })
     }
 }
 
 /// The search for one peak.
 struct Search {
+    /// 0 for the peak of all blocks, otherwise that of the group that is left out, plus one.
+    number: usize,
     from: u64,
     to: u64,
     /// Live bytes at the start of each range.
@@ -182,22 +237,23 @@ struct Search {
 
 impl Search {
     fn new(ranges: &Ranges, number: usize, from: u64, to: u64) -> Self {
-        let mut at_start = Vec::with_capacity(ranges.len);
+        let mut at_start = Vec::with_capacity(ranges.all.len());
         let mut left = Vec::new();
         let mut live = 0.0;
-        for (range, (change, born)) in ranges.of_search(number).enumerate() {
+        for (range, Change { bytes, born }) in ranges.of_search(number).enumerate() {
             at_start.push(live);
             let (first, last) = (ranges.of(from), ranges.of(to.saturating_sub(1)));
             // Where the range of moments begins, there is something to start with.
             if range == first || (first < range && range <= last && born > 0.0) {
                 left.push((live + born, range));
             }
-            live += change;
+            live += bytes;
         }
         left.sort_unstable_by(|(most, range), (other, than)| {
             most.total_cmp(other).then(than.cmp(range))
         });
         Self {
+            number,
             from,
             to,
             at_start,
@@ -221,7 +277,8 @@ impl Search {
     }
 
     /// Looks at the ranges that were chosen, event by event.
-    fn look_at(&mut self, steps: &[Step], ranges: &Ranges, wanted: &[u128], number: usize) {
+    fn look_at(&mut self, steps: &[Step], ranges: &Ranges, wanted: &[u128]) {
+        let number = self.number;
         let is_wanted = |range: usize| wanted[range] >> number & 1 != 0;
         let first = ranges.of(self.from);
         let mut is_first_empty = is_wanted(first);
@@ -229,7 +286,7 @@ impl Search {
             let range = ranges.of(steps[0].event);
             if is_wanted(range) {
                 is_first_empty &= range != first;
-                self.look_at_range(self.at_start[range], range == first, steps, number);
+                self.look_at_range(self.at_start[range], range == first, steps);
             }
         }
         if is_first_empty {
@@ -239,7 +296,7 @@ impl Search {
     }
 
     /// Looks at the events of a range, given the live bytes at its start.
-    fn look_at_range(&mut self, mut live: f64, is_first: bool, steps: &[Step], number: usize) {
+    fn look_at_range(&mut self, mut live: f64, is_first: bool, steps: &[Step]) {
         let mut has_begun = !is_first;
         for step in steps {
             if !has_begun && step.event >= self.from {
@@ -249,7 +306,7 @@ impl Search {
             if step.event >= self.to {
                 break;
             }
-            if number == 0 || step.group as usize != number - 1 {
+            if self.number.checked_sub(1) != Some(step.group as usize) {
                 live += step.bytes;
                 if has_begun {
                     self.note(live, step.event + 1);
@@ -288,7 +345,9 @@ fn steps(
     wanted: &[u128],
     group_of: &(impl Fn(Stay) -> u32 + Sync),
 ) -> Vec<Step> {
-    let is_wanted = |event: u64| wanted[ranges.of(event)] != 0;
+    // Small enough for the fastest cache.
+    let wanted: Vec<bool> = wanted.iter().map(|&searches| searches != 0).collect();
+    let is_wanted = |event: u64| wanted[ranges.of(event)];
     scope.fold(
         Vec::new,
         |steps, stay| {
@@ -326,7 +385,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::estimate::Estimator;
     use crate::query::Query;
     use crate::store::{Profile, Store, StoreOptions};
     use crate::testing::exact_header;
@@ -372,7 +430,9 @@ mod tests {
             ends.sort_unstable();
             let range = (Moment(ends[0]), Moment(ends[1]));
             let group_of = |stay: Stay| u32::try_from(stay.block % 4).unwrap();
-            let found = peaks_by_ranges(&scope, range, 3, group_of, shift);
+            let peaks = Peaks { shift, ..Peaks::new(&scope, range) };
+            let mut found = vec![peaks.of_all()];
+            found.extend(peaks.without_each(3, group_of));
             let all_but = |group: Option<u32>| {
                 let mut changes = Changes::new(&profile);
                 scope.for_each(|stay| if Some(group_of(stay)) != group {

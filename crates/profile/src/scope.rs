@@ -5,7 +5,7 @@ use heapline_model::Space;
 use crate::estimate::{Amount, Estimator};
 use crate::options::Look;
 use crate::own_code::OwnFrames;
-use crate::peaks::peaks;
+use crate::peaks::Peaks;
 use crate::query::{Pattern, Query};
 use crate::selection::{Selection, Stay};
 use crate::store::{
@@ -160,12 +160,7 @@ impl<'a> Scope<'a> {
     /// The time with most live bytes of these blocks.
     #[must_use]
     pub fn peak(&self) -> Moment {
-        self.peak_in((Moment(0), self.profile.end()))
-    }
-
-    /// The time within a range with most live bytes of these blocks.
-    pub(crate) fn peak_in(&self, range: (Moment, Moment)) -> Moment {
-        peaks(self, range, 0, |_| 0)[0]
+        Peaks::new(self, (Moment(0), self.profile.end())).of_all()
     }
 
     /// The blocks that a query is not true of.

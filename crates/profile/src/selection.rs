@@ -311,12 +311,12 @@ impl Selection {
         let words = self.first.words.len();
         // Threads do not pay for a few thousand blocks.
         let parts = rayon::current_num_threads().min(words / 1024).max(1);
-        let bounds = |part: usize| part * words / parts..(part + 1) * words / parts;
-        let mut sums: Vec<T> = (0..parts)
+        let mut sums: Vec<T> = self
+            .equal_parts(parts)
             .into_par_iter()
-            .map(|part| {
+            .map(|words| {
                 let mut sum = empty();
-                self.for_each_in(bounds(part), profile, |stay| add(&mut sum, stay));
+                self.for_each_in(words, profile, |stay| add(&mut sum, stay));
                 sum
             })
             .collect();
@@ -325,6 +325,26 @@ impl Selection {
             join(&mut total, sum);
         }
         total
+    }
+
+    /// Ranges of words with about the same number of selected blocks each: those of a time window are close together.
+    fn equal_parts(&self, parts: usize) -> Vec<Range<usize>> {
+        let words = self.first.words.len();
+        if parts == 1 {
+            return std::iter::once(0..words).collect();
+        }
+        let blocks = self.first.count().max(1);
+        let mut ranges = Vec::with_capacity(parts);
+        let (mut start, mut seen) = (0, 0);
+        for (place, word) in self.first.words.iter().enumerate() {
+            seen += word.count_ones() as usize;
+            if seen * parts >= blocks * (ranges.len() + 1) && ranges.len() + 1 < parts {
+                ranges.push(start..place + 1);
+                start = place + 1;
+            }
+        }
+        ranges.push(start..words);
+        ranges
     }
 
     /// Returns true if a block of some words is selected.
@@ -347,7 +367,7 @@ impl Selection {
                 continue;
             }
             let segment = profile.segment(number);
-            let (lives, class) = (&*segment.lives, &segment.class[..]);
+            let (columns, class) = (segment.lives.columns(), &segment.class[..]);
             let times = segment.times.as_deref();
             for index in next..end {
                 let first = self.first.words[index];
@@ -358,8 +378,7 @@ impl Selection {
                     rest &= rest - 1;
                     let block = index * 64 + bit as usize;
                     let i = block % SEGMENT;
-                    let (birth, promotion, death) =
-                        (lives.birth(i), lives.promotion(i), lives.death(i));
+                    let (birth, promotion, death) = columns.events(i);
                     let (mut start, mut end) = (birth, death);
                     if let Some(second) = second
                         && promotion != NEVER

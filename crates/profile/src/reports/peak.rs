@@ -8,7 +8,7 @@ use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look};
-use crate::peaks::{MOST_GROUPS, peaks};
+use crate::peaks::{MOST_GROUPS, Peaks};
 use crate::query::{Query, QueryError, Window};
 use crate::scope::Scope;
 use crate::selection::Stay;
@@ -109,6 +109,15 @@ pub struct PeakPoint {
     pub live: Figures,
 }
 
+impl PeakPoint {
+    fn new(scope: &Scope<'_>, at: Moment, amount: &Amount) -> Self {
+        Self {
+            time: scope.profile().seconds(at),
+            live: Figures::of_total(scope, amount),
+        }
+    }
+}
+
 /// The peak that is left when blocks are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -170,41 +179,39 @@ pub(super) fn peak_with_rows(
         ),
         None => ((Moment(0), profile.end()), (0.0, profile.duration())),
     };
+    let peaks = Peaks::new(scope, range);
     let is_whole = options.window.is_none() && scope.selection().is_all(profile);
     let now = Live::new(
         scope,
         if is_whole {
             profile.peak(scope.estimator()).moment
         } else {
-            scope.peak_in(range)
+            peaks.of_all()
         },
     );
-    let rest = options
-        .without
-        .iter()
-        .fold(scope.clone(), |rest, query| rest.without(query));
-    let rest_at = if options.without.is_empty() {
-        now.at
+    let (without, (rows, hidden_rows)) = if options.without.is_empty() {
+        let rows = rows(scope, &now, &peaks, options.rows, groups, is_chosen);
+        (None, rows)
     } else {
-        rest.peak_in(range)
-    };
-    let without = (!options.without.is_empty()).then(|| {
-        let [left] = amounts(&rest, |stay| [stay.is_live_at(now.at)]);
-        Removal {
+        let rest = options
+            .without
+            .iter()
+            .fold(scope.clone(), |rest, query| rest.without(query));
+        let peaks = Peaks::new(&rest, range);
+        let left = Live::new(&rest, peaks.of_all());
+        let [still_held] = amounts(&rest, |stay| [stay.is_live_at(now.at)]);
+        let removal = Removal {
             queries: options
                 .without
                 .iter()
                 .map(|query| query.text().to_owned())
                 .collect(),
-            held: Figures::of_total(scope, &(now.amount - left)),
-            rest: now.without(&rest, rest_at, |_| true),
-        }
-    });
-    let left = match options.without[..] {
-        [] => now,
-        _ => Live::new(&rest, rest_at),
+            held: Figures::of_total(scope, &(now.amount - still_held)),
+            rest: now.without(&rest, left.at, |_| true),
+        };
+        let rows = rows(&rest, &left, &peaks, options.rows, groups, is_chosen);
+        (Some(removal), rows)
     };
-    let (rows, hidden_rows) = rows(&rest, &left, range, options.rows, groups, is_chosen);
     Ok(PeakReport {
         subject: Subject::with_look(scope, &options.look),
         by: options.by,
@@ -221,14 +228,14 @@ pub(super) fn peak_with_rows(
 fn rows(
     scope: &Scope<'_>,
     now: &Live,
-    range: (Moment, Moment),
+    peaks: &Peaks<'_>,
     limit: usize,
     groups: &Groups,
     is_chosen: impl Fn(&Label, f64) -> bool,
 ) -> (Vec<PeakRow>, usize) {
     let profile = scope.profile();
     let sums: Vec<Amount> = groups
-        .sums_of(scope, |stay| [stay.is_live_at(now.at)])
+        .add_up(scope, &now.counts)
         .into_iter()
         .map(|[sum]| sum)
         .collect();
@@ -249,7 +256,7 @@ fn rows(
     }
     let row_of = groups.rows(&shown);
     let row_of = |stay: Stay| row_of.of(profile, stay);
-    let without = peaks(scope, range, shown.len(), row_of).into_iter().skip(1);
+    let without = peaks.without_each(shown.len(), row_of);
     let rows = (0..)
         .zip(&shown)
         .zip(without)
@@ -263,23 +270,22 @@ fn rows(
 }
 
 /// The memory that is live at some moment.
-#[derive(Clone, Copy)]
 struct Live {
     at: Moment,
     amount: Amount,
+    /// Blocks by class.
+    counts: Vec<[u32; 1]>,
 }
 
 impl Live {
     fn new(scope: &Scope<'_>, at: Moment) -> Self {
-        let [amount] = amounts(scope, |stay| [stay.is_live_at(at)]);
-        Self { at, amount }
+        let counts = scope.counts_of(|stay| [stay.is_live_at(at)]);
+        let [amount] = sums(scope, &counts);
+        Self { at, amount, counts }
     }
 
     fn point(&self, scope: &Scope<'_>) -> PeakPoint {
-        PeakPoint {
-            time: scope.profile().seconds(self.at),
-            live: Figures::of_total(scope, &self.amount),
-        }
+        PeakPoint::new(scope, self.at, &self.amount)
     }
 
     /// The difference to the blocks of a scope that are kept, whose peak is at another moment. What
@@ -296,7 +302,7 @@ impl Live {
         });
         let saved = self.amount.bytes.change(amount.bytes, both.bytes);
         PeakWithout {
-            peak: Self { at, amount }.point(scope),
+            peak: PeakPoint::new(scope, at, &amount),
             saved: saved.estimate_of_change(),
             saved_percent: percent(saved.value, self.amount.bytes.value),
         }
@@ -308,10 +314,14 @@ fn amounts<const N: usize>(
     scope: &Scope<'_>,
     marks: impl Fn(Stay) -> [bool; N] + Sync,
 ) -> [Amount; N] {
+    sums(scope, &scope.counts_of(marks))
+}
+
+/// The amounts of blocks, given their number by class.
+fn sums<const N: usize>(scope: &Scope<'_>, counts: &[[u32; N]]) -> [Amount; N] {
     let mut sums = [Amount::default(); N];
-    let counts = scope.counts_of(marks);
     for (class, counts) in scope.profile().classes().iter().zip(counts) {
-        for (sum, n) in sums.iter_mut().zip(counts) {
+        for (sum, &n) in sums.iter_mut().zip(counts) {
             if n > 0 {
                 *sum += scope.weights()[class.kind].times(n.into());
             }

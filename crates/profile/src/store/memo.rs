@@ -4,8 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Results that are kept at most.
-const MOST: usize = 6;
+/// Results that are kept at most: those of all views of the page.
+const MOST: usize = 12;
 
 /// The results that were used last, each with what it was computed from.
 #[derive(Default)]

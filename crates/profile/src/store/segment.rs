@@ -139,6 +139,19 @@ impl Lives {
         self.far.get(&(column, block)).copied().unwrap_or(NEVER)
     }
 
+    /// The columns, for loops over many blocks.
+    #[inline]
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        let len = self.len();
+        Columns {
+            base: self.base,
+            birth: &self.birth,
+            promotion: self.promotion.get(..len).unwrap_or_default(),
+            death: &self.death[..len],
+            lives: self,
+        }
+    }
+
     /// Gives events other numbers.
     pub(crate) fn renumber(&mut self, number: impl Fn(u64) -> u64) {
         let old = std::mem::replace(self, Self::starting_at(0));
@@ -168,6 +181,46 @@ impl Lives {
             column.truncate(len);
             column.shrink_to_fit();
         }
+    }
+}
+
+/// The columns of a segment. Loops over blocks need not look up again where these are.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    base: u64,
+    birth: &'a [u32],
+    promotion: &'a [u32],
+    death: &'a [u32],
+    lives: &'a Lives,
+}
+
+impl Columns<'_> {
+    /// The events of a block: birth, promotion and death.
+    #[inline]
+    pub(crate) fn events(&self, block: usize) -> (u64, u64, u64) {
+        let (birth, death) = (self.birth[block], self.death[block]);
+        let promotion = self.promotion.get(block).copied().unwrap_or(NEVER_HERE);
+        if birth == FAR || promotion == FAR || death == FAR {
+            return self.far_events(block);
+        }
+        (self.event(birth), self.event(promotion), self.event(death))
+    }
+
+    // Without a branch: which blocks are promoted, for instance, cannot be predicted.
+    #[inline]
+    fn event(&self, here: u32) -> u64 {
+        let event = self.base.wrapping_add(u64::from(here));
+        if here == NEVER_HERE { NEVER } else { event }
+    }
+
+    #[cold]
+    fn far_events(&self, block: usize) -> (u64, u64, u64) {
+        let lives = self.lives;
+        (
+            lives.birth(block),
+            lives.promotion(block),
+            lives.death(block),
+        )
     }
 }
 
