@@ -410,15 +410,26 @@ impl Groups {
         scope: &Scope<'_>,
         counts: &[[u32; N]],
     ) -> Vec<[Amount; N]> {
-        let mut sums = vec![[Amount::default(); N]; self.len()];
+        self.add_up_columns(scope, counts, std::array::from_fn(|column| column))
+    }
+
+    /// The amount for each group, given the number of blocks of each class; some columns of it.
+    pub(crate) fn add_up_columns<const N: usize, const M: usize>(
+        &self,
+        scope: &Scope<'_>,
+        counts: &[[u32; N]],
+        columns: [usize; M],
+    ) -> Vec<[Amount; M]> {
+        let mut sums = vec![[Amount::default(); M]; self.len()];
         let classes = scope.profile().classes().iter().zip(&self.of_class);
         for ((class, &group), counts) in classes.zip(counts) {
-            let Some(sums) = sums.get_mut(group as usize) else {
-                // No block in scope is of a class without a group.
+            let counts = columns.map(|column| counts[column]);
+            // No block in scope is of a class without a group.
+            if counts == [0; M] || group as usize >= sums.len() {
                 continue;
-            };
+            }
             let weight = scope.weights()[class.kind];
-            for (sum, &n) in sums.iter_mut().zip(counts) {
+            for (sum, n) in sums[group as usize].iter_mut().zip(counts) {
                 if n > 0 {
                     *sum += weight.times(n.into());
                 }

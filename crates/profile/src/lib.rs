@@ -29,6 +29,7 @@ mod ranges;
 pub mod reports;
 mod scope;
 mod selection;
+mod short_lives;
 mod store;
 #[cfg(test)]
 mod testing;

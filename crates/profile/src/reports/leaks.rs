@@ -1,5 +1,7 @@
 //! Memory that grows and is never freed.
 
+use std::sync::Arc;
+
 use clap::Args;
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -13,6 +15,7 @@ use crate::options::{self, Look, MAX_ROWS, Share};
 use crate::query::TimePoint;
 use crate::scope::Scope;
 use crate::selection::Stay;
+use crate::store::Moment;
 use crate::trend::Trend;
 
 /// Holders of each row that are told.
@@ -145,34 +148,92 @@ impl Sums {
 /// The leaks among the blocks in scope, with what holds them, if that is known.
 #[must_use]
 pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>) -> Leaks {
-    let profile = scope.profile();
+    let marks = LeakMarks::new(scope, options);
+    let groups = leak_groups(scope, options);
+    let by_group = groups.sums_of(scope, |stay| marks.of(stay));
+    leaks_of_sums(scope, options, holders, &marks, &groups, by_group)
+}
+
+/// The groups of a report on leaks.
+pub(super) fn leak_groups(scope: &Scope<'_>, options: &LeakOptions) -> Arc<Groups> {
     let look = options.look.own_by_default(options.by);
     let view = View {
         // Where it is called from is what there is to fix.
         name_callers: matches!(options.by, GroupBy::Site | GroupBy::Function),
         ..look.view(options.by)
     };
-    let groups = Groups::shared(profile, &view);
-    let (at, end) = options.at.resolve(profile, scope.estimator());
-    let end = end.min(profile.micros(profile.end()));
-    let tail = options.tail.0.clamp(0.0, 0.5);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a part of a u64"
-    )]
-    let min_age = (end as f64 * tail).round() as u64;
-    let half = profile.after(end / 2);
-    let old_at_half = profile.after((end / 2).saturating_sub(min_age));
-    let old_at_end = profile.after(end.saturating_sub(min_age));
-    let is_old = |stay: Stay| stay.start < old_at_end.0 && stay.end >= at.0;
+    Groups::shared(scope.profile(), &view)
+}
 
-    let by_group: Vec<Sums> = groups
-        .sums_of(scope, |stay| {
-            let then = stay.start < old_at_half.0 && stay.end >= half.0;
-            let now = is_old(stay);
-            [now, now && !then, then && !now]
-        })
+/// Tells which blocks are old, at the end and half-way.
+pub(super) struct LeakMarks {
+    /// The moment of the report.
+    at: Moment,
+    /// The time of the report, in microseconds.
+    end: u64,
+    tail: f64,
+    /// Microseconds.
+    min_age: u64,
+    half: Moment,
+    old_at_half: Moment,
+    old_at_end: Moment,
+}
+
+impl LeakMarks {
+    pub(super) fn new(scope: &Scope<'_>, options: &LeakOptions) -> Self {
+        let profile = scope.profile();
+        let (at, end) = options.at.resolve(profile, scope.estimator());
+        let end = end.min(profile.micros(profile.end()));
+        let tail = options.tail.0.clamp(0.0, 0.5);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a part of a u64"
+        )]
+        let min_age = (end as f64 * tail).round() as u64;
+        Self {
+            at,
+            end,
+            tail,
+            min_age,
+            half: profile.after(end / 2),
+            old_at_half: profile.after((end / 2).saturating_sub(min_age)),
+            old_at_end: profile.after(end.saturating_sub(min_age)),
+        }
+    }
+
+    /// Returns true if a block is old at the end.
+    #[inline]
+    fn is_old(&self, stay: Stay) -> bool {
+        stay.start < self.old_at_end.0 && stay.end >= self.at.0
+    }
+
+    /// Whether a block is old at the end, then but not half-way, and half-way but not then.
+    #[inline]
+    pub(super) fn of(&self, stay: Stay) -> [bool; 3] {
+        let then = stay.start < self.old_at_half.0 && stay.end >= self.half.0;
+        let now = self.is_old(stay);
+        [now, now && !then, then && !now]
+    }
+}
+
+/// The leaks among the blocks in scope, given the sums of each mark by group.
+pub(super) fn leaks_of_sums(
+    scope: &Scope<'_>,
+    options: &LeakOptions,
+    holders: Option<&Holders>,
+    marks: &LeakMarks,
+    groups: &Groups,
+    by_group: Vec<[Amount; 3]>,
+) -> Leaks {
+    let &LeakMarks {
+        at,
+        end,
+        tail,
+        min_age,
+        ..
+    } = marks;
+    let by_group: Vec<Sums> = by_group
         .into_iter()
         .map(|[retained, gained, lost]| Sums {
             retained,
@@ -197,10 +258,10 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
     }
     let order = largest(&growth, usize::MAX);
     let shown = &order[..order.len().min(options.rows)];
-    let curves = Curves::new(scope, &groups, shown, at, end);
+    let curves = Curves::new(scope, groups, shown, at, end);
     let trends = curves.trends(scope);
     let held_by = match holders {
-        Some(holders) => largest_holders(holders, scope, &groups, shown, is_old),
+        Some(holders) => largest_holders(holders, scope, groups, shown, |stay| marks.is_old(stay)),
         None => vec![Vec::new(); shown.len()],
     };
     let rows = shown
@@ -221,7 +282,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
         })
         .collect();
     Leaks {
-        subject: Subject::with_look(scope, &look),
+        subject: Subject::with_look(scope, &options.look.own_by_default(options.by)),
         by: options.by,
         at: end as f64 / 1e6,
         tail,

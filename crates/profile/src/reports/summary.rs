@@ -3,12 +3,14 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::findings::{self, TraceFinding};
+use super::findings::{self, Findings, TraceFinding};
 use super::{Figures, SHORT, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
+use crate::selection::Stay;
+use crate::short_lives::ShortLives;
 
 /// Options of [`summary`].
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
@@ -125,20 +127,50 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let peak = profile.peak(scope.estimator());
     let duration = profile.duration();
     let short = duration * SHORT;
+    let soon_dead = micros_below(short).map(|most| ShortLives::new(profile, most));
 
-    let sums = groups.sums_of(scope, |stay| {
-        let died = stay.ends();
-        [
-            true,
-            stay.is_live_at(peak.moment),
-            !died,
-            died && {
-                let age = stay.age(profile);
-                (age as f64) / 1e6 < short
-            },
-            stay.is_promoted(),
-        ]
-    });
+    let is_short = |stay: Stay| {
+        soon_dead
+            .as_ref()
+            .is_some_and(|lives| stay.ends() && lives.has(stay, stay.start, stay.end))
+    };
+    let findings = Findings::new(scope, options);
+    let (sums, findings) = match &findings {
+        // One pass over all blocks for both.
+        Some(findings) if groups.are_of_classes() => {
+            let counts = scope.counts_of(|stay| {
+                let mut marks = [false; SHORT_LIVED + 1];
+                marks[..findings::MARKS].copy_from_slice(&findings.marks(stay));
+                marks[AT_END] = !stay.ends();
+                marks[SHORT_LIVED] = is_short(stay);
+                marks
+            });
+            let columns = [
+                findings::ALL,
+                findings::LIVE,
+                AT_END,
+                SHORT_LIVED,
+                findings::PROMOTED,
+            ];
+            let sums = groups.add_up_columns(scope, &counts, columns);
+            (sums, findings.find(&counts))
+        }
+        _ => {
+            let find = |findings: &Findings<'_>| {
+                findings.find(&scope.counts_of(|stay| findings.marks(stay)))
+            };
+            let sums = groups.sums_of(scope, |stay| {
+                [
+                    true,
+                    stay.is_live_at(peak.moment),
+                    !stay.ends(),
+                    is_short(stay),
+                    stay.is_promoted(),
+                ]
+            });
+            (sums, findings.as_ref().map(find).unwrap_or_default())
+        }
+    };
     let column = |i: usize| -> Vec<Amount> { sums.iter().map(|sums| sums[i]).collect() };
     let [allocated, mut at_peak, mut at_end, short_lived, promoted] = std::array::from_fn(column);
     if scope.is_of_moment() {
@@ -179,10 +211,29 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         peak_time: peak.time,
         allocation_rate: rate(allocated.bytes),
         promotion_rate: rate(promoted.bytes),
-        findings: findings::findings(scope, options),
+        findings,
         short,
         lists,
     }
+}
+
+/// The place of the blocks that are live at the end, behind the marks of findings.
+const AT_END: usize = findings::MARKS;
+
+/// The place of those that soon died.
+const SHORT_LIVED: usize = AT_END + 1;
+
+/// The most microseconds that are less than some seconds, if any are.
+fn micros_below(seconds: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is not negative, and a cast saturates"
+    )]
+    let micros = (seconds * 1e6).ceil() as u64;
+    // The product is rounded.
+    let near = micros.saturating_sub(1)..=micros.saturating_add(1);
+    near.rev().find(|&micros| (micros as f64) / 1e6 < seconds)
 }
 
 /// The largest groups.

@@ -12,6 +12,8 @@ use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look, MAX_ROWS};
 use crate::query::{self, TimePoint};
 use crate::scope::Scope;
+use crate::selection::Stay;
+use crate::short_lives::ShortLives;
 use crate::store::NEVER;
 
 /// Options of [`temporary`].
@@ -120,27 +122,38 @@ pub struct TemporaryFigures {
 pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
     let look = options.look.own_by_default(options.by);
     let groups = Groups::shared(scope.profile(), &look.view(options.by));
-    temporary_of_groups(scope, options, &groups)
+    let marks = TemporaryMarks::new(scope, options);
+    let by_group = groups.sums_of(scope, |stay| marks.of(stay));
+    temporary_of_sums(scope, options, &groups, &by_group)
 }
 
-/// The temporary memory among the blocks in scope, by groups that are known.
-pub(super) fn temporary_of_groups(
+/// Tells which blocks are temporary.
+pub(super) struct TemporaryMarks<'a>(ShortLives<'a>);
+
+impl<'a> TemporaryMarks<'a> {
+    pub(super) fn new(scope: &Scope<'a>, options: &TemporaryOptions) -> Self {
+        Self(ShortLives::new(scope.profile(), options.within.0))
+    }
+
+    /// Whether a block is temporary, also promoted, and at all there.
+    #[inline]
+    pub(super) fn of(&self, stay: Stay) -> [bool; 3] {
+        let is_temporary = stay.death != NEVER && self.0.has(stay, stay.birth, stay.death);
+        [is_temporary, is_temporary && stay.is_promoted(), true]
+    }
+}
+
+/// The temporary memory among the blocks in scope, given the sums of each mark by group.
+pub(super) fn temporary_of_sums(
     scope: &Scope<'_>,
     options: &TemporaryOptions,
     groups: &Groups,
+    by_group: &[[Amount; 3]],
 ) -> Temporary {
-    let profile = scope.profile();
     let look = options.look.own_by_default(options.by);
     let Within(within) = options.within;
-    let by_group = groups.sums_of(scope, |stay| {
-        let is_temporary = stay.death != NEVER && {
-            let birth = stay.time(profile, stay.birth);
-            stay.time(profile, stay.death).saturating_sub(birth) <= within
-        };
-        [is_temporary, is_temporary && stay.is_promoted(), true]
-    });
     let mut total = [Amount::default(); 3];
-    for sums in &by_group {
+    for sums in by_group {
         for (total, sum) in total.iter_mut().zip(sums) {
             *total += *sum;
         }

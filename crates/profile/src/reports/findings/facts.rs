@@ -4,12 +4,15 @@ use crate::estimate::Amount;
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::Look;
 use crate::reports::blocks::{BlockRow, BlocksOptions, blocks};
-use crate::reports::leaks::{LeakOptions, Leaks, leaks};
+use crate::reports::leaks::{LeakMarks, LeakOptions, Leaks, leak_groups, leaks_of_sums};
 use crate::reports::peak::{PeakOptions, PeakReport, peak_with_rows};
-use crate::reports::temporary::{Temporary, TemporaryOptions, Within, temporary_of_groups};
+use crate::reports::temporary::{
+    Temporary, TemporaryMarks, TemporaryOptions, Within, temporary_of_sums,
+};
 use crate::reports::{SHORT, largest};
 use crate::scope::Scope;
-use crate::store::Peak;
+use crate::selection::Stay;
+use crate::store::Moment;
 
 use super::rules::{LEAST_OF_BLOCK, LEAST_OF_PEAK};
 
@@ -33,19 +36,24 @@ pub(super) struct Facts<'a> {
     pub(super) promoted: Amount,
 }
 
-impl<'a> Facts<'a> {
+/// Reports that are ready but for a pass over all blocks, in which these are counted.
+pub(super) struct Preparation<'a> {
+    scope: &'a Scope<'a>,
+    look: Look,
+    leak_options: LeakOptions,
+    leak_marks: LeakMarks,
+    temporary_options: TemporaryOptions,
+    temporary_marks: TemporaryMarks<'a>,
+    peak: Moment,
+}
+
+impl<'a> Preparation<'a> {
     pub(super) fn new(scope: &'a Scope<'a>, look: &Look) -> Self {
         let profile = scope.profile();
-        let tells = profile.tells();
         let look = Look {
             own_code: true,
             all_code: false,
             ..look.clone()
-        };
-        let peak_options = PeakOptions {
-            rows: 1,
-            look: look.clone(),
-            ..PeakOptions::default()
         };
         let leak_options = LeakOptions {
             by: GroupBy::Function,
@@ -64,37 +72,101 @@ impl<'a> Facts<'a> {
             rows: 2,
             look: look.clone(),
         };
+        Self {
+            leak_marks: LeakMarks::new(scope, &leak_options),
+            temporary_marks: TemporaryMarks::new(scope, &temporary_options),
+            peak: profile.peak(scope.estimator()).moment,
+            scope,
+            look,
+            leak_options,
+            temporary_options,
+        }
+    }
+
+    /// The properties of a block: [`LIVE`], [`PROMOTED`], those of [`LEAKS`], and of [`TEMPORARY`].
+    #[inline]
+    pub(super) fn marks(&self, stay: Stay) -> [bool; MARKS] {
+        let [old, gained, lost] = self.leak_marks.of(stay);
+        let [is_temporary, is_promoted_in_vain, is_there] = self.temporary_marks.of(stay);
+        [
+            stay.is_live_at(self.peak),
+            stay.is_promoted(),
+            old,
+            gained,
+            lost,
+            is_temporary,
+            is_promoted_in_vain,
+            is_there,
+        ]
+    }
+}
+
+/// The number of properties that blocks are counted by.
+pub(in crate::reports) const MARKS: usize = 8;
+
+/// The place of the blocks that are live at the peak of the whole program.
+pub(in crate::reports) const LIVE: usize = 0;
+
+/// The place of the blocks that were promoted.
+pub(in crate::reports) const PROMOTED: usize = 1;
+
+/// The places of what leaks are found by.
+const LEAKS: [usize; 3] = [2, 3, 4];
+
+/// The places of what temporary memory is found by.
+const TEMPORARY: [usize; 3] = [5, 6, ALL];
+
+/// The place of all blocks.
+pub(in crate::reports) const ALL: usize = 7;
+
+impl<'a> Facts<'a> {
+    /// The reports, given the number of blocks of each class with each of the marks, and of others behind them.
+    pub(super) fn new<const N: usize>(
+        preparation: &'a Preparation<'a>,
+        counts: &[[u32; N]],
+    ) -> Self {
+        let Preparation {
+            scope,
+            look,
+            leak_options,
+            leak_marks,
+            temporary_options,
+            ..
+        } = preparation;
+        let profile = scope.profile();
+        let tells = profile.tells();
+        let peak_options = PeakOptions {
+            rows: 1,
+            look: look.clone(),
+            ..PeakOptions::default()
+        };
         let functions = Groups::shared(profile, &look.view(GroupBy::Function));
-        let when_told = tells.lifetimes.then_some(());
-        let (peak, (leaks, temporary)) = rayon::join(
-            || {
-                let is_chosen = |label: &Label, percent: f64| {
-                    percent >= 100.0 * LEAST_OF_PEAK && is_function(label)
-                };
-                peak_with_rows(scope, &peak_options, &functions, is_chosen).ok()
-            },
-            || {
-                (
-                    when_told.map(|()| leaks(scope, &leak_options, None)),
-                    when_told.map(|()| temporary_of_groups(scope, &temporary_options, &functions)),
-                )
-            },
-        );
-        // One pass over all blocks for all that only needs to count them.
-        let Peak { moment, .. } = profile.peak(scope.estimator());
-        let counts = scope.counts_of(|stay| [stay.is_live_at(moment), stay.is_promoted()]);
-        let column = |i: usize| -> Vec<u32> { counts.iter().map(|counts| counts[i]).collect() };
-        let [live_counts, promoted_counts] = [column(0), column(1)];
-        let at_peak = scope.total_of(&live_counts);
-        let heaviest = profile
-            .classes()
-            .iter()
-            .zip(&live_counts)
-            .filter(|(_, n)| **n > 0)
-            .map(|(class, _)| scope.weights()[class.kind].bytes.value)
-            .fold(0.0, f64::max);
+        let tells_lifetimes = tells.lifetimes.then_some(());
+        let find_peak = || {
+            let is_chosen = |label: &Label, percent: f64| {
+                percent >= 100.0 * LEAST_OF_PEAK && is_function(label)
+            };
+            peak_with_rows(scope, &peak_options, &functions, is_chosen).ok()
+        };
+        let find_leaks = |()| {
+            let groups = leak_groups(scope, leak_options);
+            let sums = groups.add_up_columns(scope, counts, LEAKS);
+            leaks_of_sums(scope, leak_options, None, leak_marks, &groups, sums)
+        };
+        let find_temporary = |()| {
+            let sums = functions.add_up_columns(scope, counts, TEMPORARY);
+            temporary_of_sums(scope, temporary_options, &functions, &sums)
+        };
+        let (peak, (leaks, temporary, live)) = rayon::join(find_peak, || {
+            (
+                tells_lifetimes.map(find_leaks),
+                tells_lifetimes.map(find_temporary),
+                LiveAtPeak::new(scope, look, &functions, &column(counts, LIVE)),
+            )
+        });
         // It takes two passes over all blocks, and mostly there is none that is large enough.
-        let is_any_large = tells.lifetimes && heaviest >= LEAST_OF_BLOCK * at_peak.bytes.value;
+        let at_peak = live.total.bytes.value;
+        let is_any_large = tells.lifetimes && live.heaviest >= LEAST_OF_BLOCK * at_peak;
         let largest_block = is_any_large.then(|| {
             let options = BlocksOptions {
                 rows: 1,
@@ -103,28 +175,62 @@ impl<'a> Facts<'a> {
             };
             blocks(&scope.at_peak(), &options).rows.pop()
         });
-        let inclusive = functions
-            .inclusive_sums_of_stacks(scope, || scope.by_stack_of(&live_counts))
-            .unwrap_or_default();
-        let by_size = tells.sizes.then(|| {
-            let sizes = Groups::shared(profile, &look.view(GroupBy::Size));
-            let sums = sizes.add_up(scope, &counts);
-            let sums: Vec<Amount> = sums.into_iter().map(|[live, _]| live).collect();
-            largest_groups(&sizes, &sums, 1)
-        });
         Self {
             scope,
-            look: parameters(&look),
-            at_peak,
-            under_calls: largest_groups(&functions, &inclusive, usize::MAX),
-            by_size: by_size.unwrap_or_default(),
+            look: parameters(look),
+            at_peak: live.total,
+            under_calls: live.under_calls,
+            by_size: live.by_size,
             largest_block: largest_block.flatten(),
             peak,
             leaks,
             temporary,
-            promoted: scope.total_of(&promoted_counts),
+            promoted: scope.total_of(&column(counts, PROMOTED)),
         }
     }
+}
+
+/// The blocks that are live at the peak of the whole program.
+struct LiveAtPeak {
+    total: Amount,
+    /// The most that one of them stands for.
+    heaviest: f64,
+    under_calls: Vec<(Label, Amount)>,
+    by_size: Vec<(Label, Amount)>,
+}
+
+impl LiveAtPeak {
+    fn new(scope: &Scope<'_>, look: &Look, functions: &Groups, counts: &[u32]) -> Self {
+        let profile = scope.profile();
+        let heaviest = profile
+            .classes()
+            .iter()
+            .zip(counts)
+            .filter(|(_, n)| **n > 0)
+            .map(|(class, _)| scope.weights()[class.kind].bytes.value)
+            .fold(0.0, f64::max);
+        let inclusive = functions
+            .inclusive_sums_of_stacks(scope, || scope.by_stack_of(counts))
+            .unwrap_or_default();
+        let by_size = profile.tells().sizes.then(|| {
+            let sizes = Groups::shared(profile, &look.view(GroupBy::Size));
+            let counts: Vec<[u32; 1]> = counts.iter().map(|&n| [n]).collect();
+            let sums = sizes.add_up(scope, &counts);
+            let sums: Vec<Amount> = sums.into_iter().flatten().collect();
+            largest_groups(&sizes, &sums, 1)
+        });
+        Self {
+            total: scope.total_of(counts),
+            heaviest,
+            under_calls: largest_groups(functions, &inclusive, usize::MAX),
+            by_size: by_size.unwrap_or_default(),
+        }
+    }
+}
+
+/// One of the marks that blocks of each class were counted by.
+fn column<const N: usize>(counts: &[[u32; N]], mark: usize) -> Vec<u32> {
+    counts.iter().map(|counts| counts[mark]).collect()
 }
 
 /// The groups with most memory, but that of stacks without own code.

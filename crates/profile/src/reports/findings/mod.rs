@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::reports::summary::SummaryOptions;
 use crate::scope::Scope;
-use facts::Facts;
+use crate::selection::Stay;
+use facts::{Facts, Preparation};
+
+pub(super) use facts::{ALL, LIVE, MARKS, PROMOTED};
 
 /// The largest number of findings.
 pub(super) const MOST: usize = 8;
@@ -127,19 +130,41 @@ impl Rule {
     }
 }
 
-/// The findings about the blocks in scope, the most important first. Memory is attributed to own
-/// code.
-pub(super) fn findings(scope: &Scope<'_>, options: &SummaryOptions) -> Vec<TraceFinding> {
-    if options.findings == 0 || scope.is_of_moment() || scope.selection().is_empty() {
-        return Vec::new();
+/// The findings about the blocks in scope, which a pass over these is needed for. Memory is attributed to own code.
+pub(super) struct Findings<'a> {
+    preparation: Preparation<'a>,
+    most: usize,
+}
+
+impl<'a> Findings<'a> {
+    /// Prepares for the pass; `None` if there is nothing to find.
+    pub(super) fn new(scope: &'a Scope<'a>, options: &SummaryOptions) -> Option<Self> {
+        if options.findings == 0 || scope.is_of_moment() || scope.selection().is_empty() {
+            return None;
+        }
+        Some(Self {
+            preparation: Preparation::new(scope, &options.look),
+            most: options.findings,
+        })
     }
-    let facts = Facts::new(scope, &options.look);
-    let mut found: Vec<(f64, TraceFinding)> = rules::RULES
-        .iter()
-        .filter_map(|rule| rule.apply(&facts))
-        .collect();
-    // Stable: rules that find the same share are in their own order.
-    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    found.truncate(options.findings);
-    found.into_iter().map(|(_, finding)| finding).collect()
+
+    /// The properties by which blocks are counted.
+    #[inline]
+    pub(super) fn marks(&self, stay: Stay) -> [bool; MARKS] {
+        self.preparation.marks(stay)
+    }
+
+    /// The findings, the most important first, given the number of blocks of each class with each of the marks, and of others
+    /// behind them.
+    pub(super) fn find<const N: usize>(&self, counts: &[[u32; N]]) -> Vec<TraceFinding> {
+        let facts = Facts::new(&self.preparation, counts);
+        let mut found: Vec<(f64, TraceFinding)> = rules::RULES
+            .iter()
+            .filter_map(|rule| rule.apply(&facts))
+            .collect();
+        // Stable: rules that find the same share are in their own order.
+        found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        found.truncate(self.most);
+        found.into_iter().map(|(_, finding)| finding).collect()
+    }
 }
