@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import type { Summary, TraceFinding } from "../api/types";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
-import { listsQuestion, overviewQuestion, PLAIN_LOOK } from "../state/questions";
+import { overviewQuestion, PLAIN_LOOK } from "../state/questions";
 import { showDetails } from "../state/session";
 import { type State, state, update } from "../state/state";
 import { Empty } from "../widgets/controls";
@@ -28,7 +28,6 @@ export function OverviewView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
   const asked: State = hasServer ? now : { ...now, ...PLAIN_LOOK, window: null };
-  const lists = useAnswer<Summary>(listsQuestion(asked));
   const answer = useAnswer<Summary>(overviewQuestion(asked));
   useKeys("Overview", [
     { key: "ArrowDown", does: "to the next finding or row", run: () => move(1) },
@@ -37,37 +36,27 @@ export function OverviewView(): JSX.Element {
     { key: "k", does: "to the previous finding or row", run: () => move(-1) },
   ]);
 
-  const failed = [lists, answer].find(isFatal);
-  if (failed?.error) return <Problem error={failed.error} />;
-  const { data } = lists;
+  if (isFatal(answer) && answer.error) return <Problem error={answer.error} />;
+  const { data } = answer;
   if (!data) return <div class="view" />;
-  if (data.subject.sampled_blocks === 0 && answer.data?.findings.length === 0) {
+  if (data.subject.sampled_blocks === 0 && data.findings.length === 0) {
     return <Empty title="Nothing here">No sampled block is in this selection.</Empty>;
   }
   return (
     <div class="view">
       <WholeNote what="overview" ignoresWindow />
-      <div class="overview">
-        <section class={`trace-findings ${answer.isStale ? "stale" : ""}`} aria-label="Findings">
+      <div class={`overview ${answer.isStale ? "stale" : ""}`}>
+        <section class="trace-findings" aria-label="Findings">
           <h2>Findings</h2>
-          <Findings findings={answer.data?.findings ?? null} />
+          <Findings findings={data.findings} />
         </section>
-        <div class={lists.isStale ? "stale" : ""}>
-          <Lists summary={data} />
-        </div>
+        <Lists summary={data} />
       </div>
     </div>
   );
 }
 
-function Findings({ findings }: { findings: readonly TraceFinding[] | null }): JSX.Element {
-  if (findings === null) {
-    return (
-      <p class="muted" role="status">
-        Looking for what stands out …
-      </p>
-    );
-  }
+function Findings({ findings }: { findings: readonly TraceFinding[] }): JSX.Element {
   if (findings.length === 0) return <p class="muted">Nothing stands out of the sampling error.</p>;
   return (
     <>

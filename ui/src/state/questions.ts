@@ -85,21 +85,12 @@ export function peakQuestion(state: State): Question {
 
 /** Findings and ranked lists. Each list has a point in time of its own, so the chosen one does not filter them. */
 export function overviewQuestion(state: State): Question {
-  return question("summary", overview(state));
+  return question("summary", { ...blocks(state), by: "function", ...lookOfLists(state) });
 }
 
-/** The lists alone, which take a fraction of the time. */
-export function listsQuestion(state: State): Question {
-  return question("summary", { ...overview(state), ...NO_FINDINGS });
-}
-
-function overview(state: State) {
-  return { ...blocks(state), by: "function", ...lookOfLists(state) } as const;
-}
-
-/** The totals of the selection from a server, which the lists of the overview have too. */
+/** The totals of the selection from a server, which the overview has too. */
 export function totalsQuestion(state: State, trace: TraceFacts): Question {
-  return state.view === "overview" ? listsQuestion(state) : summaryQuestion(state, trace);
+  return state.view === "overview" ? overviewQuestion(state) : summaryQuestion(state, trace);
 }
 
 /** Points of a timeline: the number for which report files have answers. */
@@ -309,7 +300,7 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
 /** The initial requests of the page, of a trace whose length is not known yet. */
 export function firstQuestions(state: State, trace: TraceFacts): Question[] {
   const first = [seriesQuestion(state, POINTS), totalsQuestion(state, trace)];
-  // What is compared by default depends on how long the run was.
-  const view = state.view === "compare" ? null : viewQuestion(state, trace);
+  // What is compared by default depends on how long the run was. The overview is asked for with the totals.
+  const view = state.view === "compare" || state.view === "overview" ? null : viewQuestion(state, trace);
   return view ? [...first, view] : first;
 }

@@ -124,14 +124,7 @@ fn series(has_lifetimes: bool) -> Vec<Question> {
         by: GroupBy::Function,
         ..SummaryOptions::default()
     };
-    let mut requests = vec![
-        Request::Info,
-        Request::Summary(Params::all(overview.clone())),
-        Request::Summary(Params::all(SummaryOptions {
-            findings: 0,
-            ..overview
-        })),
-    ];
+    let mut requests = vec![Request::Info, Request::Summary(Params::all(overview))];
     let measures = [Measure::LiveBytes, Measure::AllocationRate];
     for measure in measures.into_iter().take(1 + usize::from(has_lifetimes)) {
         for by in [GroupBy::Function, GroupBy::Module] {
