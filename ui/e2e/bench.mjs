@@ -12,6 +12,8 @@ import { serve, trace } from "./program.mjs";
 
 const file = process.argv[2] ?? trace("mix-ocaml53/trace.ctf");
 const ROUNDS = 5;
+// Whoever asks at every frame makes the browser draw every frame.
+const POLLING = 5;
 const VIEWS = ["overview", "flame", "table", "tree", "lifetimes", "leaks", "blocks", "source"];
 
 const browser = await chromium.launch({
@@ -67,7 +69,7 @@ try {
       await first.mouse.move(...(await timelinePoint(first, from + 0.4)));
       return measured(async () => {
         await first.mouse.up();
-        await settled(first);
+        await settled(first, POLLING);
       });
     });
     print(`brush, ${view}`, brushed);
@@ -76,7 +78,7 @@ try {
   const filtered = await times(ROUNDS, async (round) => {
     return measured(async () => {
       await first.evaluate((words) => (location.hash = `where=size >= ${words}B`), 16 + 8 * round);
-      await settled(first);
+      await settled(first, POLLING);
     });
   });
   print("filter, flame", filtered);

@@ -9,16 +9,15 @@ export async function open(page, url, hash = "") {
   await settled(page);
 }
 
-/** Waits until nothing is awaited any more. */
-export async function settled(page) {
+/** Waits until nothing is awaited any more; asks at every frame, or every few milliseconds. */
+export async function settled(page, polling = "raf") {
   await page.waitForSelector(".tile-value");
   const isSettled = () => {
     const values = [...document.querySelectorAll(".tile-value")];
     const isWaiting = document.querySelector(".stale") !== null;
     return values.every((value) => value.textContent !== "…") && !isWaiting;
   };
-  // By the clock: whoever asks at every frame makes the browser draw every frame.
-  await page.waitForFunction(isSettled, null, { polling: 5 });
+  await page.waitForFunction(isSettled, null, { polling });
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 

@@ -51,9 +51,11 @@ export function Headline(props: {
   const shown = shownScope(now);
   const isOther = shown === null || typeof shown === "number";
   const isPart = summary !== null && whole !== null && summary.subject.sampled_blocks !== whole.subject.sampled_blocks;
+  // What it is a part of is still awaited.
+  const isIncomplete = summary !== null && whole === null && props.error === null;
   return (
     <div
-      class={`headline ${props.isStale ? "stale" : ""}`}
+      class={`headline ${props.isStale || isIncomplete ? "stale" : ""}`}
       role="radiogroup"
       aria-label="What to look at"
       onKeyDown={moveInRadioGroup}
