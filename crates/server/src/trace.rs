@@ -226,7 +226,8 @@ impl Subjects {
                 Ok(source) if source.is_recording() => {
                     return Some(LiveProfile::new(source, STORE));
                 }
-                Err(_) if is_expected => thread::sleep(ATTEMPTS),
+                // A recording that begins has its first bytes before it looks like one.
+                _ if is_expected => thread::sleep(ATTEMPTS),
                 // It is read, or refused, like any other trace.
                 _ => return None,
             }
@@ -316,4 +317,38 @@ pub(crate) fn session(
         Some(snapshots) => session.with_holders(find_holders(Arc::clone(snapshots), |_| {})),
         None => session,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A trace that does not look like a recording yet, or that is about to be replaced, is not read as if it were complete.
+    #[test]
+    fn a_recording_that_is_expected_is_waited_for() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fixtures/mix-ocaml53/trace.ctf"
+        );
+        let is_expected = Arc::new(AtomicBool::new(true));
+        let trace = Trace {
+            path: path.to_owned(),
+            size: None,
+            strict: false,
+            executable: None,
+            file: None,
+            open: Box::new(move || heapline_trace::open(path)),
+        };
+        let subjects = Subjects::new(trace, None).following(Recording {
+            path: path.into(),
+            is_expected: Arc::clone(&is_expected),
+        });
+        let (done, is_done) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| done.send(subjects.open_recording().is_some()));
+            assert!(is_done.recv_timeout(5 * ATTEMPTS).is_err(), "it was read");
+            is_expected.store(false, Ordering::Relaxed);
+            assert_eq!(is_done.recv_timeout(Duration::from_secs(60)), Ok(false));
+        });
+    }
 }
