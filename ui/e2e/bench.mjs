@@ -12,7 +12,7 @@ import { serve, trace } from "./program.mjs";
 
 const file = process.argv[2] ?? trace("mix-ocaml53/trace.ctf");
 const ROUNDS = 5;
-// Whoever asks at every frame makes the browser draw every frame.
+// Milliseconds. Polling at every frame would make the browser draw every frame.
 const POLLING = 5;
 const VIEWS = ["overview", "flame", "table", "tree", "lifetimes", "leaks", "blocks", "source"];
 

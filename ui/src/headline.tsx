@@ -51,7 +51,7 @@ export function Headline(props: {
   const shown = shownScope(now);
   const isOther = shown === null || typeof shown === "number";
   const isPart = summary !== null && whole !== null && summary.subject.sampled_blocks !== whole.subject.sampled_blocks;
-  // What it is a part of is still awaited.
+  // The totals of the whole trace, for the shares, are still awaited.
   const isIncomplete = summary !== null && whole === null && props.error === null;
   return (
     <div

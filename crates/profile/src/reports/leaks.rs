@@ -208,7 +208,7 @@ impl LeakMarks {
         stay.start < self.old_at_end.0 && stay.end >= self.at.0
     }
 
-    /// Whether a block is old at the end, then but not half-way, and half-way but not then.
+    /// The marks of a block: old at the end, at the end but not half-way, and half-way but not at the end.
     #[inline]
     pub(super) fn of(&self, stay: Stay) -> [bool; 3] {
         let then = stay.start < self.old_at_half.0 && stay.end >= self.half.0;

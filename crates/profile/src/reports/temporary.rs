@@ -135,7 +135,7 @@ impl<'a> TemporaryMarks<'a> {
         Self(ShortLives::new(scope.profile(), options.within.0))
     }
 
-    /// Whether a block is temporary, also promoted, and at all there.
+    /// The marks of a block: temporary, temporary and promoted, and one that all blocks have.
     #[inline]
     pub(super) fn of(&self, stay: Stay) -> [bool; 3] {
         let is_temporary = stay.death != NEVER && self.0.has(stay, stay.birth, stay.death);
