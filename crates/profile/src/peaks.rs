@@ -19,7 +19,8 @@ const SHIFT: u32 = 10;
 /// Ranges at most, as a power of two.
 const RANGES: u32 = 16;
 
-/// Ranges that are looked at in the first pass over all blocks. Further passes look at twice as many each.
+/// Ranges that are looked at in the first pass over all blocks. Further passes look at twice as many each, if that takes no more
+/// memory than reports may.
 const FIRST: usize = 64;
 
 /// The most groups at once.
@@ -78,7 +79,9 @@ impl<'a> Peaks<'a> {
         let mut searches: Vec<Search> = numbers
             .map(|number| Search::new(&ranges, number, from, to))
             .collect();
-        let mut many = FIRST;
+        let steps_at_once = scope.profile().report_memory() / size_of::<Step>();
+        let most = ((steps_at_once / searches.len().max(1)) >> self.shift).max(1);
+        let mut many = FIRST.min(most);
         loop {
             // By range: the searches that look at it, as bits.
             let mut wanted = vec![0_u128; ranges.all.len()];
@@ -94,7 +97,7 @@ impl<'a> Peaks<'a> {
             for search in &mut searches {
                 search.look_at(&steps, &ranges, &wanted);
             }
-            many *= 2;
+            many = (2 * many).min(most);
         }
         searches
             .into_iter()
@@ -164,7 +167,8 @@ fn changes(
     }
     let range_of = |event| range_of(event, shift);
     let len = range_of(scope.profile().events()) + 1;
-    scope.fold(
+    scope.fold_large(
+        len * groups * size_of::<Change>(),
         || vec![Change::default(); len * groups],
         |changes, stay| {
             let group = group_of(stay) as usize;

@@ -247,9 +247,10 @@ impl<'a> Scope<'a> {
         &self,
         marks: impl Fn(Stay) -> [bool; N] + Sync,
     ) -> Vec<[u32; N]> {
-        let profile = self.profile;
-        self.fold(
-            || vec![[0; N]; profile.classes().len()],
+        let classes = self.profile.classes().len();
+        self.fold_large(
+            classes * size_of::<[u32; N]>(),
+            || vec![[0; N]; classes],
             |counts, stay| {
                 let counts = &mut counts[stay.class.index()];
                 for (count, mark) in counts.iter_mut().zip(marks(stay)) {
@@ -334,7 +335,19 @@ impl<'a> Scope<'a> {
         add: impl Fn(&mut T, Stay) + Sync,
         join: impl Fn(&mut T, T),
     ) -> T {
-        self.selection.fold(self.profile, empty, add, join)
+        self.fold_large(0, empty, add, join)
+    }
+
+    /// Like [`fold`](Self::fold), for sums of so many bytes each: on fewer cores if one for each would take too much memory.
+    pub(crate) fn fold_large<T: Send>(
+        &self,
+        sum_bytes: usize,
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, Stay) + Sync,
+        join: impl Fn(&mut T, T),
+    ) -> T {
+        self.selection
+            .fold(self.profile, sum_bytes, empty, add, join)
     }
 
     /// The weight of each kind of block.

@@ -300,17 +300,22 @@ impl Selection {
         self.for_each_in(0..self.first.words.len(), profile, f);
     }
 
-    /// Adds up something over all selected stays, on all cores.
+    /// Adds up something over all selected stays, on all cores: on fewer if the sums, of so many bytes each, would take too much
+    /// memory.
     pub(crate) fn fold<T: Send>(
         &self,
         profile: &Profile,
+        sum_bytes: usize,
         empty: impl Fn() -> T + Sync,
         add: impl Fn(&mut T, Stay) + Sync,
         join: impl Fn(&mut T, T),
     ) -> T {
         let words = self.first.words.len();
         // Threads do not pay for a few thousand blocks.
-        let parts = rayon::current_num_threads().min(words / 1024).max(1);
+        let parts = rayon::current_num_threads()
+            .min(words / 1024)
+            .min(profile.report_memory() / sum_bytes.max(1))
+            .max(1);
         let mut sums: Vec<T> = self
             .equal_parts(parts)
             .into_par_iter()
@@ -410,7 +415,13 @@ impl Selection {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use heapline_model::{Batch, Birth, Damage, InputSize, Space};
+
     use super::*;
+    use crate::store::{Store, StoreOptions};
+    use crate::testing::exact_header;
 
     #[test]
     fn sets_are_sets() {
@@ -422,5 +433,42 @@ mod tests {
         assert_eq!(even.or(&third).count(), 133);
         assert_eq!(Bits::full(0).not().count(), 0);
         assert_eq!(Bits::full(64).not().count(), 0);
+    }
+
+    #[test]
+    fn large_sums_are_made_by_fewer_threads() {
+        const BLOCKS: u64 = 1 << 18;
+        let mut batch = Batch::default();
+        let birth = Birth {
+            size: 1,
+            samples: 1,
+            space: Space::Native,
+            ..Birth::default()
+        };
+        for block in 0..BLOCKS {
+            batch.birth(block, 0, block, birth, [].into_iter());
+        }
+        let mut store = Store::new(exact_header(), StoreOptions::default());
+        store.append(&batch);
+        let profile = store.finish(Damage::default(), InputSize::default());
+        let selection = Selection::all(&profile);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(4).build();
+        let sums = |sum_bytes: usize| {
+            let sums = AtomicUsize::new(0);
+            let empty = || {
+                sums.fetch_add(1, Ordering::Relaxed);
+                0
+            };
+            let count = || {
+                let add = |sum: &mut u64, _| *sum += 1;
+                selection.fold(&profile, sum_bytes, empty, add, |sum, part| *sum += part)
+            };
+            let blocks = threads.as_ref().unwrap().install(count);
+            assert_eq!(blocks, BLOCKS);
+            sums.into_inner()
+        };
+        assert_eq!(sums(0), 4);
+        assert_eq!(sums(profile.report_memory() / 2), 2);
+        assert_eq!(sums(usize::MAX), 1);
     }
 }

@@ -370,7 +370,7 @@ impl Store {
         self.log = None;
         let sealed = match (&mut self.sealed, &self.limit) {
             (Some(sealed), _) => sealed,
-            (none, Some(limit)) => none.insert(Sealed::new(&limit.create)?),
+            (none, Some(limit)) => none.insert(Sealed::new(limit)?),
             (None, None) => return Ok(()),
         };
         let rest = self.segments.split_off(segments);

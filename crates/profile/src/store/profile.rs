@@ -382,6 +382,16 @@ impl Profile {
         }
     }
 
+    /// Bytes that a report may use for tables that it could do with fewer of: about as many as the blocks in memory take.
+    pub(crate) fn report_memory(&self) -> usize {
+        /// Enough for the tables of small profiles, on every core.
+        const LEAST: usize = 64 << 20;
+        match &self.parts.segments {
+            Segments::Memory(_) => LEAST + self.len * 32,
+            Segments::Stored(stored) => stored.limit().share(4).max(LEAST),
+        }
+    }
+
     /// Returns true if blocks are read from a file as they are needed.
     #[must_use]
     pub fn is_stored(&self) -> bool {

@@ -14,8 +14,8 @@ use super::growing::GrowingSegment;
 use super::order::put_in_order;
 use super::segment::{Column, NEVER, SEGMENT};
 use super::stored::{
-    BUCKET, ChangeLog, CreateStorage, LoggedChange, PAGE, PageEntry, SegmentEntry, Storage,
-    StoredSegment, Times,
+    ChangeLog, CreateStorage, LoggedChange, PAGE, PageEntry, SegmentEntry, Storage, StoredSegment,
+    Times,
 };
 
 /// Where a store puts what does not fit in memory, and when.
@@ -39,6 +39,9 @@ impl std::fmt::Debug for MemoryLimit {
 /// in order.
 const BLOCK_BYTES: u64 = 72;
 
+/// Bytes that the changes of a block take while they are applied: a promotion and a death, and room to sort them.
+const CHANGE_BYTES: usize = 96;
+
 /// Segments that are in memory at least.
 const FEWEST: usize = 4;
 
@@ -49,6 +52,17 @@ impl MemoryLimit {
         usize::try_from(blocks / SEGMENT as u64)
             .unwrap_or(usize::MAX)
             .max(FEWEST)
+    }
+
+    /// The bytes of a part of the memory: a half, a third, a quarter.
+    pub(crate) fn share(&self, parts: u64) -> usize {
+        usize::try_from(self.bytes / parts).unwrap_or(usize::MAX)
+    }
+
+    /// Segments whose changes are applied together, so that these take a quarter of the memory at most.
+    fn segments_changed_at_once(&self) -> usize {
+        let changes = self.share(4) / (SEGMENT * CHANGE_BYTES);
+        changes.clamp(1, 64)
     }
 }
 
@@ -78,12 +92,12 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    pub(crate) fn new(create: &CreateStorage) -> io::Result<Self> {
-        let scratch = create()?;
+    pub(crate) fn new(limit: &MemoryLimit) -> io::Result<Self> {
+        let scratch = (limit.create)()?;
         Ok(Self {
-            log: ChangeLog::new(Arc::clone(&scratch)),
+            log: ChangeLog::new(Arc::clone(&scratch), limit.segments_changed_at_once()),
             scratch,
-            output: create()?,
+            output: (limit.create)()?,
             segments: Vec::new(),
             pages: Vec::new(),
             time: 0,
@@ -185,7 +199,7 @@ impl Sealed {
     ) -> io::Result<SealedColumns> {
         let mut entries = Vec::with_capacity(self.segments.len());
         let sealed = std::mem::take(&mut self.segments);
-        for (bucket, segments) in sealed.chunks(BUCKET).enumerate() {
+        for (bucket, segments) in sealed.chunks(self.log.segments()).enumerate() {
             let changes = self.log.take(bucket)?;
             let mut changes = &changes[..];
             for entry in segments {

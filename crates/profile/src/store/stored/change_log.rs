@@ -7,12 +7,8 @@ use super::super::segment::{Column, SEGMENT};
 use super::packed::{pack, unpack};
 use super::storage::{Place, Storage, damaged};
 
-/// Segments whose changes are collected together. The more, the fewer buffers there are, and the more memory it takes to apply
-/// them.
-pub(crate) const BUCKET: usize = 64;
-
-/// Changes that are written at once.
-const CHUNK: usize = 1 << 13;
+/// Changes that are in memory at most.
+const OPEN: usize = 1 << 19;
 
 /// A promotion or death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +23,11 @@ pub(crate) struct LoggedChange {
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     storage: Arc<dyn Storage>,
+    /// Segments of a bucket: the more, the more memory it takes to apply its changes.
+    segments: usize,
     buckets: Vec<Bucket>,
+    /// Changes that are in memory.
+    open: usize,
 }
 
 #[derive(Debug, Default)]
@@ -37,24 +37,41 @@ struct Bucket {
 }
 
 impl ChangeLog {
-    pub(crate) fn new(storage: Arc<dyn Storage>) -> Self {
+    /// A log that collects the changes of so many segments together.
+    pub(crate) fn new(storage: Arc<dyn Storage>, segments: usize) -> Self {
         Self {
             storage,
+            segments,
             buckets: Vec::new(),
+            open: 0,
         }
     }
 
+    /// Segments whose changes are collected together.
+    pub(crate) fn segments(&self) -> usize {
+        self.segments
+    }
+
     pub(crate) fn add(&mut self, change: LoggedChange) -> io::Result<()> {
-        let bucket = change.block / (SEGMENT * BUCKET);
+        let bucket = change.block / (SEGMENT * self.segments);
         if self.buckets.len() <= bucket {
             self.buckets.resize_with(bucket + 1, Bucket::default);
         }
-        let bucket = &mut self.buckets[bucket];
-        bucket.open.push(change);
-        if bucket.open.len() >= CHUNK {
-            let place = Place::write(&*self.storage, encode(&bucket.open))?;
-            bucket.written.push((place, bucket.open.len()));
-            bucket.open.clear();
+        self.buckets[bucket].open.push(change);
+        self.open += 1;
+        if self.open == OPEN {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes all changes that are in memory.
+    fn flush(&mut self) -> io::Result<()> {
+        self.open = 0;
+        for bucket in self.buckets.iter_mut().filter(|b| !b.open.is_empty()) {
+            let open = std::mem::take(&mut bucket.open);
+            let place = Place::write(&*self.storage, encode(&open))?;
+            bucket.written.push((place, open.len()));
         }
         Ok(())
     }
@@ -64,7 +81,8 @@ impl ChangeLog {
         let Some(bucket) = self.buckets.get_mut(bucket).map(std::mem::take) else {
             return Ok(Vec::new());
         };
-        let mut changes = Vec::new();
+        let written: usize = bucket.written.iter().map(|(_, len)| len).sum();
+        let mut changes = Vec::with_capacity(written + bucket.open.len());
         for (place, len) in bucket.written {
             let bytes = place.read(&*self.storage)?;
             changes.extend(decode(&bytes, len).ok_or_else(damaged)?);
@@ -114,8 +132,9 @@ mod tests {
 
     #[test]
     fn changes_come_back_by_bucket_in_order() {
-        let mut log = ChangeLog::new(Arc::new(MemoryStorage::default()));
-        let all: Vec<LoggedChange> = (0..50_000)
+        const BUCKET: usize = 8;
+        let mut log = ChangeLog::new(Arc::new(MemoryStorage::default()), BUCKET);
+        let all: Vec<LoggedChange> = (0..OPEN + 50_000)
             .map(|n| LoggedChange {
                 block: n * 7919 % (2 * SEGMENT * BUCKET),
                 column: if n % 3 == 0 {

@@ -113,8 +113,8 @@ impl StoredSegments {
         events: u64,
         limit: MemoryLimit,
     ) -> Self {
-        // The rest is for what reports need.
-        let memory = usize::try_from(limit.bytes / 4).unwrap_or(usize::MAX);
+        // The rest is for stacks and names, and for what reports need.
+        let memory = limit.share(8);
         Self {
             storage,
             kept: entries.iter().map(|_| OnceLock::new()).collect(),

@@ -6,7 +6,7 @@ mod packed;
 mod segment;
 mod storage;
 
-pub(crate) use change_log::{BUCKET, ChangeLog, LoggedChange};
+pub(crate) use change_log::{ChangeLog, LoggedChange};
 pub(crate) use columns::{PAGE, PageEntry, SegmentEntry, StoredClock, StoredSegments, Zone};
 pub(crate) use segment::{StoredSegment, Times};
 #[cfg(test)]
