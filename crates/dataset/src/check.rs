@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
 use hashbrown::HashSet;
+use parquet::data_type::{ByteArrayType, Int64Type};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::dataset::ADDING;
 use crate::lock::Lock;
-use crate::totals::{Total, Totals, variance_of};
+use crate::read::TableReader;
+use crate::totals::{Total, Totals};
 use crate::{Dataset, Error, FILES, MANIFEST, RunFolder, read};
 
 /// Sums of the same numbers in different orders differ by less than this share.
@@ -38,6 +37,14 @@ pub struct Problem {
     pub path: PathBuf,
     /// The problem.
     pub reason: String,
+}
+
+impl Verdict {
+    /// Returns true if nothing is wrong, given whether leftovers have been removed.
+    #[must_use]
+    pub fn is_good(&self, is_repaired: bool) -> bool {
+        self.problems.is_empty() && (is_repaired || self.leftovers.is_empty())
+    }
 }
 
 impl Dataset {
@@ -135,25 +142,21 @@ fn check_run(path: &Path, folder: &RunFolder) -> Result<(), Problem> {
     if let Some(foreign) = names.iter().find(|name| !FILES.contains(&name.as_str())) {
         return Err(Problem::foreign(&path.join(foreign)));
     }
-    let table = |name: &str| CheckedTable {
-        path: path.join(name),
-        run: folder.run.to_string(),
-    };
-
-    let [frames] = table("frames.parquet").ids(["frame_id"])?;
-    let stacks = table("stacks.parquet");
+    let table = |name: &str| CheckedTable::open(path.join(name), folder);
+    let [frames] = table("frames.parquet")?.ids(["frame_id"])?;
+    let stacks = table("stacks.parquet")?;
     let [stack_ids, stack_frames] = stacks.ids(["stack_id", "frame_id"])?;
     stacks.require(
         stack_frames.is_subset(&frames),
         "frames.parquet lacks some of its frames",
     )?;
-    let sites = table("sites.parquet");
+    let sites = table("sites.parquet")?;
     let [site_ids] = sites.ids(["site"])?;
     sites.require(
         site_ids.is_subset(&frames),
         "frames.parquet lacks some of its sites",
     )?;
-    let blocks = table("blocks.parquet");
+    let blocks = table("blocks.parquet")?;
     let [block_sites, block_stacks] = blocks.ids(["site", "stack_id"])?;
     blocks.require(
         block_sites.is_subset(&site_ids),
@@ -164,30 +167,30 @@ fn check_run(path: &Path, folder: &RunFolder) -> Result<(), Problem> {
         "stacks.parquet lacks some of its stacks",
     )?;
 
-    let runs = table("runs.parquet");
-    let info = read::info(&runs.path).map_err(|error| Problem::of(&runs.path, &error))?;
+    let runs = table("runs.parquet")?;
+    let info = read::info(&runs.path).map_err(runs.problem())?;
     runs.require(
         info.folder() == *folder,
         "it is of another run than its folder",
     )?;
-    let (sampled, totals) = sites.totals()?;
     runs.require(
-        sampled == info.sampled_blocks,
+        sites.sampled_blocks()? == info.sampled_blocks,
         "sites.parquet has other sampled blocks",
     )?;
+    let totals = Totals::sum_of(&sites.table).map_err(sites.problem())?;
     for ((column, ours), (_, theirs)) in totals.iter().zip(info.totals.iter()) {
         let reason = || format!("{column} is not the sum of sites.parquet");
         runs.require(near(ours, theirs), reason())?;
     }
-    let (sampled, totals) = blocks.estimates()?;
     runs.require(
-        sampled == info.sampled_blocks,
+        blocks.sampled_blocks()? == info.sampled_blocks,
         "blocks.parquet has other sampled blocks",
     )?;
-    for (column, ours) in ["allocated_bytes", "allocated_blocks"]
-        .into_iter()
-        .zip(totals)
-    {
+    for (column, estimate) in [
+        ("allocated_bytes", "estimated_bytes"),
+        ("allocated_blocks", "estimated_blocks"),
+    ] {
+        let ours = Total::sum_of(&blocks.table, estimate).map_err(blocks.problem())?;
         let theirs = info.totals.get(column).unwrap_or_default();
         let reason = || format!("{column} is not the sum of blocks.parquet");
         runs.require(near(ours, theirs), reason())?;
@@ -200,13 +203,35 @@ fn near(a: Total, b: Total) -> bool {
     near(a.value, b.value) && near(a.variance, b.variance)
 }
 
-/// A table that is checked.
+/// A table all of whose rows are of a run.
 struct CheckedTable {
     path: PathBuf,
-    run: String,
+    table: TableReader,
 }
 
 impl CheckedTable {
+    fn open(path: PathBuf, folder: &RunFolder) -> Result<Self, Problem> {
+        let run = folder.run.to_string();
+        let open = || {
+            let table = TableReader::open(&path)?;
+            let mut ours = 0;
+            table.for_each::<ByteArrayType>("run", |runs| {
+                ours += runs
+                    .iter()
+                    .filter(|found| found.data() == run.as_bytes())
+                    .count();
+            })?;
+            if i64::try_from(ours) != Ok(table.rows()) {
+                return Err(Error::table(&path, "it has rows of another run"));
+            }
+            Ok(table)
+        };
+        match open() {
+            Ok(table) => Ok(Self { path, table }),
+            Err(error) => Err(Problem::of(&path, &error)),
+        }
+    }
+
     fn require(&self, holds: bool, reason: impl Into<String>) -> Result<(), Problem> {
         if holds {
             Ok(())
@@ -215,72 +240,31 @@ impl CheckedTable {
         }
     }
 
-    /// Reads all rows; all must be of the run.
-    fn read(&self, mut f: impl FnMut(&RecordBatch) -> Option<()>) -> Result<(), Problem> {
-        let read = read::for_each_batch(&self.path, |batch| {
-            let runs = batch.column_by_name("run");
-            let runs = runs.and_then(|runs| runs.as_string_opt::<i32>());
-            let is_ours = runs.is_some_and(|runs| runs.iter().all(|run| run == Some(&*self.run)));
-            if !is_ours {
-                return Err(Error::table(&self.path, "it has rows of another run"));
-            }
-            f(batch).ok_or_else(|| Error::table(&self.path, "it lacks a column"))
-        });
-        read.map_err(|error| Problem::of(&self.path, &error))
+    /// Makes a problem of an error.
+    fn problem(&self) -> impl Fn(Error) -> Problem {
+        |error| Problem::of(&self.path, &error)
     }
 
     /// The distinct values of some columns.
     fn ids<const N: usize>(&self, columns: [&str; N]) -> Result<[HashSet<i64>; N], Problem> {
         let mut sets = std::array::from_fn(|_| HashSet::new());
-        self.read(|batch| {
-            for (set, column) in sets.iter_mut().zip(columns) {
-                let column = batch.column_by_name(column)?;
-                set.extend(column.as_primitive_opt::<Int64Type>()?.values());
-            }
-            Some(())
-        })?;
+        for (set, column) in sets.iter_mut().zip(columns) {
+            self.table
+                .for_each::<Int64Type>(column, |values| set.extend(values))
+                .map_err(self.problem())?;
+        }
         Ok(sets)
     }
 
-    /// Sampled blocks and totals of all rows.
-    fn totals(&self) -> Result<(i64, Totals), Problem> {
-        let mut all = (0, Totals::default());
-        self.read(|batch| {
-            all.0 += sampled(batch)?;
-            all.1.merge(&Totals::sum_of(batch)?);
-            Some(())
-        })?;
+    /// The sampled blocks of all rows.
+    fn sampled_blocks(&self) -> Result<i64, Problem> {
+        let mut all = 0_i64;
+        let add = |values: &[i64]| all = values.iter().fold(all, |all, n| all.saturating_add(*n));
+        self.table
+            .for_each::<Int64Type>("sampled_blocks", add)
+            .map_err(self.problem())?;
         Ok(all)
     }
-
-    /// Sampled blocks, estimated bytes and estimated blocks of all rows.
-    fn estimates(&self) -> Result<(i64, [Total; 2]), Problem> {
-        let mut all = (0, [Total::default(); 2]);
-        self.read(|batch| {
-            all.0 += sampled(batch)?;
-            for (total, name) in all
-                .1
-                .iter_mut()
-                .zip(["estimated_bytes", "estimated_blocks"])
-            {
-                let sum = |name: &str| {
-                    let column = batch.column_by_name(name)?;
-                    let numbers = column.as_primitive_opt::<Float64Type>()?;
-                    Some(numbers.iter().flatten().sum::<f64>())
-                };
-                total.value += sum(name)?;
-                total.variance += sum(&variance_of(name))?;
-            }
-            Some(())
-        })?;
-        Ok(all)
-    }
-}
-
-fn sampled(batch: &RecordBatch) -> Option<i64> {
-    let column = batch.column_by_name("sampled_blocks")?;
-    let numbers = column.as_primitive_opt::<Int64Type>()?;
-    Some(numbers.iter().flatten().fold(0, i64::saturating_add))
 }
 
 impl Problem {

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array};
 use arrow_schema::{DataType, Field};
 use heapline_profile::{Amount, Estimate, Sum};
+use parquet::data_type::DoubleType;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+
+use crate::Error;
+use crate::read::TableReader;
 
 /// The columns: each is followed by the same with `_variance`.
 pub(crate) const COLUMNS: [&str; 8] = [
@@ -90,23 +92,30 @@ impl Totals {
         })
     }
 
-    /// The totals of all rows of a batch together; `None` if it lacks a column.
-    pub(crate) fn sum_of(batch: &RecordBatch) -> Option<Self> {
-        let sum = |name: &str| {
-            let column = batch.column_by_name(name)?;
-            let numbers = column.as_primitive_opt::<Float64Type>()?;
-            Some(numbers.iter().flatten().sum::<f64>())
-        };
+    /// The totals of all rows of a table together.
+    pub(crate) fn sum_of(table: &TableReader) -> Result<Self, Error> {
         let mut totals = Self::default();
         for (total, name) in totals.0.iter_mut().zip(COLUMNS) {
-            total.value = sum(name)?;
-            total.variance = sum(&variance_of(name))?;
+            *total = Total::sum_of(table, name)?;
         }
-        Some(totals)
+        Ok(totals)
     }
 }
 
 impl Total {
+    /// The sums of a column and of its variances.
+    pub(crate) fn sum_of(table: &TableReader, column: &str) -> Result<Self, Error> {
+        let sum = |column: &str| {
+            let mut sum = 0.0;
+            table.for_each::<DoubleType>(column, |values| sum += values.iter().sum::<f64>())?;
+            Ok::<f64, Error>(sum)
+        };
+        Ok(Self {
+            value: sum(column)?,
+            variance: sum(&variance_of(column))?,
+        })
+    }
+
     /// The amount with its 95 % interval.
     #[must_use]
     pub fn estimate(self) -> Estimate {

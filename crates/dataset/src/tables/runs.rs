@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray,
-    StructArray,
+    ArrayRef, BooleanArray, Int32Array, Int64Array, MapArray, StringArray, StructArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields};
 use heapline_export::parquet::properties;
+use parquet::data_type::{BoolType, DataType as ColumnType, DoubleType, Int32Type, Int64Type};
 
 use super::{Target, double, doubles, int, long, longs};
+use crate::read::TableReader;
 use crate::totals::Totals;
-use crate::{RunId, RunInfo};
+use crate::{Error, RunId, RunInfo};
 
 /// The fields of the table.
 fn fields() -> Vec<Field> {
@@ -103,77 +102,63 @@ fn labels(labels: &BTreeMap<String, String>) -> io::Result<ArrayRef> {
     Ok(Arc::new(map.map_err(io::Error::other)?))
 }
 
-/// Reads the row. The error is the name of a column that is not as it should be.
-pub(crate) fn read_info(batch: &RecordBatch) -> Result<RunInfo, &'static str> {
-    let row = Row(batch);
+/// Reads the row.
+pub(crate) fn read_info(table: &TableReader) -> Result<RunInfo, Error> {
+    let row = Row(table);
     Ok(RunInfo {
         run: row.run()?,
         service: row.text("service")?,
         day: row.text("day")?,
-        version: row.perhaps("version")?,
-        labels: row.labels("labels").ok_or("labels")?,
+        version: row.perhaps_text("version")?,
+        labels: row.labels()?,
         program: row.text("program")?,
-        context: row.perhaps("context")?,
-        host: row.perhaps("host")?,
-        pid: row.nullable_number::<Int64Type>("pid")?,
-        started_us: row.number::<Int64Type>("started_us")?,
-        duration_s: row.number::<Float64Type>("duration_s")?,
-        sampling_rate: row.number::<Float64Type>("sampling_rate")?,
+        context: row.perhaps_text("context")?,
+        host: row.perhaps_text("host")?,
+        pid: row.perhaps::<Int64Type>("pid")?,
+        started_us: row.get::<Int64Type>("started_us")?,
+        duration_s: row.get::<DoubleType>("duration_s")?,
+        sampling_rate: row.get::<DoubleType>("sampling_rate")?,
         sampling: row.text("sampling")?,
-        word_bytes: row.number::<Int32Type>("word_bytes")?,
-        sampled_blocks: row.number::<Int64Type>("sampled_blocks")?,
-        damaged: row
-            .column("damaged")?
-            .as_boolean_opt()
-            .ok_or("damaged")?
-            .value(0),
-        peak_s: row.number::<Float64Type>("peak_s")?,
-        totals: Totals::sum_of(batch).ok_or("allocated_bytes")?,
+        word_bytes: row.get::<Int32Type>("word_bytes")?,
+        sampled_blocks: row.get::<Int64Type>("sampled_blocks")?,
+        damaged: row.get::<BoolType>("damaged")?,
+        peak_s: row.get::<DoubleType>("peak_s")?,
+        totals: Totals::sum_of(table)?,
         trace: row.text("trace")?,
-        gc_parameters: row.perhaps("gc_parameters")?,
+        gc_parameters: row.perhaps_text("gc_parameters")?,
     })
 }
 
-/// The first row of a batch that is not empty.
-struct Row<'a>(&'a RecordBatch);
+/// The first row of a table that is not empty.
+struct Row<'a>(&'a TableReader);
 
-impl<'a> Row<'a> {
-    fn column(&self, name: &'static str) -> Result<&'a ArrayRef, &'static str> {
-        let column = self.0.column_by_name(name);
-        column.filter(|column| !column.is_empty()).ok_or(name)
+impl Row<'_> {
+    fn run(&self) -> Result<RunId, Error> {
+        let run = self.text("run")?.parse();
+        run.map_err(|()| self.0.wrong("run"))
     }
 
-    fn run(&self) -> Result<RunId, &'static str> {
-        self.text("run")?.parse().map_err(|()| "run")
+    fn text(&self, column: &str) -> Result<String, Error> {
+        self.perhaps_text(column)?
+            .ok_or_else(|| self.0.wrong(column))
     }
 
-    fn text(&self, name: &'static str) -> Result<String, &'static str> {
-        self.perhaps(name)?.ok_or(name)
+    fn perhaps_text(&self, column: &str) -> Result<Option<String>, Error> {
+        Ok(self.0.texts(column)?.pop())
     }
 
-    fn perhaps(&self, name: &'static str) -> Result<Option<String>, &'static str> {
-        let column = self.column(name)?.as_string_opt::<i32>().ok_or(name)?;
-        Ok(column.is_valid(0).then(|| column.value(0).to_owned()))
+    fn get<T: ColumnType>(&self, column: &str) -> Result<T::T, Error> {
+        self.perhaps::<T>(column)?
+            .ok_or_else(|| self.0.wrong(column))
     }
 
-    fn number<T: ArrowPrimitiveType>(&self, name: &'static str) -> Result<T::Native, &'static str> {
-        self.nullable_number::<T>(name)?.ok_or(name)
+    fn perhaps<T: ColumnType>(&self, column: &str) -> Result<Option<T::T>, Error> {
+        Ok(self.0.values::<T>(column)?.pop())
     }
 
-    fn nullable_number<T: ArrowPrimitiveType>(
-        &self,
-        name: &'static str,
-    ) -> Result<Option<T::Native>, &'static str> {
-        let column = self.column(name)?.as_primitive_opt::<T>().ok_or(name)?;
-        Ok(column.is_valid(0).then(|| column.value(0)))
-    }
-
-    fn labels(&self, name: &'static str) -> Option<BTreeMap<String, String>> {
-        let entries = self.column(name).ok()?.as_map_opt()?.value(0);
-        let keys = entries.column(0).as_string_opt::<i32>()?;
-        let values = entries.column(1).as_string_opt::<i32>()?;
-        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-        let pairs = keys.iter().zip(values);
-        Some(pairs.map(|(key, value)| (text(key), text(value))).collect())
+    fn labels(&self) -> Result<BTreeMap<String, String>, Error> {
+        let keys = self.0.texts("labels.key_value.key")?;
+        let values = self.0.texts("labels.key_value.value")?;
+        Ok(keys.into_iter().zip(values).collect())
     }
 }
