@@ -18,34 +18,29 @@ const DAY: u64 = 24 * 60 * 60 * 1_000_000;
 pub struct FleetRun {
     /// Its number, from 0.
     pub number: u64,
+    /// The sampled blocks of the first version. Later ones allocate more.
+    pub blocks: usize,
 }
 
 impl FleetRun {
     /// The service that it is of.
     #[must_use]
     pub fn service(self) -> &'static str {
-        SERVICES[self.place(SERVICES.len() as u64)]
+        SERVICES[place(self.number, SERVICES.len())]
     }
 
     /// Its version.
     #[must_use]
     pub fn version(self) -> &'static str {
-        VERSIONS[Self {
-            number: self.number / SERVICES.len() as u64,
-        }
-        .place(VERSIONS.len() as u64)]
+        VERSIONS[place(self.number / SERVICES.len() as u64, VERSIONS.len())]
     }
 
-    fn place(self, count: u64) -> usize {
-        usize::try_from(self.number % count).unwrap_or_default()
-    }
-
-    /// Its trace: some 2,000 sampled blocks. Later versions allocate more.
+    /// Its trace.
     #[must_use]
     pub fn trace(self) -> Vec<u8> {
         let version = VERSIONS.iter().position(|name| *name == self.version());
         let program = Program {
-            allocations: 2000 + 100 * version.unwrap_or_default(),
+            allocations: self.blocks + self.blocks / 20 * version.unwrap_or_default(),
             locations: 400,
             depth: 20,
             seed: self.number,
@@ -59,4 +54,8 @@ impl FleetRun {
             ..info
         })
     }
+}
+
+fn place(number: u64, count: usize) -> usize {
+    usize::try_from(number % count as u64).unwrap_or_default()
 }

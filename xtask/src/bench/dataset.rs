@@ -8,6 +8,9 @@ use crate::command::{Outcome, cargo, program, root};
 /// Runs of the generated fleet.
 const RUNS: usize = 2000;
 
+/// Sampled blocks of a run: a trace of about 1 MB.
+const BLOCKS: usize = 30_000;
+
 /// Measures, and leaves the traces and the dataset in a folder.
 pub(super) fn measure(folder: &str) -> Outcome {
     let packages = ["--package=heapline-cli", "--package=heapline-testkit"];
@@ -23,7 +26,7 @@ pub(super) fn measure(folder: &str) -> Outcome {
     let text = |path: &Path| path.display().to_string();
     program(
         &text(&built("make-fleet")),
-        &[&text(&traces), &RUNS.to_string()],
+        &[&text(&traces), &RUNS.to_string(), &BLOCKS.to_string()],
     )
     .run()?;
 

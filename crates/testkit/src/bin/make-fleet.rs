@@ -1,4 +1,4 @@
-//! Writes traces of many runs: `make-fleet FOLDER RUNS` makes `FOLDER/SERVICE/VERSION/NUMBER.ctf`.
+//! Writes traces of many runs: `make-fleet FOLDER RUNS BLOCKS` makes `FOLDER/SERVICE/VERSION/NUMBER.ctf`, of so many blocks each.
 //! `cargo xtask bench dataset` runs it.
 
 use std::path::PathBuf;
@@ -8,17 +8,15 @@ use heapline_testkit::fleet::FleetRun;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((folder, runs)) = (match &arguments[..] {
-        [folder, runs] => runs
-            .parse()
-            .ok()
-            .map(|runs: u64| (PathBuf::from(folder), runs)),
-        _ => None,
-    }) else {
+    let [folder, runs, blocks] = &arguments[..] else {
         return ExitCode::from(2);
     };
+    let (Ok(runs), Ok(blocks)) = (runs.parse(), blocks.parse()) else {
+        return ExitCode::from(2);
+    };
+    let folder = PathBuf::from(folder);
     for number in 0..runs {
-        let run = FleetRun { number };
+        let run = FleetRun { number, blocks };
         let folder = folder.join(run.service()).join(run.version());
         let written = std::fs::create_dir_all(&folder)
             .and_then(|()| std::fs::write(folder.join(format!("{number:05}.ctf")), run.trace()));
