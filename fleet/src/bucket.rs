@@ -11,12 +11,12 @@ use heapline_dataset::{FILES, Labels, MANIFEST, Run, RunId, TraceFile};
 use object_store::aws::AmazonS3Builder;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
-use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use tokio::io::AsyncWriteExt;
 use url::Url;
 
 /// The file of a run that is stored last.
-const COMMIT_MARK: &str = {
+pub(crate) const COMMIT_MARK: &str = {
     let [.., last] = FILES;
     last
 };
@@ -24,9 +24,9 @@ const COMMIT_MARK: &str = {
 /// A dataset in an object store, by its URL: `s3://BUCKET/PREFIX`.
 #[derive(Clone, Debug)]
 pub struct Bucket {
-    url: Url,
-    prefix: Path,
-    store: Arc<dyn ObjectStore>,
+    pub(crate) url: Url,
+    pub(crate) prefix: Path,
+    pub(crate) store: Arc<dyn ObjectStore>,
 }
 
 /// The result of adding a trace.
@@ -71,12 +71,7 @@ impl Bucket {
 
     /// The URLs of the folders of all complete runs, in order.
     pub(crate) async fn runs(&self) -> anyhow::Result<Vec<Url>> {
-        if !self.has_manifest().await? {
-            bail!(
-                "{} is not a dataset; make one: heapline fleet dataset add {0} TRACE...",
-                self.url
-            );
-        }
+        self.require_manifest().await?;
         let marks = self.commit_marks().await?;
         marks.iter().map(|path| self.folder_url(path)).collect()
     }
@@ -119,6 +114,17 @@ impl Bucket {
                 Err(error).with_context(cannot)
             }
         }
+    }
+
+    /// Fails if there is no dataset.
+    pub(crate) async fn require_manifest(&self) -> anyhow::Result<()> {
+        if !self.has_manifest().await? {
+            bail!(
+                "{} is not a dataset; make one: heapline dataset add {0} TRACE...",
+                self.url
+            );
+        }
+        Ok(())
     }
 
     /// Returns true if there is a manifest, and it is of a version that is known.
@@ -177,19 +183,22 @@ impl Bucket {
     }
 
     /// The last files of all runs.
-    async fn commit_marks(&self) -> anyhow::Result<Vec<Path>> {
-        let objects = self
-            .store
-            .list(Some(&self.prefix))
-            .map_ok(|object| object.location);
-        let marks =
-            objects.try_filter(|path| std::future::ready(path.filename() == Some(COMMIT_MARK)));
-        let mut marks: Vec<Path> = marks
-            .try_collect()
-            .await
-            .with_context(|| format!("cannot list {}", self.url))?;
+    pub(crate) async fn commit_marks(&self) -> anyhow::Result<Vec<Path>> {
+        let objects = self.objects().await?.into_iter();
+        let mut marks: Vec<Path> = objects
+            .map(|object| object.location)
+            .filter(|path| path.filename() == Some(COMMIT_MARK))
+            .collect();
         marks.sort();
         Ok(marks)
+    }
+
+    /// All objects of the dataset.
+    pub(crate) async fn objects(&self) -> anyhow::Result<Vec<ObjectMeta>> {
+        let objects = self.store.list(Some(&self.prefix)).try_collect();
+        objects
+            .await
+            .with_context(|| format!("cannot list {}", self.url))
     }
 
     /// The URL of the folder of an object.

@@ -10,6 +10,7 @@
 )]
 
 mod bucket;
+mod bucket_runs;
 mod compare;
 mod condition;
 mod dataset;

@@ -5,24 +5,26 @@
     reason = "it is a program that talks to its user"
 )]
 
-use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+mod dataset_command;
+mod print;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
-use heapline_dataset::Labels;
 use heapline_fleet::diff::DiffOptions;
 use heapline_fleet::regressions::RegressionOptions;
 use heapline_fleet::top::TopOptions;
 use heapline_fleet::trend::TrendOptions;
 use heapline_fleet::{
-    Added, Bucket, Dataset, Engine, Measure, OutputOptions, Place, message, shell, text,
-    with_progress,
+    Dataset, Engine, Measure, OutputOptions, Place, message, shell, text, with_progress,
 };
 use heapline_profile::query::Size;
 use heapline_text::{Screen, Text};
 use serde::Serialize;
+
+use dataset_command::DatasetCommand;
+use print::print;
 
 /// Ask questions to the runs of a dataset
 #[derive(Parser)]
@@ -87,25 +89,9 @@ enum Command {
         #[command(flatten)]
         report: ReportOptions,
     },
-    /// Change a dataset in an object store
+    /// Add to, list or check a dataset in an object store
     #[command(subcommand)]
     Dataset(DatasetCommand),
-}
-
-#[derive(Subcommand)]
-enum DatasetCommand {
-    /// Add traces, each as a run
-    Add {
-        /// Add to this dataset, which is made if there is none: `s3://BUCKET/PREFIX`
-        #[arg(value_name = "URL")]
-        dataset: String,
-        /// Add these traces
-        #[arg(value_name = "TRACE", required = true)]
-        traces: Vec<PathBuf>,
-        /// Label the runs, such as version=1.4; may be repeated [default: none]
-        #[arg(long, value_name = "KEY=VALUE")]
-        label: Vec<String>,
-    },
 }
 
 #[derive(Args)]
@@ -158,8 +144,7 @@ fn main() -> ExitCode {
         .map_err(anyhow::Error::from)
         .and_then(|runtime| runtime.block_on(run(arguments.command)));
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("heapline-fleet: {}", message(&error));
@@ -168,8 +153,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns false if a statement failed, after a message.
-async fn run(command: Command) -> anyhow::Result<bool> {
+/// Returns the exit code: that of a failure if there was a message.
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Sql {
             place,
@@ -180,7 +165,9 @@ async fn run(command: Command) -> anyhow::Result<bool> {
             with_progress(async { output.write(engine.stream(&statement).await?).await }).await?;
         }
         Command::Shell { place, output } => {
-            return shell(&place.open().await?, &output).await;
+            if !shell(&place.open().await?, &output).await? {
+                return Ok(ExitCode::FAILURE);
+            }
         }
         Command::Top {
             place,
@@ -230,38 +217,16 @@ async fn run(command: Command) -> anyhow::Result<bool> {
             let regressions = with_progress(options.run(&engine)).await?;
             report.print(&regressions, options.subject.measure, text::regressions)?;
         }
-        Command::Dataset(DatasetCommand::Add {
-            dataset,
-            traces,
-            label,
-        }) => add(&dataset, &traces, &label).await?,
+        Command::Dataset(command) => return command.run().await,
     }
-    Ok(true)
+    Ok(ExitCode::SUCCESS)
 }
 
-async fn add(dataset: &str, traces: &[PathBuf], labels: &[String]) -> anyhow::Result<()> {
-    let labels = Labels::parse(labels)?;
-    let bucket = Bucket::parse(dataset)?
-        .with_context(|| format!("{dataset} is a folder; use: heapline dataset add"))?;
-    for trace in traces {
-        let added = bucket.add(trace, &labels);
-        let added = with_progress(added)
-            .await
-            .with_context(|| format!("cannot add {}", trace.display()))?;
-        let name = trace.display();
-        match added {
-            Added::New(run) => writeln!(io::stdout(), "{name}: added as {run}")?,
-            Added::Known(run) => writeln!(io::stdout(), "{name}: already there as {run}")?,
-        }
-    }
-    Ok(())
-}
-
-fn print_statements(statements: &[String]) -> anyhow::Result<bool> {
+fn print_statements(statements: &[String]) -> anyhow::Result<ExitCode> {
     for statement in statements {
         writeln!(io::stdout(), "{statement};\n")?;
     }
-    Ok(true)
+    Ok(ExitCode::SUCCESS)
 }
 
 impl ReportOptions {
@@ -271,21 +236,9 @@ impl ReportOptions {
         measure: Measure,
         render: fn(&T, Measure, Screen) -> Text,
     ) -> anyhow::Result<()> {
-        let mut out = anstream::stdout();
-        if self.json {
-            serde_json::to_writer_pretty(&mut out, report)?;
-            writeln!(out)?;
-        } else {
-            let is_terminal = io::stdout().is_terminal();
-            let size = is_terminal.then(terminal_size::terminal_size).flatten();
-            let width = size.map_or(Screen::DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
-            write!(
-                out,
-                "{}",
-                render(report, measure, Screen::new(width, false)).to_ansi()
-            )?;
-        }
-        Ok(out.flush()?)
+        print(report, self.json, |report, screen| {
+            render(report, measure, screen)
+        })
     }
 }
 

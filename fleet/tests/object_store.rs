@@ -69,6 +69,16 @@ impl Server {
         answer
     }
 
+    /// The first object with this name.
+    fn key(&self, name: &str) -> String {
+        let list = self.request("GET", "/bucket?list-type=2");
+        let mut keys = list
+            .split("<Key>")
+            .filter_map(|rest| rest.split_once("</Key>"));
+        let (key, _) = keys.find(|(key, _)| key.ends_with(name)).unwrap();
+        key.to_owned()
+    }
+
     fn run(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_heapline-fleet"))
             .args(arguments)
@@ -154,6 +164,46 @@ fn traces_are_added_once_and_answer_as_in_a_folder() {
         assert_eq!(there, here, "{statement}");
     }
     assert!(server.ok(&["top", location]).contains("mean of 2 runs"));
+
+    let listed = server.ok(&["dataset", "list", location, "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let runs = local.runs().unwrap();
+    let runs: Vec<_> = runs.into_iter().map(|(_, run)| run.unwrap()).collect();
+    assert_eq!(listed["runs"], serde_json::to_value(&runs).unwrap());
+    let table = server.ok(&["dataset", "list", location]);
+    assert_eq!(table.matches("a/b é    1.0 ").count(), 2, "{table}");
+    let state = server.ok(&["dataset", "check", location]);
+    assert_eq!(state, "2 runs, 0 problems\n");
+}
+
+#[test]
+fn damaged_and_foreign_objects_are_found() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let location = "s3://bucket/fleet";
+    for trace in TRACES {
+        server.ok(&["dataset", "add", location, fixture(trace).to_str().unwrap()]);
+    }
+    let sites = server.key("sites.parquet");
+    server.request("PUT", &format!("/bucket/{sites}"));
+    server.request("PUT", "/bucket/fleet/notes.txt");
+    let output = server.run(&["dataset", "check", location]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("s3://bucket/{sites}: ")), "{text}");
+    assert!(
+        text.contains("s3://bucket/fleet/notes.txt: it does not belong to a dataset"),
+        "{text}"
+    );
+    assert!(text.ends_with("2 runs, 2 problems\n"), "{text}");
+
+    let runs = server.key("runs.parquet");
+    server.request("PUT", &format!("/bucket/{runs}"));
+    let output = server.run(&["dataset", "list", location]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches(".ctf").count(), 1, "{text}");
 }
 
 #[test]
@@ -165,13 +215,7 @@ fn runs_without_their_last_file_are_not_read() {
     for trace in TRACES {
         server.ok(&["dataset", "add", location, fixture(trace).to_str().unwrap()]);
     }
-    let list = server.request("GET", "/bucket?list-type=2");
-    let mark = list
-        .split("<Key>")
-        .filter_map(|rest| rest.split_once("</Key>"))
-        .find(|(key, _)| key.ends_with("runs.parquet"))
-        .unwrap()
-        .0;
+    let mark = server.key("runs.parquet");
     let answer = server.request("DELETE", &format!("/bucket/{mark}"));
     assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
     let count = |table: &str| {
@@ -187,6 +231,8 @@ fn runs_without_their_last_file_are_not_read() {
         (count("runs"), count("sites")),
         ("1".to_owned(), "1".to_owned())
     );
+    let state = server.ok(&["dataset", "check", location]);
+    assert_eq!(state, "1 run, 0 problems, 1 add under way\n");
 }
 
 #[test]

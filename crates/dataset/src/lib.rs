@@ -32,6 +32,7 @@ mod path;
 mod read;
 mod run;
 mod tables;
+pub mod text;
 mod totals;
 mod trace_file;
 

@@ -29,7 +29,8 @@ impl RunFolder {
     }
 
     /// The run that a folder is of, given the names of the last three folders of its path.
-    pub(crate) fn parse(service: &str, day: &str, run: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(service: &str, day: &str, run: &str) -> Option<Self> {
         Some(Self {
             service: unescape(service.strip_prefix("service=")?)?,
             day: unescape(day.strip_prefix("day=")?)?,

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use heapline_dataset::text::line;
 use heapline_dataset::{Added, Dataset, Labels};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Address, line};
+use super::Address;
 use crate::error;
 use crate::output::to_stdout;
 use crate::snapshot_file::refuse_snapshot;

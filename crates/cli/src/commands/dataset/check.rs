@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use heapline_dataset::Dataset;
-use heapline_text::units;
+use heapline_dataset::{Dataset, text};
 
-use super::{Address, line};
+use super::Address;
 use crate::output::to_stdout;
 
 /// Check that all runs of a dataset are complete and consistent; exit with code 1 if not
@@ -29,30 +28,11 @@ impl Args {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let dataset = Dataset::open(self.address.dataset)?;
         let verdict = dataset.check()?;
-        let mut text = String::new();
-        for problem in &verdict.problems {
-            text += &line(&format!("{}: {}", problem.path.display(), problem.reason));
-        }
         if self.repair {
             dataset.remove_leftovers(&verdict.leftovers)?;
         }
-        let leftover = if self.repair {
-            "removed: left by an add that was killed"
-        } else {
-            "left by an add that was killed; remove it with --repair"
-        };
-        for path in &verdict.leftovers {
-            text += &line(&format!("{}: {leftover}", path.display()));
-        }
-        let is_good = verdict.problems.is_empty() && (self.repair || verdict.leftovers.is_empty());
-        let runs = units::plural(verdict.runs as u64, "run");
-        let problems = units::plural(verdict.problems.len() as u64, "problem");
-        let under_way = match verdict.under_way {
-            0 => String::new(),
-            n => format!(", {} under way", units::plural(n as u64, "add")),
-        };
-        text += &line(&format!("{runs}, {problems}{under_way}"));
+        let text = text::verdict(&verdict, self.repair);
         to_stdout(text.as_bytes())?;
-        Ok(ExitCode::from(u8::from(!is_good)))
+        Ok(ExitCode::from(u8::from(!verdict.is_good(self.repair))))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use heapline_dataset::{Dataset, RunInfo};
-use heapline_text::{Align, Page, Screen, Style, Table, Text, units};
+use heapline_dataset::{Dataset, RunInfo, text};
+use heapline_text::Screen;
 use serde::Serialize;
 
 use super::Address;
@@ -44,45 +44,7 @@ impl Args {
             }
         }
         self.json
-            .print(&List { runs }, |list| table(&list.runs, screen))?;
+            .print(&List { runs }, |list| text::runs(&list.runs, screen))?;
         Ok(ExitCode::from(if is_whole { 0 } else { 2 }))
     }
-}
-
-fn table(runs: &[RunInfo], screen: Screen) -> Text {
-    let columns = [
-        ("run", Align::Left),
-        ("service", Align::Left),
-        ("version", Align::Left),
-        ("day", Align::Left),
-        ("seconds", Align::Right),
-        ("allocated", Align::Right),
-        ("at peak", Align::Right),
-        ("at end", Align::Right),
-        ("", Align::Left),
-        ("trace", Align::Left),
-    ];
-    let mut table = Table::new(screen, &columns, columns.len() - 1).droppable(&[4, 7, 3]);
-    for run in runs {
-        let bytes = |column: &str| {
-            let total = run.totals.get(column).unwrap_or_default();
-            units::estimated_bytes(total.estimate())
-        };
-        let cells = [
-            run.run.to_string(),
-            run.service.clone(),
-            run.version.clone().unwrap_or_default(),
-            run.day.clone(),
-            format!("{:.3}", run.duration_s),
-            bytes("allocated_bytes"),
-            bytes("live_at_peak_bytes"),
-            bytes("live_at_end_bytes"),
-            if run.damaged { "damaged" } else { "" }.to_owned(),
-            run.trace.clone(),
-        ];
-        table.row(cells.map(|cell| (cell, Style::Plain)).to_vec());
-    }
-    let mut page = Page::new(screen);
-    page.lines(table.lines());
-    page.finish()
 }

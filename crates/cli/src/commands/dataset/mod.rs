@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use heapline_text::{Screen, sanitize};
+use heapline_text::Screen;
 
 use super::fleet;
 
@@ -46,11 +46,6 @@ impl Address {
             .split_once("://")
             .is_some_and(|(scheme, _)| scheme.bytes().all(|c| c.is_ascii_alphanumeric()))
     }
-}
-
-/// A line of output that may have names of files and of programs in it.
-fn line(text: &str) -> String {
-    sanitize(text).into_owned() + "\n"
 }
 
 impl Args {
