@@ -20,6 +20,9 @@ use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
+use futures::TryStreamExt;
+
+use crate::cluster::Cluster;
 use crate::dataset::{Dataset, TABLES};
 
 /// How long to wait for the scheduler of a cluster to accept a connection.
@@ -48,6 +51,7 @@ pub struct Engine {
     context: SessionContext,
     /// Answers what a cluster cannot: schemas are not sent to it.
     schemas: Option<SessionContext>,
+    cluster: Option<Cluster>,
 }
 
 impl Engine {
@@ -63,6 +67,7 @@ impl Engine {
             Place::Local { memory } => Self {
                 context: local(configured(SessionConfig::new()), *memory)?,
                 schemas: None,
+                cluster: None,
             },
             Place::Cluster { scheduler } => {
                 reach(scheduler)?;
@@ -76,6 +81,7 @@ impl Engine {
                 Self {
                     context: SessionContext::remote_with_state(&url, state).await?,
                     schemas: Some(local(configured(SessionConfig::new()), 64 << 20)?),
+                    cluster: Some(Cluster::new(scheduler)?),
                 }
             }
         };
@@ -91,6 +97,7 @@ impl Engine {
         Self {
             context,
             schemas: None,
+            cluster: None,
         }
     }
 
@@ -113,12 +120,16 @@ impl Engine {
 
     /// Starts a statement. The schema of its answer is known from the stream.
     pub async fn stream(&self, sql: &str) -> anyhow::Result<SendableRecordBatchStream> {
-        Ok(self.plan(sql).await?.execute_stream().await?)
+        let start = async || Ok(self.plan(sql).await?.execute_stream().await?);
+        match &self.cluster {
+            Some(cluster) => cluster.stream(start).await,
+            None => start().await,
+        }
     }
 
     /// Runs a statement, and returns its whole answer.
     pub async fn collect(&self, sql: &str) -> anyhow::Result<Vec<RecordBatch>> {
-        Ok(self.plan(sql).await?.collect().await?)
+        Ok(self.stream(sql).await?.try_collect().await?)
     }
 }
 

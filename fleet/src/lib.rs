@@ -11,6 +11,7 @@
 
 mod bucket;
 mod bucket_runs;
+mod cluster;
 mod compare;
 mod condition;
 mod dataset;

@@ -33,9 +33,7 @@ impl Cluster {
             &[
                 "--bind-host=127.0.0.1",
                 &format!("--bind-port={port}"),
-                // A lost executor is noticed within seconds; by default, within minutes.
-                "--executor-timeout-seconds=4",
-                "--expire-dead-executor-interval-seconds=1",
+                "--scheduler-policy=pull-staged",
             ],
         );
         let mut cluster = Self {
@@ -58,6 +56,7 @@ impl Cluster {
                 format!("--bind-health-port={}", free_port()),
                 format!("--work-dir={}", cluster.folder.path().join(&name).display()),
                 "--vcores=2".to_owned(),
+                "--task-scheduling-policy=pull-staged".to_owned(),
                 "--executor-heartbeat-interval-seconds=1".to_owned(),
             ];
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
