@@ -130,6 +130,9 @@ export const saveTests = [
       assert.ok(!(await menu(page)).some((text) => text.includes("Flame graph")));
       await page.keyboard.press("Escape");
       await open(page, url, "folded");
+      // The page was settled before it had begun to change.
+      await page.locator("#view canvas").first().waitFor();
+      await settled(page);
       await page.keyboard.press("Escape");
       await page.keyboard.press("S");
       const items = await page.getByRole("menuitem").allTextContents();

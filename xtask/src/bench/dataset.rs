@@ -9,7 +9,7 @@ use crate::command::{Outcome, cargo, program, root};
 const RUNS: usize = 2000;
 
 /// Sampled blocks of a run: a trace of about 1 MB.
-const BLOCKS: usize = 30_000;
+const BLOCKS: usize = 65_000;
 
 /// Measures, and leaves the traces and the dataset in a folder.
 pub(super) fn measure(folder: &str) -> Outcome {
