@@ -4,7 +4,7 @@
 //! and some get rows twice. So an answer counts only if all executors that were there at its start are there when it begins
 //! to arrive.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Duration;
 
@@ -40,8 +40,8 @@ struct Listed {
     port: u16,
 }
 
-/// The addresses of executors, by id.
-type Executors = BTreeMap<String, (String, u16)>;
+/// The ids of executors.
+type Executors = BTreeSet<String>;
 
 impl Cluster {
     pub(crate) fn new(scheduler: &str) -> anyhow::Result<Self> {
@@ -69,12 +69,13 @@ impl Cluster {
                 bail!("the cluster at {} has no executors", self.scheduler);
             }
             let answer = async { first_batch(start().await?).await };
-            let answer = tokio::select! {
-                answer = answer => answer,
-                () = self.loss(&executors) => Err(anyhow::anyhow!("an executor was lost")),
-            };
-            if !self.is_any_lost(&executors).await? {
-                return answer;
+            tokio::select! {
+                answer = answer => {
+                    if !self.is_any_lost(&executors).await? {
+                        return answer;
+                    }
+                }
+                () = self.loss(&executors) => {}
             }
             eprintln!(
                 "heapline-fleet: an executor of the cluster was lost; running the statement again"
@@ -100,19 +101,18 @@ impl Cluster {
     /// Returns true if one of some executors is not listed any more, or does not accept connections.
     async fn is_any_lost(&self, executors: &Executors) -> anyhow::Result<bool> {
         let there = self.reachable().await?;
-        Ok(executors.keys().any(|id| !there.contains_key(id)))
+        Ok(!executors.is_subset(&there))
     }
 
     /// The executors that are listed and accept connections.
     async fn reachable(&self) -> anyhow::Result<Executors> {
         let listed = self.listed().await?;
         let reached = futures::future::join_all(listed.into_iter().map(async |executor| {
-            let address = (executor.host, executor.port);
-            let connection = TcpStream::connect((&*address.0, address.1));
+            let connection = TcpStream::connect((&*executor.host, executor.port));
             let is_there = timeout(PATIENCE, connection)
                 .await
                 .is_ok_and(|it| it.is_ok());
-            is_there.then_some((executor.id, address))
+            is_there.then_some(executor.id)
         }));
         Ok(reached.await.into_iter().flatten().collect())
     }
