@@ -10,6 +10,7 @@ use heapline_dataset::{Dataset, Error, FILES, MANIFEST, Problem, RunFolder, RunI
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
 
 use crate::bucket::{Bucket, COMMIT_MARK};
 
@@ -31,6 +32,10 @@ impl Bucket {
 
     /// Fetches everything, run by run, and looks for what is wrong. With `repair`, removes what adds that were killed left behind.
     pub async fn check(&self, repair: bool) -> anyhow::Result<Verdict> {
+        self.check_with(repair, LONGEST_ADD).await
+    }
+
+    async fn check_with(&self, repair: bool, longest_add: Duration) -> anyhow::Result<Verdict> {
         self.require_manifest().await?;
         let mut verdict = Verdict::default();
         let mut runs: BTreeMap<RunFolder, Vec<ObjectMeta>> = BTreeMap::new();
@@ -39,21 +44,22 @@ impl Bucket {
             match run_of(&relative) {
                 Some(run) => runs.entry(run).or_default().push(object),
                 None if relative == MANIFEST => {}
-                None => verdict.problems.push(Problem {
-                    path: self.address(&relative),
-                    reason: "it does not belong to a dataset".to_owned(),
-                }),
+                None => {
+                    let foreign = Problem::foreign(&self.address(&relative));
+                    verdict.problems.push(foreign);
+                }
             }
         }
+        let mut complete = Vec::new();
         for (run, objects) in runs {
             let is_complete = objects
                 .iter()
                 .any(|object| object.location.filename() == Some(COMMIT_MARK));
             if is_complete {
-                verdict.runs += 1;
                 let problems = self.check_run(&objects).await?;
                 verdict.problems.extend(problems);
-            } else if is_old(&objects) {
+                complete.push(run);
+            } else if is_older(&objects, longest_add) {
                 verdict.leftovers.push(self.address(&run.to_string()));
                 if repair {
                     self.remove(&objects).await?;
@@ -62,6 +68,7 @@ impl Bucket {
                 verdict.under_way += 1;
             }
         }
+        verdict.note_runs(&complete, |run| self.address(&run.to_string()));
         verdict.problems.sort();
         Ok(verdict)
     }
@@ -103,13 +110,9 @@ impl Bucket {
             .with_context(cannot)?;
         let mut bytes = found.into_stream();
         while let Some(bytes) = bytes.try_next().await.with_context(cannot)? {
-            tokio::io::AsyncWriteExt::write_all(&mut file, &bytes)
-                .await
-                .with_context(cannot)?;
+            file.write_all(&bytes).await.with_context(cannot)?;
         }
-        tokio::io::AsyncWriteExt::flush(&mut file)
-            .await
-            .with_context(cannot)
+        file.flush().await.with_context(cannot)
     }
 
     async fn remove(&self, objects: &[ObjectMeta]) -> anyhow::Result<()> {
@@ -145,10 +148,10 @@ fn run_of(relative: &str) -> Option<RunFolder> {
         .then_some(folder)
 }
 
-fn is_old(objects: &[ObjectMeta]) -> bool {
+fn is_older(objects: &[ObjectMeta], limit: Duration) -> bool {
     objects.iter().all(|object| {
         let age = SystemTime::now().duration_since(object.last_modified.into());
-        age.is_ok_and(|age| age > LONGEST_ADD)
+        age.is_ok_and(|age| age > limit)
     })
 }
 
@@ -161,7 +164,79 @@ fn temporary_dataset() -> anyhow::Result<(TempDir, Dataset)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use heapline_dataset::Labels;
+    use object_store::memory::InMemory;
+
     use super::*;
+
+    const TRACE: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../fixtures/mix-ocaml53/trace.ctf"
+    );
+
+    /// A dataset with a run.
+    async fn bucket() -> Bucket {
+        let bucket = Bucket {
+            url: "s3://bucket/profiles".parse().unwrap(),
+            prefix: Path::from("profiles"),
+            store: Arc::new(InMemory::new()),
+        };
+        let labels = Labels::parse(["service=shop"]).unwrap();
+        bucket.add(FilePath::new(TRACE), &labels).await.unwrap();
+        bucket
+    }
+
+    /// Copies the files of the only run to those of another folder.
+    async fn copy_run(bucket: &Bucket, service: &str, is_copied: impl Fn(&str) -> bool) {
+        for object in bucket.objects().await.unwrap() {
+            let path = object.location.as_ref();
+            let target = path.replace("service=shop", service);
+            if target != path && is_copied(path) {
+                let target = Path::from(target);
+                bucket.store.copy(&object.location, &target).await.unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_add_left_is_removed() {
+        let bucket = bucket().await;
+        copy_run(&bucket, "service=mail", |path| {
+            path.ends_with("sites.parquet")
+        })
+        .await;
+        let recent = bucket.check(true).await.unwrap();
+        assert_eq!((recent.runs, recent.under_way), (1, 1));
+        assert!(recent.is_good(true) && recent.leftovers.is_empty());
+
+        let before = bucket.objects().await.unwrap().len();
+        let old = bucket.check_with(false, Duration::ZERO).await.unwrap();
+        assert_eq!((old.runs, old.leftovers.len()), (1, 1));
+        assert_eq!(bucket.objects().await.unwrap().len(), before);
+        let repaired = bucket.check_with(true, Duration::ZERO).await.unwrap();
+        assert_eq!(repaired.leftovers, old.leftovers);
+        assert_eq!(bucket.objects().await.unwrap().len(), before - 1);
+        let after = bucket.check_with(false, Duration::ZERO).await.unwrap();
+        assert!(after.is_good(false), "{after:?}");
+        assert_eq!(after.runs, 1);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_there_twice_is_a_problem() {
+        let bucket = bucket().await;
+        copy_run(&bucket, "service=twice", |_| true).await;
+        let verdict = bucket.check(false).await.unwrap();
+        assert_eq!(verdict.runs, 2);
+        let reasons: Vec<&str> = verdict.problems.iter().map(|it| &*it.reason).collect();
+        assert!(
+            reasons
+                .iter()
+                .any(|reason| reason.contains("this run twice")),
+            "{reasons:?}"
+        );
+    }
 
     #[test]
     fn files_of_runs_are_told_from_others() {

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use heapline_dataset::{Labels, RunInfo, text};
+use heapline_dataset::{Labels, RunList, text};
 use heapline_fleet::{Added, Bucket, message, with_progress};
-use serde::Serialize;
 
 use crate::print::print;
 
@@ -95,11 +94,6 @@ async fn add(bucket: &Bucket, traces: &[PathBuf], labels: &[String]) -> anyhow::
     Ok(code)
 }
 
-#[derive(Serialize)]
-struct List {
-    runs: Vec<RunInfo>,
-}
-
 async fn list(bucket: &Bucket, json: bool) -> anyhow::Result<ExitCode> {
     let mut runs = Vec::new();
     let mut code = ExitCode::SUCCESS;
@@ -112,7 +106,7 @@ async fn list(bucket: &Bucket, json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    print(&List { runs }, json, |list, screen| {
+    print(&RunList { runs }, json, |list, screen| {
         text::runs(&list.runs, screen)
     })?;
     Ok(code)

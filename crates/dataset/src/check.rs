@@ -45,6 +45,17 @@ impl Verdict {
     pub fn is_good(&self, is_repaired: bool) -> bool {
         self.problems.is_empty() && (is_repaired || self.leftovers.is_empty())
     }
+
+    /// Counts runs, and notes those that are there twice. `path` gives the place of a run.
+    pub fn note_runs(&mut self, runs: &[RunFolder], path: impl Fn(&RunFolder) -> PathBuf) {
+        self.runs += runs.len();
+        let mut ids = HashSet::new();
+        let repeated = runs.iter().filter(|folder| !ids.insert(folder.run));
+        self.problems.extend(repeated.map(|folder| {
+            let reason = "the dataset has this run twice; remove one of its folders";
+            Problem::new(&path(folder), reason)
+        }));
+    }
 }
 
 impl Dataset {
@@ -52,15 +63,7 @@ impl Dataset {
     pub fn check(&self) -> Result<Verdict, Error> {
         let mut verdict = Verdict::default();
         let runs = self.walk(&mut verdict)?;
-        verdict.runs = runs.len();
-        let mut ids = HashSet::new();
-        for folder in &runs {
-            if !ids.insert(folder.run) {
-                let path = folder.in_dataset(self.folder());
-                let reason = "the dataset has this run twice; remove one of its folders";
-                verdict.problems.push(Problem::new(&path, reason));
-            }
-        }
+        verdict.note_runs(&runs, |folder| folder.in_dataset(self.folder()));
         let found = runs
             .par_iter()
             .filter_map(|folder| check_run(&folder.in_dataset(self.folder()), folder).err());
@@ -276,7 +279,8 @@ impl Problem {
     }
 
     /// Something that no dataset has.
-    fn foreign(path: &Path) -> Self {
+    #[must_use]
+    pub fn foreign(path: &Path) -> Self {
         Self::new(path, "it does not belong to a dataset")
     }
 

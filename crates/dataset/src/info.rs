@@ -12,6 +12,13 @@ use crate::labels::{SERVICE, VERSION};
 use crate::path::{RunFolder, service_of_program};
 use crate::{Labels, RunId, Totals};
 
+/// What `heapline dataset list --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunList {
+    /// The runs, in order of service, day and id.
+    pub runs: Vec<RunInfo>,
+}
+
 /// The row of a run in `runs.parquet`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunInfo {

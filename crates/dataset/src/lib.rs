@@ -40,7 +40,7 @@ pub use check::{Problem, Verdict};
 pub use dataset::{Added, Dataset};
 pub use error::Error;
 pub use hash::RunId;
-pub use info::RunInfo;
+pub use info::{RunInfo, RunList};
 pub use labels::{LabelError, Labels};
 pub use path::RunFolder;
 pub use run::Run;

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use heapline_dataset::{Dataset, RunInfo, text};
+use heapline_dataset::{Dataset, RunList, text};
 use heapline_text::Screen;
-use serde::Serialize;
 
 use super::Address;
 use crate::error::warn;
@@ -24,11 +23,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-#[derive(Serialize)]
-struct List {
-    runs: Vec<RunInfo>,
-}
-
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
         let dataset = Dataset::open(self.address.dataset)?;
@@ -44,7 +38,7 @@ impl Args {
             }
         }
         self.json
-            .print(&List { runs }, |list| text::runs(&list.runs, screen))?;
+            .print(&RunList { runs }, |list| text::runs(&list.runs, screen))?;
         Ok(ExitCode::from(if is_whole { 0 } else { 2 }))
     }
 }
