@@ -45,6 +45,9 @@ const CHANGE_BYTES: usize = 96;
 /// Segments that are in memory at least.
 const FEWEST: usize = 4;
 
+/// Segments whose changes are applied together at most: more of them at once are not faster.
+const MOST_CHANGED: usize = 64;
+
 impl MemoryLimit {
     /// Segments that are in memory at most while a trace is read. The rest of the memory is for stacks and names.
     pub(crate) fn segments(&self) -> usize {
@@ -62,7 +65,7 @@ impl MemoryLimit {
     /// Segments whose changes are applied together, so that these take a quarter of the memory at most.
     fn segments_changed_at_once(&self) -> usize {
         let changes = self.share(4) / (SEGMENT * CHANGE_BYTES);
-        changes.clamp(1, 64)
+        changes.clamp(1, MOST_CHANGED)
     }
 }
 
