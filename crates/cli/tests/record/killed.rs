@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::run::shell_status;
+use crate::run::{heapline_with_default_signals, shell_status};
 use crate::toolchain::compilers;
 use crate::trace::Trace;
 
@@ -148,10 +148,7 @@ pub(crate) fn recorded(recorder: &Child, program: &Path) -> u32 {
 }
 
 pub(crate) fn start(program: &Path, arguments: &[&str], rate: &str, folder: &Path) -> Child {
-    // The tests may run under `nohup`.
-    Command::new("env")
-        .arg("--default-signal=HUP,INT,QUIT,TERM")
-        .arg(env!("CARGO_BIN_EXE_heapline"))
+    heapline_with_default_signals()
         .args(["record", "--rate", rate, "-o"])
         .arg(folder.join("trace.ctf"))
         .arg("--")

@@ -47,6 +47,15 @@ pub(crate) fn heapline() -> Command {
     Command::new(env!("CARGO_BIN_EXE_heapline"))
 }
 
+/// The same, and signals end it: the tests may run under `nohup`, or in the background of a shell without job control.
+pub(crate) fn heapline_with_default_signals() -> Command {
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=HUP,INT,QUIT,TERM")
+        .arg(env!("CARGO_BIN_EXE_heapline"));
+    command
+}
+
 impl Program {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::run::heapline;
+use crate::run::{heapline, heapline_with_default_signals};
 use crate::toolchain::compilers;
 
 fn get(address: &str, report: &str) -> Value {
@@ -34,7 +34,7 @@ fn the_viewer_of_a_recording_grows_and_stays_until_it_is_ended() {
     for compiler in compilers("the_viewer_of_a_recording_grows_and_stays_until_it_is_ended") {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace.ctf");
-        let mut child = heapline()
+        let mut child = heapline_with_default_signals()
             .args(["record", "--view", "--no-browser", "--port", "0"])
             .args(["--rate", "1", "-o"])
             .arg(&trace)
