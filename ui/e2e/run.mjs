@@ -1,6 +1,7 @@
 // End-to-end tests in a real browser.
 //
 //   HEAPLINE=target/debug/heapline CHROMIUM=/usr/bin/chromium npm run e2e [PART OF A NAME]
+//   HEAPLINE_FLEET=FOLDER npm run e2e     only the pages of datasets, with heapline-fleet in this folder: cargo xtask fleet
 //   PAGE=dist npm run e2e     after `npm run build`: with this page in place of the program's, except in report files
 //
 // Each test gets a page of its own. What a page writes to its console as an error fails the test.
@@ -15,6 +16,7 @@ import { compareTests } from "./compare.mjs";
 import { connectionTests } from "./connection.mjs";
 import { filterTests } from "./filter.mjs";
 import { flameTests } from "./flame.mjs";
+import { fleetTests } from "./fleet.mjs";
 import { overviewTests } from "./overview.mjs";
 import { heapTests } from "./heap.mjs";
 import { liveTests } from "./live.mjs";
@@ -27,7 +29,7 @@ import { tableTests } from "./table.mjs";
 import { timelineTests } from "./timeline.mjs";
 import { viewTests } from "./views.mjs";
 
-const tests = [
+const fileTests = [
   ...viewTests,
   ...overviewTests,
   ...blockTests,
@@ -45,6 +47,7 @@ const tests = [
   ...reportTests,
   ...saveTests,
 ];
+const tests = process.env.HEAPLINE_FLEET ? fleetTests : fileTests;
 const wanted = process.argv[2] ?? "";
 const scratch = await mkdtemp(join(tmpdir(), "heapline-e2e-"));
 const browser = await chromium.launch({

@@ -10,6 +10,9 @@ import { bytes } from "./format";
 import { FlameView } from "./flame/flame";
 import { Header } from "./header";
 import { Headline } from "./headline";
+import { FleetPage } from "./fleet/page";
+import { runsQuestion } from "./fleet/questions";
+import type { VersionRuns } from "./fleet/types";
 import { HeapPage } from "./heap/page";
 import { retainedQuestion } from "./heap/questions";
 import { HelpDialog, openHelp } from "./help";
@@ -29,7 +32,7 @@ import {
 } from "./state/questions";
 import { followRecording, mode, togglePause } from "./state/live";
 import { chooseScope, type Tile } from "./state/scope";
-import { heap, info, status, tells, traceFacts } from "./state/session";
+import { fleet, heap, info, status, tells, traceFacts } from "./state/session";
 import { amend, parseState, setDuration, setRule, type State, state, update, VIEWS } from "./state/state";
 import { OverviewView } from "./overview/overview";
 import { toggleTheme } from "./theme";
@@ -82,6 +85,8 @@ export function App(): JSX.Element {
         <Page info={info.value} />
       ) : heap.value ? (
         <HeapPage subject={heap.value} />
+      ) : fleet.value ? (
+        <FleetPage runs={fleet.value} />
       ) : (
         <Loading status={status.value} />
       )}
@@ -106,6 +111,11 @@ async function open(): Promise<void> {
   status.value = await source.status();
   if (status.value.state === "failed") {
     throw new ApiError({ code: "failed", message: status.value.error ?? "The file could not be loaded." });
+  }
+  if (status.value.kind === "fleet") {
+    document.title = `${status.value.trace} · Heapline`;
+    fleet.value = (await ask<VersionRuns[]>(runsQuestion)).report;
+    return;
   }
   if (status.value.kind === "snapshot") {
     const { report } = await loaded(source, ask<Retained>(retainedQuestion(state.value)));

@@ -15,6 +15,7 @@ import "./styles/blocks.css";
 import "./styles/peak.css";
 import "./styles/source.css";
 import "./styles/heap.css";
+import "./styles/fleet.css";
 
 followTheme();
 followHistory();

@@ -65,6 +65,17 @@ test("an address keeps everything that was chosen", () => {
     site: "Parser.*",
     address: "0x8000",
     depth: "2",
+    fleet: "trend",
+    amount: "blocks",
+    service: "shop & co",
+    runs: "day >= '2026-11-01'",
+    sitesOf: "module",
+    from: "1.4",
+    to: "1.5",
+    runsBy: "host",
+    sitesBy: "none",
+    over: "day",
+    seriesBy: "none",
   };
   for (const name of Object.keys(chosen) as (keyof State)[]) {
     assert.notDeepEqual(

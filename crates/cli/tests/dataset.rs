@@ -307,7 +307,9 @@ fn a_damaged_dataset_is_listed_as_far_as_it_is_intact() {
 
 #[cfg(unix)]
 mod fleet {
+    use std::io::{BufRead, BufReader};
     use std::os::unix::fs::PermissionsExt;
+    use std::process::Stdio;
 
     use super::*;
 
@@ -355,7 +357,11 @@ mod fleet {
     #[test]
     fn without_the_program_the_error_says_how_to_get_it() {
         let empty = tempfile::tempdir().unwrap();
-        for arguments in [&["dataset", "list", "s3://b/p"][..], &["fleet", "sql"]] {
+        for arguments in [
+            &["dataset", "list", "s3://b/p"][..],
+            &["fleet", "sql"],
+            &["view", "s3://b/p", "--no-browser"],
+        ] {
             let output = with_path(arguments, empty.path());
             assert_eq!(code(&output), 2);
             assert!(
@@ -363,5 +369,27 @@ mod fleet {
                 "{output:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_dataset_is_shown_in_the_viewer() {
+        let (_folder, dataset) = dataset();
+        assert_eq!(code(&add(&dataset, &TRACES[..1], &[])), 0);
+        let program = fake();
+        let refused = with_path(&["view", &dataset, "--against", "old.ctf"], program.path());
+        assert_eq!(code(&refused), 2);
+        assert!(stderr(&refused).contains("is a dataset"), "{refused:?}");
+
+        let mut viewer = command(&["view", &dataset, "--no-browser", "--port", "0"])
+            .env("PATH", program.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let said = BufReader::new(viewer.stdout.take().unwrap()).read_line(&mut line);
+        viewer.kill().unwrap();
+        viewer.wait().unwrap();
+        said.unwrap();
+        assert!(line.starts_with("profiles: serving on http://"), "{line}");
     }
 }

@@ -30,6 +30,7 @@ use crate::dropped;
 use crate::error::ApiError;
 use crate::events::EventStream;
 use crate::files::FileRequest;
+use crate::fleet::{Fleet, ServedFleet};
 use crate::guard::Guard;
 use crate::loader::Loading;
 use crate::state::State;
@@ -115,20 +116,42 @@ impl Server {
     /// could not be loaded: pages that are open show why by then.
     pub fn serve(self, subjects: Subjects) -> Result<Infallible, ServeError> {
         let state = State::start(subjects)?;
+        let loading = state.loading.clone();
+        self.run(Shown::Files(state), load_failure(loading))
+    }
+
+    /// Serves the reports about a dataset, until the process ends.
+    pub fn serve_fleet(self, fleet: Fleet) -> Result<Infallible, ServeError> {
+        let fleet = Arc::new(ServedFleet::new(fleet));
+        self.run(Shown::Fleet(fleet), std::future::pending())
+    }
+
+    /// Serves until there is a reason to end.
+    fn run(
+        self,
+        shown: Shown,
+        reason: impl Future<Output = String>,
+    ) -> Result<Infallible, ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         runtime.block_on(async move {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let loading = state.loading.clone();
-            tokio::spawn(accept(listener, state, Arc::new(self.guard)));
-            Err(ServeError::Load(load_failure(loading).await))
+            tokio::spawn(accept(listener, shown, Arc::new(self.guard)));
+            Err(ServeError::Load(reason.await))
         })
     }
 }
 
+/// The subject of a server's reports.
+#[derive(Clone)]
+enum Shown {
+    Files(Arc<State>),
+    Fleet(Arc<ServedFleet>),
+}
+
 /// Accepts connections as long as the process runs.
-async fn accept(listener: tokio::net::TcpListener, state: Arc<State>, guard: Arc<Guard>) {
+async fn accept(listener: tokio::net::TcpListener, shown: Shown, guard: Arc<Guard>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
@@ -137,9 +160,9 @@ async fn accept(listener: tokio::net::TcpListener, state: Arc<State>, guard: Arc
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
+        let (shown, guard) = (shown.clone(), Arc::clone(&guard));
         tokio::spawn(async move {
-            connection(stream, state, guard).await;
+            connection(stream, shown, guard).await;
             drop(place);
         });
     }
@@ -186,14 +209,14 @@ fn first_free(ip: IpAddr) -> io::Result<TcpListener> {
 }
 
 /// Answers the requests of a connection.
-async fn connection(stream: TcpStream, state: Arc<State>, guard: Arc<Guard>) {
+async fn connection(stream: TcpStream, shown: Shown, guard: Arc<Guard>) {
     // Answers are written whole.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_TIMEOUT));
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (state, guard) = (Arc::clone(&state), Arc::clone(&guard));
-        async move { Ok::<_, Infallible>(respond(request, &state, &guard).await) }
+        let (shown, guard) = (shown.clone(), Arc::clone(&guard));
+        async move { Ok::<_, Infallible>(respond(request, &shown, &guard).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -245,7 +268,7 @@ impl From<ApiError> for Content {
 
 async fn respond(
     request: hyper::Request<Incoming>,
-    state: &Arc<State>,
+    shown: &Shown,
     guard: &Guard,
 ) -> Response<Body> {
     let (request, body) = request.into_parts();
@@ -254,34 +277,44 @@ async fn respond(
     let query = request.uri().query().unwrap_or("");
     let report = path.strip_prefix("/api/v1/");
     // The only request that changes anything. Browsers send an origin with it, which the guard checks.
-    let is_dropped =
-        request.method() == Method::POST && snapshot.is_none() && report == Some("against");
+    let dropped_on = match shown {
+        Shown::Files(state)
+            if request.method() == Method::POST
+                && snapshot.is_none()
+                && report == Some("against") =>
+        {
+            Some(state)
+        }
+        _ => None,
+    };
     let checked = guard
         .check(request.uri(), request.headers(), path.starts_with("/api/"))
         .and_then(|()| {
-            if is_dropped {
+            if dropped_on.is_some() {
                 Ok(())
             } else {
                 check_method(request.method())
             }
         });
-    let result = match (checked, report) {
-        (Err(error), _) => Err(error),
-        (Ok(()), _) if is_dropped => dropped::compare(state, query, body).await.map(|()| {
-            let status = serde_json::to_vec(&state.status()).unwrap_or_default();
-            Content::new(JSON, status.into())
-        }),
-        (Ok(()), None) => page(path),
-        (Ok(()), Some(report)) => match state.of_snapshot(snapshot.as_deref()) {
-            Err(error) => Err(error),
-            Ok(state) if report == "events" && request.method() == Method::GET => {
-                return match held_epoch(query) {
-                    Ok(hold) => events(&state, hold),
-                    Err(error) => response(error.into(), request.headers()),
-                };
+    let result = match (checked, dropped_on, report, shown) {
+        (Err(error), ..) => Err(error),
+        (Ok(()), Some(state), ..) => dropped::compare(state, query, body)
+            .await
+            .map(|()| status(&state.status())),
+        (Ok(()), None, None, _) => page(path),
+        (Ok(()), None, Some(report), Shown::Fleet(fleet)) => fleet_api(report, query, fleet).await,
+        (Ok(()), None, Some(report), Shown::Files(state)) => {
+            match state.of_snapshot(snapshot.as_deref()) {
+                Err(error) => Err(error),
+                Ok(state) if report == "events" && request.method() == Method::GET => {
+                    return match held_epoch(query) {
+                        Ok(hold) => events(&state, hold),
+                        Err(error) => response(error.into(), request.headers()),
+                    };
+                }
+                Ok(state) => api(report, query, &request, &state).await,
             }
-            Ok(state) => api(report, query, &request, &state).await,
-        },
+        }
     };
     response(result.unwrap_or_else(Content::from), request.headers())
 }
@@ -367,8 +400,7 @@ async fn api(
     state: &State,
 ) -> Result<Content, ApiError> {
     if report == "status" {
-        let status = serde_json::to_vec(&state.status()).unwrap_or_default();
-        return Ok(Content::new(JSON, status.into()));
+        return Ok(status(&state.status()));
     }
     let epoch = request.headers().get(EPOCH);
     let epoch = epoch.and_then(|epoch| epoch.to_str().ok()?.parse().ok());
@@ -396,6 +428,27 @@ async fn api(
         }),
         ..Content::new(JSON, Bytes::from_owner(answer.json()?))
     })
+}
+
+/// Reports of a dataset.
+async fn fleet_api(report: &str, query: &str, fleet: &ServedFleet) -> Result<Content, ApiError> {
+    if report == "status" {
+        return Ok(status(&fleet.status()));
+    }
+    let answer = fleet.answer(report, query).await?;
+    Ok(Content {
+        origin: Some(Origin {
+            command: Some(answer.command),
+            identity: answer.identity,
+            epoch: 0,
+        }),
+        ..Content::new(JSON, answer.json.into())
+    })
+}
+
+fn status(status: &impl serde::Serialize) -> Content {
+    // Texts and numbers can always be serialised.
+    Content::new(JSON, serde_json::to_vec(status).unwrap_or_default().into())
 }
 
 fn response(content: Content, asked: &HeaderMap) -> Response<Body> {

@@ -12,6 +12,7 @@ mod dropped;
 mod error;
 mod events;
 mod files;
+mod fleet;
 mod guard;
 mod http;
 mod loader;
@@ -23,6 +24,7 @@ mod trace;
 
 pub use assets::missing_page;
 pub use error::ApiError;
+pub use fleet::Fleet;
 pub use http::{ServeError, Server};
 pub use report::{ReportError, ReportOptions, write_report, write_snapshot_report};
 pub use snapshot::{FindRecording, SiteSource, SnapshotFolder, find_holders, load_snapshots};

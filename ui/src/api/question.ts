@@ -23,8 +23,11 @@ type Value<Option> = Option extends { kind: "flag" }
 
 type Options<R extends Report> = { readonly [Name in keyof Requests[R]]?: Value<Requests[R][Name]> | null };
 
+/** A report about a dataset. */
+export type FleetReport = "regressions" | "diff" | "top" | "trend" | "runs";
+
 export interface Question {
-  report: Report;
+  report: Report | FleetReport;
   /** Options without `--` and their values. */
   options: [name: string, value: string][];
 }

@@ -3,7 +3,7 @@
 export interface Status {
   state: "loading" | "ready" | "failed";
   version: string;
-  kind: "trace" | "snapshot";
+  kind: "trace" | "snapshot" | "fleet";
   trace: string;
   against: string | null;
   /** The names of heap snapshots of the same run, whose pages are below `snapshots/`. */

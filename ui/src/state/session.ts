@@ -1,8 +1,9 @@
-// The trace or the heap snapshot that the page shows, once it is known.
+// The trace, heap snapshot or dataset that the page shows, once it is known.
 
 import { signal } from "@preact/signals";
 import type { Status } from "../api/server";
 import type { Capabilities, HeapSubject, Info } from "../api/types";
+import type { VersionRuns } from "../fleet/types";
 import type { TraceFacts } from "./questions";
 
 export const status = signal<Status | null>(null);
@@ -10,6 +11,8 @@ export const info = signal<Info | null>(null);
 /** True while the details of the recording are shown. */
 export const showDetails = signal(false);
 export const heap = signal<HeapSubject | null>(null);
+/** The versions of a dataset. */
+export const fleet = signal<readonly VersionRuns[] | null>(null);
 
 /** Taken for granted until the trace is known. */
 const ALL: Capabilities = { lifetimes: true, promotions: false, gc_parameters: false, lanes: true, sizes: true };

@@ -18,6 +18,10 @@ export const VIEWS = [
   "snapshots",
 ] as const;
 export const HEAP_VIEWS = ["icicle", "tree", "retained", "why", "compare", "findings"] as const;
+export const FLEET_VIEWS = ["regressions", "compare", "top", "trend"] as const;
+export const AMOUNTS = ["allocated", "live-at-peak", "live-at-end", "promoted", "blocks"] as const;
+export const RUN_PROPERTIES = ["service", "version", "day", "host", "program"] as const;
+export const SITE_PROPERTIES = ["function", "site", "file", "module", "space"] as const;
 export const MEASURES = [
   "live-bytes",
   "live-blocks",
@@ -112,6 +116,22 @@ const CODECS = {
   site: text(),
   address: text(),
   depth: text(REQUESTS.why.depth.default),
+  // Datasets of many runs.
+  fleet: choice(FLEET_VIEWS, "regressions"),
+  amount: choice(AMOUNTS, "allocated"),
+  /** The service whose runs are shown; empty for all. */
+  service: text(),
+  /** A condition on runs, in SQL. */
+  runs: text(),
+  /** The parts of programs whose changes are listed. */
+  sitesOf: choice(SITE_PROPERTIES, "function"),
+  /** The versions to compare; empty for the last two. */
+  from: text(),
+  to: text(),
+  runsBy: choice([...RUN_PROPERTIES, "none"], "service"),
+  sitesBy: choice([...SITE_PROPERTIES, "none"], "function"),
+  over: choice(RUN_PROPERTIES, "version"),
+  seriesBy: choice([...RUN_PROPERTIES, "none"], "service"),
 } satisfies Record<string, Codec<never> | Codec<unknown>>;
 
 type Codecs = typeof CODECS;

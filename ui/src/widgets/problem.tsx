@@ -29,7 +29,11 @@ export function Problem({ error }: { error: ApiError }): JSX.Element {
   }
   return (
     <div class="empty" role="alert">
-      <p class="empty-title">{error.message}</p>
+      {error.message.includes("\n") ? (
+        <pre class="problem-text">{error.message}</pre>
+      ) : (
+        <p class="empty-title">{error.message}</p>
+      )}
       {error.body.expected && <p>{error.body.expected}</p>}
     </div>
   );

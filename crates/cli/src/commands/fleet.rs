@@ -43,11 +43,7 @@ pub(super) fn run_same_arguments(command: &str) -> anyhow::Result<ExitCode> {
 }
 
 fn run(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
-    let program = find().with_context(|| {
-        format!(
-            "{PROGRAM} is neither beside this program nor in PATH; install it from a checkout of Heapline: cargo install --path fleet"
-        )
-    })?;
+    let program = program()?;
     let mut command = Command::new(&program);
     command.args(arguments);
     hand_over(command).with_context(|| format!("cannot run {}", program.display()))
@@ -63,6 +59,15 @@ fn hand_over(mut command: Command) -> anyhow::Result<ExitCode> {
 fn hand_over(mut command: Command) -> anyhow::Result<ExitCode> {
     let code = command.status()?.code().unwrap_or(2);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(2)))
+}
+
+/// The path of the program. If there is none, the error says how to get it.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
+    find().with_context(|| {
+        format!(
+            "{PROGRAM} is neither beside this program nor in PATH; install it from a checkout of Heapline: cargo install --path fleet"
+        )
+    })
 }
 
 /// The program beside this one, or the first in `PATH`.

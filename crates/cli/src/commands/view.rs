@@ -1,31 +1,36 @@
 //! `heapline view`.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use heapline_server::{EditorLink, Recording, ServeError, Server, Subjects, Trace, missing_page};
+use heapline_dataset::MANIFEST;
+use heapline_server::{
+    EditorLink, Fleet, Recording, ServeError, Server, Subjects, Trace, missing_page,
+};
 use heapline_text::sanitize;
 
 use super::source::Sources;
+use super::{dataset, fleet};
 use crate::error::warn;
 use crate::input::Input;
 use crate::output::to_stdout;
 use crate::reopen::{self, SnapshotsBeside};
 use crate::snapshot_file::is_snapshot_file;
 
-/// Show a trace or a heap snapshot in the browser
+/// Show a trace, a heap snapshot or a dataset in the browser
 ///
 /// Serves the viewer on 127.0.0.1, on the first free port from 8080, and opens it in the browser. The
 /// page opens immediately, while the file is being loaded. If a trace is still being recorded, the page
-/// grows with it.
+/// grows with it. Datasets of many runs need the program heapline-fleet.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline view trace.ctf
   heapline view after.ctf --against before.ctf
   heapline view after.heap --against before.heap
+  heapline view profiles                        show what changed over many runs of a dataset
   heapline view trace.ctf --source ~/project    show source files of this folder
   heapline view trace.ctf --port 3000 --no-browser
   heapline view trace.ctf --listen 0.0.0.0      allow other machines, with the printed URL")]
@@ -97,6 +102,9 @@ pub(super) struct Serving {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if is_dataset(&self.input.trace) {
+            return self.show_dataset();
+        }
         if let Some(subjects) = self.others.with_snapshot(&self.input, |file| file)? {
             anyhow::ensure!(
                 self.sources.is_empty(),
@@ -125,18 +133,45 @@ impl Args {
         }
         self.serving.serve(subjects)
     }
+
+    fn show_dataset(self) -> anyhow::Result<()> {
+        let others = &self.others;
+        anyhow::ensure!(
+            others.against.is_none() && others.recording.is_none() && self.sources.is_empty(),
+            "--against, --trace and --source are for files, and {} is a dataset",
+            self.input.name()
+        );
+        let fleet = Fleet {
+            dataset: self.input.trace.display().to_string(),
+            program: fleet::program()?,
+        };
+        self.serving.serve_fleet(fleet)
+    }
+}
+
+/// Returns true for folders of datasets and addresses in object stores.
+fn is_dataset(path: &Path) -> bool {
+    path.join(MANIFEST).is_file() || dataset::is_remote(path)
 }
 
 impl Serving {
     /// Serves until the process ends.
     pub(super) fn serve(&self, subjects: Subjects) -> anyhow::Result<()> {
         let viewer = self.bind()?;
-        announce(&subjects, &viewer.url())?;
+        announce(subjects.trace.name(), &viewer.url())?;
         self.open_browser(&viewer.url());
-        Err(match viewer.serve(subjects) {
-            ServeError::Load(problem) => anyhow::Error::msg(problem),
-            ServeError::Io(error) => anyhow::Error::new(error).context("cannot serve"),
-        })
+        Err(ended(viewer.serve(subjects)))
+    }
+
+    /// Serves the reports about a dataset until the process ends.
+    fn serve_fleet(&self, fleet: Fleet) -> anyhow::Result<()> {
+        let viewer = self.bind()?;
+        announce(fleet.name(), &viewer.url())?;
+        self.open_browser(&viewer.url());
+        match viewer.server.serve_fleet(fleet) {
+            Ok(never) => match never {},
+            Err(error) => Err(ended(error)),
+        }
     }
 
     /// Takes the port.
@@ -185,8 +220,14 @@ impl Viewer {
     }
 }
 
-fn announce(subjects: &Subjects, url: &str) -> anyhow::Result<()> {
-    let name = subjects.trace.name();
+fn ended(error: ServeError) -> anyhow::Error {
+    match error {
+        ServeError::Load(problem) => anyhow::Error::msg(problem),
+        ServeError::Io(error) => anyhow::Error::new(error).context("cannot serve"),
+    }
+}
+
+fn announce(name: &str, url: &str) -> anyhow::Result<()> {
     let text = format!(
         "{}: serving on {url}\nPress Ctrl-C to stop.\n",
         sanitize(name)

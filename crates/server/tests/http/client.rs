@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
 
-use heapline_server::{Opener, Server, Subjects, Trace};
+use heapline_server::{Fleet, Opener, Server, Subjects, Trace};
 use serde_json::Value;
 
 /// A trace out of the fixtures.
@@ -48,13 +48,26 @@ impl Running {
 
     pub(crate) fn listen(ip: IpAddr, trace: Trace) -> Self {
         let server = Server::bind(ip, Some(0)).unwrap();
+        let running = Self::of(&server);
+        let subjects = Subjects::new(trace, None);
+        std::thread::spawn(move || server.serve(subjects));
+        running
+    }
+
+    /// Serves a dataset.
+    pub(crate) fn fleet(fleet: Fleet) -> Self {
+        let server = Server::bind(Ipv4Addr::LOCALHOST.into(), Some(0)).unwrap();
+        let running = Self::of(&server);
+        std::thread::spawn(move || server.serve_fleet(fleet));
+        running
+    }
+
+    fn of(server: &Server) -> Self {
         let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), server.address().port());
         let token = server
             .url()
             .split_once("#token=")
             .map(|(_, token)| token.to_owned());
-        let subjects = Subjects::new(trace, None);
-        std::thread::spawn(move || server.serve(subjects));
         Self { address, token }
     }
 

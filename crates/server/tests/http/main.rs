@@ -2,6 +2,7 @@
 
 mod client;
 mod dropped;
+mod fleet;
 mod hostile;
 
 use std::io::Read;

@@ -4,7 +4,7 @@ mod add;
 mod check;
 mod list;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
@@ -38,14 +38,12 @@ struct Address {
     dataset: PathBuf,
 }
 
-impl Address {
-    /// Returns true if it is in an object store.
-    fn is_remote(&self) -> bool {
-        let address = self.dataset.to_string_lossy();
-        address
-            .split_once("://")
-            .is_some_and(|(scheme, _)| scheme.bytes().all(|c| c.is_ascii_alphanumeric()))
-    }
+/// Returns true for the addresses of datasets in object stores.
+pub(super) fn is_remote(dataset: &Path) -> bool {
+    let address = dataset.to_string_lossy();
+    address
+        .split_once("://")
+        .is_some_and(|(scheme, _)| scheme.bytes().all(|c| c.is_ascii_alphanumeric()))
 }
 
 impl Args {
@@ -55,7 +53,7 @@ impl Args {
             Command::List(args) => &args.address,
             Command::Check(args) => &args.address,
         };
-        if address.is_remote() {
+        if is_remote(&address.dataset) {
             return fleet::run_same_arguments("dataset");
         }
         match self.command {
