@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use crate::command::{Outcome, cargo, exists, program, root};
+use crate::command::{Outcome, Run, cargo, exists, program, root};
 use crate::setup;
 
 /// Installs what the page is built with; to be called before the first build, which embeds it.
@@ -18,9 +18,15 @@ pub(crate) fn check() -> Outcome {
     // The page is also tested with a program that is being recorded.
     setup::debian_unless(exists("ocamlfind"), "ocaml-findlib")?;
     for script in ["check", "format", "test", "e2e"] {
-        npm(script, "debug", &[])?;
+        npm(script, "debug", &[]).run()?;
     }
     Ok(())
+}
+
+/// Tests the pages of datasets with the `heapline-fleet` of a folder.
+pub(crate) fn check_fleet(folder: &str) -> Outcome {
+    setup::debian_unless(exists("chromium"), "chromium")?;
+    npm("e2e", "debug", &[]).env("HEAPLINE_FLEET", folder).run()
 }
 
 /// Measures the time until the page is drawn, for a trace or the built-in one.
@@ -43,17 +49,15 @@ pub(crate) fn bench(trace: Option<&str>) -> Outcome {
         .transpose()
         .map_err(|error| format!("where is the trace? {error}"))?
         .map(|path| path.display().to_string());
-    npm("bench", "release", trace.as_deref().as_slice())
+    npm("bench", "release", trace.as_deref().as_slice()).run()
 }
 
-fn npm(script: &str, profile: &str, args: &[&str]) -> Outcome {
+fn npm(script: &str, profile: &str, args: &[&str]) -> Run {
     let ui = root().join("ui").display().to_string();
     let heapline = root().join("target").join(profile).join("heapline");
     let mut words = vec!["run", script, "--prefix", &ui, "--"];
     words.extend(args);
-    program("npm", &words)
-        .env("HEAPLINE", &heapline.display().to_string())
-        .run()
+    program("npm", &words).env("HEAPLINE", &heapline.display().to_string())
 }
 
 /// Checks that `cargo run --release -- demo` serves the page, also without a display.

@@ -4,12 +4,13 @@
 //! outside of the checkout, and lints, tests and the programs of the cluster share them.
 
 use crate::command::{Outcome, cargo, exists};
-use crate::{consumers, setup};
+use crate::test::TESTS;
+use crate::{browser, consumers, setup};
 
 const MANIFEST: [&str; 3] = ["--locked", "--manifest-path", "fleet/Cargo.toml"];
 
-/// Checks format, lints and tests, the latter with a cluster of Ballista's published programs and with
-/// DuckDB.
+/// Checks format, lints and tests, the latter with a cluster of Ballista's published programs, with DuckDB,
+/// and with the viewer in a browser.
 pub(crate) fn check() -> Outcome {
     setup::debian("cc", "build-essential")?;
     setup::rust_component("rustfmt", "rustfmt")?;
@@ -43,6 +44,7 @@ pub(crate) fn check() -> Outcome {
     }
     build(&["build", "--workspace", "--all-targets"])
         .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
+        // `-D warnings`, with the separator of `cargo clippy`.
         .env(
             "CLIPPY_ARGS",
             "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
@@ -52,5 +54,8 @@ pub(crate) fn check() -> Outcome {
         .env("HEAPLINE_BALLISTA", &format!("{target}/debug"))
         .env("HEAPLINE_PYTHON", &consumers::python()?)
         .env("HEAPLINE_REQUIRE", "1")
-        .run()
+        .run()?;
+    // The viewer, and the program that makes runs for it.
+    cargo(&[&TESTS[..], &["--no-run"]].concat()).run()?;
+    browser::check_fleet(&format!("{target}/debug"))
 }

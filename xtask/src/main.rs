@@ -28,8 +28,8 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   test      install missing tools, then run all checks: format, lints, tests, docs, fuzz
-            targets, exports in other programs, the viewer in a browser, the README
-  fleet     check heapline-fleet, which `test` does not: format, lints, tests with DuckDB and a cluster
+            targets, exports in other programs, the viewer in a browser, heapline-fleet, the README
+  fleet     check heapline-fleet alone: format, lints, tests with DuckDB and a cluster
   browser   check the viewer's page, and test the built program in a browser
   package   build the packages for crates.io in target/package, install heapline from them
             into an empty directory without npm, and try it
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),
-        ["types"] => types(true),
+        ["types"] => types(),
         ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),
         _ => {
             eprint!("{USAGE}");
@@ -106,9 +106,9 @@ fn fixtures() -> Outcome {
     .run()
 }
 
-/// Generates what the page knows of requests and answers, or checks that it is up to date.
-fn types(write: bool) -> Outcome {
-    let run = cargo(&[
+/// Generates what the page knows of requests and answers; `cargo test` checks that it is up to date.
+fn types() -> Outcome {
+    cargo(&[
         "test",
         "--quiet",
         "--package",
@@ -117,6 +117,7 @@ fn types(write: bool) -> Outcome {
         "typescript",
         "--test",
         "typescript",
-    ]);
-    if write { run.env("BLESS", "1") } else { run }.run()
+    ])
+    .env("BLESS", "1")
+    .run()
 }

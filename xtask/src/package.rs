@@ -19,16 +19,21 @@ const NO_NPM: &str = "#!/bin/sh\necho 'npm was called' >&2\nexit 1\n";
 /// The program that is recorded.
 const PROGRAM: &str = "let () = print_int (List.length (List.init 1_000_000 string_of_int))\n";
 
-/// Makes all packages, in `target/package`, and checks them.
+/// Builds the page, which is part of the server's package, and makes and checks all packages.
 pub(crate) fn run() -> Outcome {
+    browser::setup()?;
+    cargo(&["build", "--locked"]).run()?;
+    check()
+}
+
+/// Makes all packages, in `target/package`, and checks them. The page must have been built, by the
+/// server's build script.
+pub(crate) fn check() -> Outcome {
     let members = workspace::published()?;
     for member in &members {
         check_metadata(member)?;
     }
-    // The page, which is part of the server's package, is built by its build script, with npm.
-    browser::setup()?;
-    cargo(&["build", "--locked"]).run()?;
-    // It is not in git, and so "dirty". Installing them verifies more than cargo does by itself.
+    // The page is not in git, and so "dirty". Installing them verifies more than cargo does by itself.
     let mut arguments = vec!["package", "--locked", "--allow-dirty", "--no-verify"];
     for member in &members {
         arguments.extend(["--package", &member.name]);

@@ -1,10 +1,14 @@
 //! `cargo xtask test`: all checks of CI.
 
 use crate::command::{Outcome, cargo, root};
-use crate::{browser, consumers, fuzz, licenses, ocaml, package, setup};
+use crate::{browser, consumers, fleet, fuzz, licenses, ocaml, package, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
 const FUZZ_SECONDS: u32 = 15;
+
+/// All tests of the workspace, with all features: each further set of them would build most dependencies
+/// again. It leaves its programs in `target/debug`.
+pub(crate) const TESTS: [&str; 4] = ["test", "--locked", "--workspace", "--all-features"];
 
 pub(crate) fn run() -> Outcome {
     setup::debian("cc", "build-essential")?;
@@ -50,29 +54,21 @@ pub(crate) fn run() -> Outcome {
     let lint = [&["clippy", "--all-targets"][..], &no_record].concat();
     cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
     portable()?;
+    // Before the other tests: those leave the program with all features behind, which is tried next.
+    cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
     let compilers = compilers
         .join()
         .map_err(|_| "building OCaml ended in a panic")??;
     // What is missing is a failure here, not a test less.
-    let tests = ["test", "--locked", "--workspace", "--no-fail-fast"];
-    cargo(&tests)
+    cargo(&[&TESTS[..], &["--no-fail-fast"]].concat())
         .env(ocaml::COMPILERS, &compilers)
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
-    cargo(&[
-        "test",
-        "--locked",
-        "--package=heapline-push",
-        "--features=tls",
-    ])
-    .run()?;
-    let references = reference_tests(&tests)?;
-    crate::types(false)?;
-    cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
-    // Builds the program that is tried next, too.
-    package::run()?;
+    let references = reference_tests()?;
+    package::check()?;
     consumers::check()?;
     browser::check()?;
+    fleet::check()?;
     cargo(&[
         "doc",
         "--locked",
@@ -91,14 +87,14 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// Runs the tests that need the reference traces, if these are here. Returns what to say if not.
-fn reference_tests(tests: &[&str]) -> Outcome<&'static str> {
+fn reference_tests() -> Outcome<&'static str> {
     if !root().join("../shared/traces").is_dir() {
         return Ok(
             " Not run: tests marked \"needs the reference traces\", because these are not here.",
         );
     }
-    let ignored = ["--tests", "--", "--ignored"];
-    cargo(&[tests, &ignored].concat())
+    let ignored = ["--no-fail-fast", "--tests", "--", "--ignored"];
+    cargo(&[&TESTS[..], &ignored].concat())
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
     Ok("")
