@@ -46,12 +46,17 @@ fn the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it() {
     let profiler = Profiler::watch(Options::rate(1.0)).unwrap();
     let backtrace = black_box(std::backtrace::Backtrace::force_capture());
     let sites = profiler.live();
-    assert!(!sites.is_empty());
+    let test = "the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it";
+    // Threads of other tests may start meanwhile, which allocates as well.
+    let mut ours = 0;
     for site in sites {
-        let owner = &site.stack.frames()[0];
-        let test = "the_memory_of_a_backtrace_belongs_to_the_function_that_captures_it";
-        assert!(owner.function.contains(test), "{owner:?}");
+        let frames = site.stack.frames();
+        if frames.iter().any(|frame| frame.function.contains(test)) {
+            ours += 1;
+            assert!(frames[0].function.contains(test), "{frames:?}");
+        }
     }
+    assert!(ours > 0);
     drop(backtrace);
 }
 
