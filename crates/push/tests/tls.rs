@@ -64,7 +64,7 @@ fn serve() -> u16 {
 /// Sends a profile in a process of its own, which trusts the certificates in a file. Returns what it says.
 fn send(url: &str, trusted: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture"])
+        .args(["--exact", "child", "--nocapture"])
         .env(URL, url)
         .env("SSL_CERT_FILE", file(trusted))
         .env_remove("SSL_CERT_DIR")
@@ -76,11 +76,11 @@ fn send(url: &str, trusted: &str) -> String {
     line.unwrap_or_else(|| panic!("{said}")).to_owned()
 }
 
+/// Not a test, but the process of those below.
 #[test]
-#[ignore = "a process of the tests below"]
 #[allow(clippy::print_stdout, reason = "read by the tests below")]
 fn child() {
-    let url = std::env::var(URL).unwrap();
+    let Ok(url) = std::env::var(URL) else { return };
     let endpoint = Endpoint::new(Protocol::Otlp, &url).unwrap();
     let message = endpoint.encode(&common::heap_profile(), &common::identity());
     let sent = deliver(&endpoint, &message, |reason, _| {
