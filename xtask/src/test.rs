@@ -4,7 +4,7 @@ use crate::command::{Outcome, cargo, root};
 use crate::{browser, consumers, fleet, fuzz, licenses, ocaml, package, setup};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
-const FUZZ_SECONDS: u32 = 15;
+const FUZZ_SECONDS: u32 = 5;
 
 /// All tests of the workspace, with all features: each further set of them would build most dependencies
 /// again. It leaves its programs in `target/debug`.
