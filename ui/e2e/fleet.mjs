@@ -163,7 +163,7 @@ export const fleetTests = [
       const field = page.getByLabel("Runs", { exact: true });
       await field.fill("dy > '2020'");
       await field.press("Enter");
-      await page.locator(".empty-title").filter({ hasText: "dy" }).waitFor();
+      await page.locator("#view [role=alert]").filter({ hasText: "dy" }).waitFor();
       await field.fill("version = '1.0'");
       await field.press("Enter");
       await settled(page);
