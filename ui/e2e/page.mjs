@@ -14,7 +14,7 @@ export async function settled(page, polling = "raf") {
   await page.waitForSelector(".tile-value");
   const isSettled = () => {
     const values = [...document.querySelectorAll(".tile-value")];
-    const isWaiting = document.querySelector(".stale") !== null;
+    const isWaiting = document.querySelector(".stale, [aria-busy=true]") !== null;
     return values.every((value) => value.textContent !== "…") && !isWaiting;
   };
   await page.waitForFunction(isSettled, null, { polling });

@@ -353,7 +353,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         }
         onPick={(group) => drillable(group) && drillInto(group)}
       />
-      <div class={`plot ${isStale && series ? "stale" : ""}`} ref={box}>
+      <div class={`plot ${isStale && series ? "stale" : ""}`} aria-busy={isStale && error === null} ref={box}>
         <canvas
           ref={canvas}
           tabIndex={0}
