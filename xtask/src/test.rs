@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all checks of CI.
 
 use crate::command::{Outcome, cargo, root};
-use crate::{browser, consumers, fleet, fuzz, licenses, ocaml, package, setup};
+use crate::{browser, consumers, fleet, fuzz, licenses, ocaml, package, setup, workspace};
 
 /// Enough to notice a target that is broken, not enough to find what is rare.
 const FUZZ_SECONDS: u32 = 5;
@@ -45,17 +45,8 @@ pub(crate) fn run() -> Outcome {
         "--no-default-features",
     ];
     cargo(&[&bare[..], &["--", "-D", "warnings"]].concat()).run()?;
-    // Platforms where programs cannot be recorded.
-    let no_record = [
-        "--locked",
-        "--package=heapline-cli",
-        "--no-default-features",
-    ];
-    let lint = [&["clippy", "--all-targets"][..], &no_record].concat();
-    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
     portable()?;
-    // Before the other tests: those leave the program with all features behind, which is tried next.
-    cargo(&[&["test", "--no-fail-fast"][..], &no_record].concat()).run()?;
+    without_recording()?;
     let compilers = compilers
         .join()
         .map_err(|_| "building OCaml ended in a panic")??;
@@ -84,6 +75,26 @@ pub(crate) fn run() -> Outcome {
     browser::demo()?;
     println!("\nAll is well.{references}");
     Ok(())
+}
+
+/// Lints and tests the program for platforms where programs cannot be recorded. To be called before the other tests: those leave
+/// the program with all features behind, which is tried next.
+fn without_recording() -> Outcome {
+    // All other features are on, so that the other packages are those that all tests use.
+    let features =
+        workspace::features_without(&["heapline-cli/default", "heapline-cli/record"])?.join(",");
+    let workspace = [
+        "--locked",
+        "--workspace",
+        "--no-default-features",
+        "--features",
+        &features,
+    ];
+    let lint = [&["clippy", "--all-targets"][..], &workspace].concat();
+    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
+    // Help, errors and reports.
+    let tests = ["--no-fail-fast", "--bin=heapline", "--test=cmd"];
+    cargo(&[&["test"][..], &workspace, &tests].concat()).run()
 }
 
 /// Runs the tests that need the reference traces, if these are here. Returns what to say if not.

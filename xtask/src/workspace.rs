@@ -17,6 +17,28 @@ pub(crate) struct Member {
 
 /// The packages that are published: all but those with `publish = false`.
 pub(crate) fn published() -> Outcome<Vec<Member>> {
+    let is_published = |member: &Member| {
+        let publish = member.manifest["package"].get("publish");
+        publish.and_then(toml_edit::Item::as_bool) != Some(false)
+    };
+    let mut members = members()?;
+    members.retain(is_published);
+    Ok(members)
+}
+
+/// All features of all packages but some, such as `heapline-push/tls`.
+pub(crate) fn features_without(some: &[&str]) -> Outcome<Vec<String>> {
+    let mut names = Vec::new();
+    for Member { name, manifest, .. } in members()? {
+        let features = manifest.get("features").and_then(|table| table.as_table());
+        let features = features.into_iter().flatten();
+        names.extend(features.map(|(feature, _)| format!("{name}/{feature}")));
+    }
+    names.retain(|name| !some.contains(&&**name));
+    Ok(names)
+}
+
+fn members() -> Outcome<Vec<Member>> {
     let list = cargo(&[
         "tree",
         "--quiet",
@@ -38,18 +60,12 @@ pub(crate) fn published() -> Outcome<Vec<Member>> {
             parsed.ok_or_else(|| format!("cannot understand the output of cargo tree: {line}"))?;
         let folder = PathBuf::from(folder);
         let manifest = read_toml(&folder.join("Cargo.toml"))?;
-        if manifest["package"]
-            .get("publish")
-            .and_then(toml_edit::Item::as_bool)
-            != Some(false)
-        {
-            members.push(Member {
-                name: name.to_owned(),
-                version: version.to_owned(),
-                folder,
-                manifest,
-            });
-        }
+        members.push(Member {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            folder,
+            manifest,
+        });
     }
     Ok(members)
 }
