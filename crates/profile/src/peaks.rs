@@ -19,8 +19,8 @@ const SHIFT: u32 = 10;
 /// Ranges at most, as a power of two.
 const RANGES: u32 = 16;
 
-/// Ranges that are looked at in the first pass over all blocks. Further passes look at twice as many each, if that takes no more
-/// memory than reports may.
+/// Ranges that each search looks at in the first pass over all blocks. Further passes look at twice as many each, if that takes no
+/// more memory than reports may.
 const FIRST: usize = 64;
 
 /// The most groups at once.
@@ -79,16 +79,12 @@ impl<'a> Peaks<'a> {
         let mut searches: Vec<Search> = numbers
             .map(|number| Search::new(&ranges, number, from, to))
             .collect();
-        let steps_at_once = scope.profile().report_memory() / size_of::<Step>();
-        let most = ((steps_at_once / searches.len().max(1)) >> self.shift).max(1);
-        let mut many = FIRST.min(most);
+        // Lists of steps grow by doubling, and those of all cores are put together.
+        let steps_at_once = scope.profile().report_memory() / (4 * size_of::<Step>());
+        let most = steps_at_once >> self.shift;
+        let mut many = FIRST;
         loop {
-            // By range: the searches that look at it, as bits.
-            let mut wanted = vec![0_u128; ranges.all.len()];
-            for search in &mut searches {
-                let bit = 1 << search.number;
-                search.choose(many, |range| wanted[range] |= bit);
-            }
+            let wanted = choose_ranges(&mut searches, ranges.all.len(), many, most);
             if wanted.iter().all(|&searches| searches == 0) {
                 break;
             }
@@ -97,7 +93,7 @@ impl<'a> Peaks<'a> {
             for search in &mut searches {
                 search.look_at(&steps, &ranges, &wanted);
             }
-            many = (2 * many).min(most);
+            many = many.saturating_mul(2);
         }
         searches
             .into_iter()
@@ -267,17 +263,18 @@ impl Search {
         }
     }
 
-    /// Chooses the next ranges to look at, the most promising first.
-    fn choose(&mut self, many: usize, mut choose: impl FnMut(usize)) {
+    /// The next range to look at, the most promising first.
+    fn next_range(&mut self) -> Option<usize> {
         // Sums in another order differ by their rounding.
         let least = self.most - self.most.abs() * 1e-9;
-        for _ in 0..many {
-            match self.left.pop() {
-                Some((most, range)) if most >= least => choose(range),
-                // All others are smaller.
-                _ => self.left.clear(),
-            }
+        if let Some((most, range)) = self.left.pop()
+            && most >= least
+        {
+            return Some(range);
         }
+        // All others are smaller.
+        self.left.clear();
+        None
     }
 
     /// Looks at the ranges that were chosen, event by event.
@@ -333,6 +330,27 @@ impl Search {
             (self.most, self.peak) = (live, moment);
         }
     }
+}
+
+/// Chooses ranges for all searches in turn: `many` for each, but no more than `most` different ones in all, and at least one for
+/// each. Searches that leave out a little want nearly the same ranges. Returns, by range, the searches that look at it, as bits.
+fn choose_ranges(searches: &mut [Search], ranges: usize, many: usize, most: usize) -> Vec<u128> {
+    let mut wanted = vec![0_u128; ranges];
+    let mut different = 0;
+    for _ in 0..many {
+        let mut is_done = true;
+        for search in &mut *searches {
+            if let Some(range) = search.next_range() {
+                is_done = false;
+                different += usize::from(wanted[range] == 0);
+                wanted[range] |= 1 << search.number;
+            }
+        }
+        if is_done || different >= most {
+            break;
+        }
+    }
+    wanted
 }
 
 /// A block that appears or disappears.
