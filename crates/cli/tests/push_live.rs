@@ -1,15 +1,14 @@
 //! `heapline record --push`: the program does not notice, and no number is lost.
 #![cfg(recording)]
 
-use std::io::Read;
+#[path = "common/pushed.rs"]
+mod pushed;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use flate2::read::GzDecoder;
-use heapline_export::pprof::proto::Profile;
 use heapline_testkit::collector::{Collector, Reply, dead_url};
-use prost::Message;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -78,36 +77,18 @@ fn profiles_of_all_intervals_sum_up_to_the_trace() {
     assert!(said.contains(&pushed), "{said}");
     assert!(received.len() > 1, "several intervals: {said}");
 
-    let (mut allocated, mut live, mut end) = ([0, 0], [0, 0], None);
     for request in &received {
         assert!(
             request.path.contains("name=leaky%7Bhost%3D"),
             "{}",
             request.path
         );
-        let mut body = Vec::new();
-        let mut gzip = GzDecoder::new(&request.body[..]);
-        gzip.read_to_end(&mut body).unwrap();
-        let profile = Profile::decode(&body[..]).unwrap();
-        assert!(end.is_none_or(|end| profile.time_nanos == end), "no gap");
-        end = Some(profile.time_nanos + profile.duration_nanos);
-        let sum = |column: usize| profile.sample.iter().map(|s| s.value[column]).sum::<i64>();
-        allocated = [allocated[0] + sum(0), allocated[1] + sum(1)];
-        live = [sum(2), sum(3)];
     }
-    let same = |sums: [i64; 2], query: &str| {
-        let expected = reported(&folder, query);
-        for (sum, expected) in sums.into_iter().zip(expected) {
-            // Each of some stacks is rounded once, however many windows there are.
-            assert!(
-                (sum as f64 - expected).abs() < 20.0,
-                "{query}: {sum} {expected}"
-            );
-            assert!(sum > 100_000, "{query}");
-        }
-    };
-    same(allocated, "size >= 0");
-    same(live, "live at end");
+    let (allocated, live) = pushed::sums(&received);
+    for (sums, query) in [(allocated, "size >= 0"), (live, "live at end")] {
+        pushed::assert_close(sums, reported(&folder, query), 20.0);
+        assert!(sums.iter().all(|&sum| sum > 100_000), "{query}: {sums:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #![cfg(recording)]
 
 mod attach;
+mod attach_push;
 mod attach_refusals;
 mod attach_watch;
 mod behaviour;
@@ -23,6 +24,8 @@ mod namespaces;
 mod output;
 mod own_sampler;
 mod processes;
+#[path = "../common/pushed.rs"]
+mod pushed;
 mod refusals;
 mod run;
 mod snapshot;
