@@ -1,7 +1,5 @@
 //! The places of a profile by their content hashes.
 
-use std::io;
-
 use hashbrown::HashMap;
 use heapline_export::parquet::Dictionary;
 use heapline_profile::{FrameId, Profile, Symbols};
@@ -34,7 +32,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn new(profile: &Profile) -> io::Result<Self> {
+    pub(crate) fn new(profile: &Profile) -> Self {
         let symbols = profile.symbols();
         let functions = symbols.functions().iter();
         let functions = functions.map(|function| function.name.as_str());
@@ -55,13 +53,13 @@ impl Names {
             line: None,
             module: None,
         });
-        Ok(Self {
-            functions: Dictionary::new(functions.chain([UNKNOWN]))?,
-            files: Dictionary::new(symbols.files().iter().map(String::as_str))?,
-            modules: Dictionary::new(symbols.modules().iter().map(String::as_str))?,
+        Self {
+            functions: Dictionary::new(functions.chain([UNKNOWN])),
+            files: Dictionary::new(symbols.files().iter().map(String::as_str)),
+            modules: Dictionary::new(symbols.modules().iter().map(String::as_str)),
             places,
             of_frame,
-        })
+        }
     }
 
     /// The places of a stack, innermost first: at least one.

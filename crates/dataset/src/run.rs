@@ -42,7 +42,7 @@ impl<'a> Run<'a> {
     /// Writes the [`FILES`](crate::FILES) into a folder, in which there must be none of them. They are complete
     /// when this returns; a program that stores them elsewhere must store them in that order.
     pub fn write(&self, folder: &Path) -> Result<RunInfo, Error> {
-        let names = Names::new(self.profile).map_err(Error::io("write", folder))?;
+        let names = Names::new(self.profile);
         let scope = Scope::new(self.profile, &Query::default(), Estimator::default());
         let stacks = self.table(folder, "stacks.parquet", |target| {
             tables::stacks(target, self.profile, &names)

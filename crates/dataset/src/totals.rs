@@ -1,9 +1,6 @@
 //! The eight estimates that runs and sites have in common.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Float64Array};
-use arrow_schema::{DataType, Field};
+use heapline_export::parquet::{Column, Field, Kind};
 use heapline_profile::{Amount, Estimate, Sum};
 use parquet::data_type::DoubleType;
 use serde::ser::SerializeMap;
@@ -72,18 +69,15 @@ impl Totals {
 
     /// The fields of a table with totals.
     pub(crate) fn fields() -> impl Iterator<Item = Field> {
-        let field = |name: String| Field::new(name, DataType::Float64, false);
+        let field = |name: String| Field::new(name, Kind::Double);
         COLUMNS
             .into_iter()
             .flat_map(move |name| [field(name.to_owned()), field(variance_of(name))])
     }
 
     /// The columns of these fields.
-    pub(crate) fn columns(rows: &[&Self]) -> impl Iterator<Item = ArrayRef> {
-        let column = |get: &dyn Fn(&Self) -> f64| -> ArrayRef {
-            let numbers = rows.iter().map(|row| get(row));
-            Arc::new(Float64Array::from_iter_values(numbers))
-        };
+    pub(crate) fn columns(rows: &[&Self]) -> impl Iterator<Item = Column> {
+        let column = |get: &dyn Fn(&Self) -> f64| Column::new(rows.iter().map(|row| get(row)));
         (0..COLUMNS.len()).flat_map(move |place| {
             [
                 column(&|row| row.0[place].value),

@@ -1,15 +1,14 @@
 //! The table of sampled blocks.
 
 use std::io;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array};
-use arrow_schema::Field;
-use heapline_export::parquet::{Dictionary, ROWS_IN_BATCH, delta_encoded, properties};
+use heapline_export::parquet::{
+    Column, Dictionary, Field, ROWS_IN_BATCH, delta_encoded, properties,
+};
 use heapline_profile::{SampledBlock, Scope};
 
 use super::sites::{Sites, space_number, spaces};
-use super::{StackPlace, Table, Target, double, doubles, int, long, longs, text};
+use super::{StackPlace, Table, Target, double, int, long, text};
 use crate::info::saturated;
 use crate::names::Names;
 
@@ -20,8 +19,8 @@ const TIMES: [&str; 3] = ["allocated_us", "promoted_us", "collected_us"];
 fn fields() -> Vec<Field> {
     vec![
         long(TIMES[0]),
-        long(TIMES[1]).with_nullable(true),
-        long(TIMES[2]).with_nullable(true),
+        long(TIMES[1]).nullable(),
+        long(TIMES[2]).nullable(),
         long("size_bytes"),
         long("samples"),
         long("sampled_blocks"),
@@ -53,7 +52,7 @@ pub(crate) fn blocks(
         table: target.table(fields(), properties)?,
         names,
         stacks,
-        spaces: spaces()?,
+        spaces: spaces(),
         waiting: Vec::with_capacity(ROWS_IN_BATCH.min(live_at_peak.len())),
     };
     let mut result = Ok(());
@@ -89,13 +88,13 @@ impl Rows<'_> {
 
     fn write(&mut self) -> io::Result<()> {
         let rows = &self.waiting;
-        let whole =
-            |get: fn(&SampledBlock) -> u64| longs(rows.iter().map(|block| saturated(get(block))));
-        let perhaps = |get: fn(&SampledBlock) -> Option<u64>| -> ArrayRef {
-            let numbers = rows.iter().map(|block| get(block).map(saturated));
-            Arc::new(numbers.collect::<Int64Array>())
+        let whole = |get: fn(&SampledBlock) -> u64| {
+            Column::new(rows.iter().map(|block| saturated(get(block))))
         };
-        let amounts = |get: fn(&SampledBlock) -> f64| doubles(rows.iter().map(get));
+        let perhaps = |get: fn(&SampledBlock) -> Option<u64>| {
+            Column::nullable(rows.iter().map(|block| get(block).map(saturated)))
+        };
+        let amounts = |get: fn(&SampledBlock) -> f64| Column::new(rows.iter().map(get));
         let spaces = rows
             .iter()
             .map(|block| i32::try_from(space_number(block.space)).ok());
@@ -108,10 +107,10 @@ impl Rows<'_> {
             whole(|block| block.size),
             whole(|block| block.samples),
             whole(|block| block.amount.sampled),
-            self.spaces.column(spaces.collect())?,
-            Arc::new(Int32Array::from_iter_values(lanes)),
-            longs(stacks().map(|stack| self.names.places[stack.place].id)),
-            longs(stacks().map(|stack| stack.id)),
+            self.spaces.column(spaces),
+            Column::new(lanes),
+            Column::new(stacks().map(|stack| self.names.places[stack.place].id)),
+            Column::new(stacks().map(|stack| stack.id)),
             amounts(|block| block.amount.bytes.value),
             amounts(|block| block.amount.bytes.variance),
             amounts(|block| block.amount.blocks.value),

@@ -2,11 +2,9 @@
 
 use std::io;
 
-use arrow_array::ArrayRef;
-use arrow_schema::Field;
-use heapline_export::parquet::{ROWS_IN_BATCH, properties};
+use heapline_export::parquet::{Column, Field, ROWS_IN_BATCH, properties};
 
-use super::{Target, int, long, longs, nullable_ints, text};
+use super::{Target, int, long, text};
 use crate::names::{Names, Place};
 
 /// Writes a row for each place that is used.
@@ -18,8 +16,8 @@ pub(crate) fn frames(target: &Target<'_>, names: &Names, used: &[bool]) -> io::R
         .map(|(place, _)| *place)
         .collect();
     for places in places.chunks(ROWS_IN_BATCH) {
-        let mut columns = vec![longs(places.iter().map(|place| place.id))];
-        columns.extend(place_columns(names, places)?);
+        let mut columns = vec![Column::new(places.iter().map(|place| place.id))];
+        columns.extend(place_columns(names, places));
         table.write(columns)?;
     }
     table.finish()
@@ -36,19 +34,19 @@ fn fields() -> Vec<Field> {
 pub(super) fn place_fields() -> [Field; 4] {
     [
         text("function"),
-        text("file").with_nullable(true),
-        int("line").with_nullable(true),
-        text("module").with_nullable(true),
+        text("file").nullable(),
+        int("line").nullable(),
+        text("module").nullable(),
     ]
 }
 
 /// The columns of these fields.
-pub(super) fn place_columns(names: &Names, places: &[Place]) -> io::Result<[ArrayRef; 4]> {
-    let numbers = |get: fn(&Place) -> Option<i32>| places.iter().map(get).collect();
-    Ok([
-        names.functions.column(numbers(|place| place.function))?,
-        names.files.column(numbers(|place| place.file))?,
-        nullable_ints(places.iter().map(|place| place.line)),
-        names.modules.column(numbers(|place| place.module))?,
-    ])
+pub(super) fn place_columns(names: &Names, places: &[Place]) -> [Column; 4] {
+    let numbers = |get: fn(&Place) -> Option<i32>| places.iter().map(get);
+    [
+        names.functions.column(numbers(|place| place.function)),
+        names.files.column(numbers(|place| place.file)),
+        Column::nullable(numbers(|place| place.line)),
+        names.modules.column(numbers(|place| place.module)),
+    ]
 }

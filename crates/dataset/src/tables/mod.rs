@@ -9,12 +9,9 @@ mod stacks;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
-use std::sync::Arc;
 
 use ::parquet::file::properties::WriterPropertiesBuilder;
-use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array};
-use arrow_schema::{DataType, Field, Schema};
-use heapline_export::parquet::{self, Dictionary};
+use heapline_export::parquet::{self, Column, Dictionary, Field, Kind};
 
 pub(crate) use self::blocks::blocks;
 pub(crate) use self::frames::frames;
@@ -31,14 +28,14 @@ pub(crate) struct Target<'a> {
 
 impl Target<'_> {
     fn table(&self, fields: Vec<Field>, properties: WriterPropertiesBuilder) -> io::Result<Table> {
-        let mut all = vec![Field::new("run", Dictionary::data_type(), false)];
+        let mut all = vec![text("run")];
         all.extend(fields);
         let facts = vec![(VERSION_KEY, VERSION.to_string())];
         let out = BufWriter::with_capacity(1 << 16, File::create_new(self.path)?);
         let run = self.run.to_string();
         Ok(Table {
-            table: parquet::Table::new(facts, Schema::new(all), properties, out)?,
-            run: Dictionary::new(std::iter::once(&*run))?,
+            table: parquet::Table::new(facts, &all, properties, out)?,
+            run: Dictionary::new(std::iter::once(&*run)),
         })
     }
 }
@@ -51,9 +48,9 @@ struct Table {
 
 impl Table {
     /// Appends rows, given all columns but the first.
-    fn write(&mut self, columns: Vec<ArrayRef>) -> io::Result<()> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        let mut all = vec![self.run.column(vec![Some(0); rows])?];
+    fn write(&mut self, columns: Vec<Column>) -> io::Result<()> {
+        let rows = columns.first().map_or(0, Column::rows);
+        let mut all = vec![self.run.column(std::iter::repeat_n(Some(0), rows))];
         all.extend(columns);
         self.table.write(all)
     }
@@ -64,29 +61,17 @@ impl Table {
 }
 
 fn long(name: &str) -> Field {
-    Field::new(name, DataType::Int64, false)
+    Field::new(name, Kind::Long)
 }
 
 fn int(name: &str) -> Field {
-    Field::new(name, DataType::Int32, false)
+    Field::new(name, Kind::Int)
 }
 
 fn double(name: &str) -> Field {
-    Field::new(name, DataType::Float64, false)
+    Field::new(name, Kind::Double)
 }
 
 fn text(name: &str) -> Field {
-    Field::new(name, Dictionary::data_type(), false)
-}
-
-fn longs(numbers: impl Iterator<Item = i64>) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(numbers))
-}
-
-fn nullable_ints(numbers: impl Iterator<Item = Option<i32>>) -> ArrayRef {
-    Arc::new(numbers.collect::<Int32Array>())
-}
-
-fn doubles(numbers: impl Iterator<Item = f64>) -> ArrayRef {
-    Arc::new(Float64Array::from_iter_values(numbers))
+    Field::new(name, Kind::Text)
 }

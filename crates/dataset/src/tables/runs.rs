@@ -2,104 +2,72 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::iter::once;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, MapArray, StringArray, StructArray,
-};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Fields};
-use heapline_export::parquet::properties;
+use heapline_export::parquet::{Column, Field, Kind, properties};
 use parquet::data_type::{BoolType, DataType as ColumnType, DoubleType, Int32Type, Int64Type};
 
-use super::{Target, double, doubles, int, long, longs};
+use super::{Target, double, int, long, text};
 use crate::read::TableReader;
 use crate::totals::Totals;
 use crate::{Error, RunId, RunInfo};
 
 /// The fields of the table.
 fn fields() -> Vec<Field> {
-    let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let mut fields = vec![
         text("service"),
         text("day"),
-        text("version").with_nullable(true),
-        Field::new("labels", DataType::Map(entry_field(), true), false),
+        text("version").nullable(),
+        Field::map("labels"),
         text("program"),
-        text("context").with_nullable(true),
-        text("host").with_nullable(true),
-        long("pid").with_nullable(true),
+        text("context").nullable(),
+        text("host").nullable(),
+        long("pid").nullable(),
         long("started_us"),
         double("duration_s"),
         double("sampling_rate"),
         text("sampling"),
         int("word_bytes"),
         long("sampled_blocks"),
-        Field::new("damaged", DataType::Boolean, false),
+        Field::new("damaged", Kind::Bool),
         double("peak_s"),
     ];
     fields.extend(Totals::fields());
-    fields.extend([text("trace"), text("gc_parameters").with_nullable(true)]);
+    fields.extend([text("trace"), text("gc_parameters").nullable()]);
     fields
-}
-
-fn entry_field() -> Arc<Field> {
-    let entry = DataType::Struct(entry_fields());
-    Arc::new(Field::new("key_value", entry, false))
-}
-
-fn entry_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("key", DataType::Utf8, false),
-        Field::new("value", DataType::Utf8, false),
-    ])
 }
 
 /// Writes the row.
 pub(crate) fn runs(target: &Target<'_>, info: &RunInfo) -> io::Result<()> {
     let mut table = target.table(fields(), properties())?;
-    let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
-    let perhaps =
-        |text: &Option<String>| -> ArrayRef { Arc::new(StringArray::from(vec![text.as_deref()])) };
-    let number = |n: f64| doubles(std::iter::once(n));
-    let whole = |n: i64| longs(std::iter::once(n));
+    let text = |text: &str| Column::new(once(text));
+    let perhaps = |text: &Option<String>| Column::nullable(once(text.as_deref()));
+    let number = |n: f64| Column::new(once(n));
+    let whole = |n: i64| Column::new(once(n));
+    let labels = &info.labels;
     let mut columns = vec![
         text(&info.service),
         text(&info.day),
         perhaps(&info.version),
-        labels(&info.labels)?,
+        Column::new(labels.keys().map(String::as_str)).in_lists(vec![labels.len()]),
+        Column::new(labels.values().map(String::as_str)).in_lists(vec![labels.len()]),
         text(&info.program),
         perhaps(&info.context),
         perhaps(&info.host),
-        Arc::new(Int64Array::from(vec![info.pid])),
+        Column::nullable(once(info.pid)),
         whole(info.started_us),
         number(info.duration_s),
         number(info.sampling_rate),
         text(&info.sampling),
-        Arc::new(Int32Array::from(vec![info.word_bytes])),
+        Column::new(once(info.word_bytes)),
         whole(info.sampled_blocks),
-        Arc::new(BooleanArray::from(vec![info.damaged])),
+        Column::new(once(info.damaged)),
         number(info.peak_s),
     ];
     columns.extend(Totals::columns(&[&info.totals]));
     columns.extend([text(&info.trace), perhaps(&info.gc_parameters)]);
     table.write(columns)?;
     table.finish()
-}
-
-fn labels(labels: &BTreeMap<String, String>) -> io::Result<ArrayRef> {
-    let entries = StructArray::try_new(
-        entry_fields(),
-        vec![
-            Arc::new(StringArray::from_iter_values(labels.keys())),
-            Arc::new(StringArray::from_iter_values(labels.values())),
-        ],
-        None,
-    )
-    .map_err(io::Error::other)?;
-    let offsets = OffsetBuffer::from_lengths([labels.len()]);
-    let map = MapArray::try_new(entry_field(), offsets, entries, None, true);
-    Ok(Arc::new(map.map_err(io::Error::other)?))
 }
 
 /// Reads the row.

@@ -1,17 +1,13 @@
 //! The table of sites: what each place of the source allocated, by heap.
 
 use std::io;
-use std::sync::Arc;
 
-use arrow_array::{Float64Array, ListArray};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field};
-use heapline_export::parquet::{Dictionary, ROWS_IN_BATCH, properties};
+use heapline_export::parquet::{Column, Dictionary, Field, Kind, ROWS_IN_BATCH, properties};
 use heapline_model::Space;
 use heapline_profile::SampledBlock;
 
 use super::frames::{place_columns, place_fields};
-use super::{Target, long, longs, text};
+use super::{Target, long, text};
 use crate::Totals;
 use crate::info::saturated;
 use crate::names::Names;
@@ -98,7 +94,7 @@ pub(super) fn space_number(space: Space) -> usize {
 }
 
 /// The names of heaps.
-pub(super) fn spaces() -> io::Result<Dictionary> {
+pub(super) fn spaces() -> Dictionary {
     Dictionary::new(Space::ALL.iter().map(|space| space.name()))
 }
 
@@ -108,32 +104,25 @@ fn fields() -> Vec<Field> {
     fields.extend(place_fields());
     fields.extend([text("space"), long("sampled_blocks")]);
     fields.extend(Totals::fields());
-    let lifetimes = DataType::List(lifetime_field());
-    fields.push(Field::new("lifetime_log2_us", lifetimes, false));
+    fields.push(Field::list("lifetime_log2_us", Kind::Double));
     fields
-}
-
-fn lifetime_field() -> Arc<Field> {
-    Arc::new(Field::new("element", DataType::Float64, false))
 }
 
 /// Writes a row for each site.
 pub(crate) fn sites(target: &Target<'_>, names: &Names, sites: &Sites) -> io::Result<()> {
     let mut table = target.table(fields(), properties())?;
-    let spaces = spaces()?;
+    let spaces = spaces();
     for rows in sites.rows.chunks(ROWS_IN_BATCH) {
         let places: Vec<_> = rows.iter().map(|row| names.places[row.place]).collect();
         let totals: Vec<_> = rows.iter().map(|row| &row.totals).collect();
-        let mut columns = vec![longs(places.iter().map(|place| place.id))];
-        columns.extend(place_columns(names, &places)?);
-        columns.push(spaces.column(rows.iter().map(|row| Some(row.space)).collect())?);
-        columns.push(longs(rows.iter().map(|row| saturated(row.sampled))));
+        let mut columns = vec![Column::new(places.iter().map(|place| place.id))];
+        columns.extend(place_columns(names, &places));
+        columns.push(spaces.column(rows.iter().map(|row| Some(row.space))));
+        columns.push(Column::new(rows.iter().map(|row| saturated(row.sampled))));
         columns.extend(Totals::columns(&totals));
-        let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| row.lifetimes.len()));
+        let lengths = rows.iter().map(|row| row.lifetimes.len()).collect();
         let lifetimes = rows.iter().flat_map(|row| row.lifetimes.iter().copied());
-        let lifetimes = Arc::new(Float64Array::from_iter_values(lifetimes));
-        let lifetimes = ListArray::try_new(lifetime_field(), offsets, lifetimes, None);
-        columns.push(Arc::new(lifetimes.map_err(io::Error::other)?));
+        columns.push(Column::new(lifetimes).in_lists(lengths));
         table.write(columns)?;
     }
     table.finish()

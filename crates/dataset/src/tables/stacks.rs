@@ -1,15 +1,12 @@
 //! The table of stacks.
 
 use std::io;
-use std::sync::Arc;
 
-use arrow_array::Int32Array;
-use arrow_schema::Field;
 use hashbrown::HashSet;
-use heapline_export::parquet::{ROWS_IN_BATCH, properties};
+use heapline_export::parquet::{Column, Field, ROWS_IN_BATCH, properties};
 use heapline_profile::Profile;
 
-use super::{Table, Target, int, long, longs};
+use super::{Table, Target, int, long};
 use crate::hash;
 use crate::names::Names;
 
@@ -73,9 +70,9 @@ struct Rows {
 impl Rows {
     fn write(self, table: &mut Table) -> io::Result<()> {
         table.write(vec![
-            longs(self.stacks.into_iter()),
-            Arc::new(Int32Array::from(self.depths)),
-            longs(self.frames.into_iter()),
+            Column::new(self.stacks),
+            Column::new(self.depths),
+            Column::new(self.frames),
         ])
     }
 }

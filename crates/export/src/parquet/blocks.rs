@@ -1,14 +1,11 @@
 //! The table of sampled blocks.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array};
-use arrow_schema::{DataType, Field, Schema};
 use heapline_model::Space;
 use heapline_profile::{SampledBlock, Scope};
 
-use super::{Dictionary, ROWS_IN_BATCH, Table, delta_encoded, properties};
+use super::{Column, Dictionary, Field, Kind, ROWS_IN_BATCH, Table, delta_encoded, properties};
 use crate::names::saturated;
 use crate::provenance;
 
@@ -43,8 +40,8 @@ pub(crate) const BLOCK_COLUMNS: [&str; 11] = [
 pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let properties = delta_encoded(properties(), &BLOCK_COLUMNS[..3]);
     let mut rows = Rows {
-        table: Table::new(provenance::facts(scope), schema(), properties, out)?,
-        sources: Dictionary::new(Space::ALL.iter().map(|space| space.name()))?,
+        table: Table::new(provenance::facts(scope), &fields(), properties, out)?,
+        sources: Dictionary::new(Space::ALL.iter().map(|space| space.name())),
         waiting: Vec::with_capacity(ROWS_IN_BATCH),
     };
     let mut result = Ok(());
@@ -58,18 +55,14 @@ pub fn blocks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     rows.table.finish()
 }
 
-fn schema() -> Schema {
-    let fields = BLOCK_COLUMNS.map(|name| {
-        let (data_type, nullable) = match name {
-            "promoted_us" | "collected_us" => (DataType::Int64, true),
-            "source" => (Dictionary::data_type(), false),
-            "domain" => (DataType::Int32, false),
-            "estimated_bytes" | "estimated_blocks" => (DataType::Float64, false),
-            _ => (DataType::Int64, false),
-        };
-        Field::new(name, data_type, nullable)
-    });
-    Schema::new(fields.to_vec())
+fn fields() -> [Field; BLOCK_COLUMNS.len()] {
+    BLOCK_COLUMNS.map(|name| match name {
+        "promoted_us" | "collected_us" => Field::new(name, Kind::Long).nullable(),
+        "source" => Field::new(name, Kind::Text),
+        "domain" => Field::new(name, Kind::Int),
+        "estimated_bytes" | "estimated_blocks" => Field::new(name, Kind::Double),
+        _ => Field::new(name, Kind::Long),
+    })
 }
 
 struct Rows<W: Write + Send> {
@@ -89,17 +82,13 @@ impl<W: Write + Send> Rows<W> {
 
     fn write(&mut self) -> io::Result<()> {
         let rows = &self.waiting;
-        let whole = |get: fn(&SampledBlock) -> u64| -> ArrayRef {
-            let numbers = rows.iter().map(|block| saturated(get(block)));
-            Arc::new(Int64Array::from_iter_values(numbers))
+        let whole = |get: fn(&SampledBlock) -> u64| {
+            Column::new(rows.iter().map(|block| saturated(get(block))))
         };
-        let perhaps = |get: fn(&SampledBlock) -> Option<u64>| -> ArrayRef {
-            let numbers = rows.iter().map(|block| get(block).map(saturated));
-            Arc::new(numbers.collect::<Int64Array>())
+        let perhaps = |get: fn(&SampledBlock) -> Option<u64>| {
+            Column::nullable(rows.iter().map(|block| get(block).map(saturated)))
         };
-        let amounts = |get: fn(&SampledBlock) -> f64| -> ArrayRef {
-            Arc::new(Float64Array::from_iter_values(rows.iter().map(get)))
-        };
+        let amounts = |get: fn(&SampledBlock) -> f64| Column::new(rows.iter().map(get));
         let sources = rows.iter().map(|block| {
             let place = Space::ALL.iter().position(|space| *space == block.space);
             place.and_then(|place| i32::try_from(place).ok())
@@ -111,8 +100,8 @@ impl<W: Write + Send> Rows<W> {
             perhaps(|block| block.collected),
             whole(|block| block.size),
             whole(|block| block.samples),
-            self.sources.column(sources.collect())?,
-            Arc::new(Int32Array::from_iter_values(domains)),
+            self.sources.column(sources),
+            Column::new(domains),
             whole(|block| block.stack.index() as u64),
             amounts(|block| block.amount.bytes.value),
             amounts(|block| block.amount.blocks.value),

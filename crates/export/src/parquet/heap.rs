@@ -1,13 +1,10 @@
 //! The tables of a heap snapshot.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
-use arrow_schema::{DataType, Field as Column, Schema};
-use heapline_heap::{Field, Heap, NodeId};
+use heapline_heap::{Field as Edge, Heap, NodeId};
 
-use super::{ROWS_IN_BATCH, Table, properties};
+use super::{Column, Field, Kind, ROWS_IN_BATCH, Table, properties};
 use crate::names::saturated;
 
 /// The properties of the snapshot.
@@ -23,8 +20,8 @@ fn facts(heap: &Heap) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn whole(numbers: impl Iterator<Item = u64>) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(numbers.map(saturated)))
+fn whole(numbers: impl Iterator<Item = u64>) -> Column {
+    Column::new(numbers.map(saturated))
 }
 
 /// Writes one row for each node that can be reached: blocks, modules' definitions and groups of roots.
@@ -40,21 +37,21 @@ fn whole(numbers: impl Iterator<Item = u64>) -> ArrayRef {
 /// | `retained_bytes`, `retained_blocks` | `INT64` | what would be freed with it |
 pub fn nodes(heap: &Heap, out: impl Write + Send) -> io::Result<()> {
     let graph = heap.graph();
-    let column = |name: &str, nullable| Column::new(name, DataType::Int64, nullable);
-    let text = |name: &str, nullable| Column::new(name, DataType::Utf8, nullable);
-    let schema = Schema::new(vec![
-        column("node", false),
-        column("dominator", true),
-        column("address", true),
-        text("kind", false),
-        text("name", false),
-        text("place", true),
-        column("bytes", false),
-        column("blocks", false),
-        column("retained_bytes", false),
-        column("retained_blocks", false),
-    ]);
-    let mut table = Table::new(facts(heap), schema, properties(), out)?;
+    let long = |name: &str| Field::new(name, Kind::Long);
+    let text = |name: &str| Field::new(name, Kind::Text);
+    let fields = [
+        long("node"),
+        long("dominator").nullable(),
+        long("address").nullable(),
+        text("kind"),
+        text("name"),
+        text("place").nullable(),
+        long("bytes"),
+        long("blocks"),
+        long("retained_bytes"),
+        long("retained_blocks"),
+    ];
+    let mut table = Table::new(facts(heap), &fields, properties(), out)?;
     for batch in heap.dominators().order().chunks(ROWS_IN_BATCH) {
         let nodes = || batch.iter().copied();
         let address = |node: NodeId| {
@@ -62,23 +59,11 @@ pub fn nodes(heap: &Heap, out: impl Write + Send) -> io::Result<()> {
         };
         table.write(vec![
             whole(nodes().map(u64::from)),
-            Arc::new(
-                nodes()
-                    .map(|node| heap.dominators().dominator(node).map(i64::from))
-                    .collect::<Int64Array>(),
-            ),
-            Arc::new(nodes().map(address).collect::<Int64Array>()),
-            Arc::new(StringArray::from_iter_values(
-                nodes().map(|node| heap.class(node).kind.name()),
-            )),
-            Arc::new(StringArray::from_iter_values(
-                nodes().map(|node| &heap.class(node).name),
-            )),
-            Arc::new(
-                nodes()
-                    .map(|node| heap.class(node).place.as_deref())
-                    .collect::<StringArray>(),
-            ),
+            Column::nullable(nodes().map(|node| heap.dominators().dominator(node).map(i64::from))),
+            Column::nullable(nodes().map(address)),
+            Column::new(nodes().map(|node| heap.class(node).kind.name())),
+            Column::new(nodes().map(|node| &*heap.class(node).name)),
+            Column::nullable(nodes().map(|node| heap.class(node).place.as_deref())),
             whole(nodes().map(|node| graph.bytes(node))),
             whole(nodes().map(|node| graph.block_count(node))),
             whole(nodes().map(|node| heap.retained(node).bytes)),
@@ -96,14 +81,14 @@ pub fn nodes(heap: &Heap, out: impl Write + Send) -> io::Result<()> {
 /// | `field` | `INT32` | the number of the field; null if there is none |
 /// | `kind` | `STRING` | `field`, `root`, `ephemeron` or `outside` |
 pub fn edges(heap: &Heap, out: impl Write + Send) -> io::Result<()> {
-    let schema = Schema::new(vec![
-        Column::new("source", DataType::Int64, false),
-        Column::new("target", DataType::Int64, false),
-        Column::new("field", DataType::Int32, true),
-        Column::new("kind", DataType::Utf8, false),
-    ]);
-    let mut table = Table::new(facts(heap), schema, properties(), out)?;
-    let mut rows: Vec<(NodeId, Field, NodeId)> = Vec::with_capacity(ROWS_IN_BATCH);
+    let fields = [
+        Field::new("source", Kind::Long),
+        Field::new("target", Kind::Long),
+        Field::new("field", Kind::Int).nullable(),
+        Field::new("kind", Kind::Text),
+    ];
+    let mut table = Table::new(facts(heap), &fields, properties(), out)?;
+    let mut rows: Vec<(NodeId, Edge, NodeId)> = Vec::with_capacity(ROWS_IN_BATCH);
     for &node in heap.dominators().order() {
         for (field, target) in heap.graph().edges(node) {
             rows.push((node, field, target));
@@ -117,21 +102,21 @@ pub fn edges(heap: &Heap, out: impl Write + Send) -> io::Result<()> {
     table.finish()
 }
 
-fn edge_columns(rows: &[(NodeId, Field, NodeId)]) -> Vec<ArrayRef> {
+fn edge_columns(rows: &[(NodeId, Edge, NodeId)]) -> Vec<Column> {
     let fields = rows.iter().map(|(_, field, _)| match field {
-        Field::Number(field) => i32::try_from(*field).ok(),
+        Edge::Number(field) => i32::try_from(*field).ok(),
         _ => None,
     });
     let kinds = rows.iter().map(|(_, field, _)| match field {
-        Field::Number(_) => "field",
-        Field::Ephemeron => "ephemeron",
-        Field::Outside => "outside",
-        Field::None => "root",
+        Edge::Number(_) => "field",
+        Edge::Ephemeron => "ephemeron",
+        Edge::Outside => "outside",
+        Edge::None => "root",
     });
     vec![
         whole(rows.iter().map(|(source, ..)| u64::from(*source))),
         whole(rows.iter().map(|(.., target)| u64::from(*target))),
-        Arc::new(fields.collect::<Int32Array>()),
-        Arc::new(StringArray::from_iter_values(kinds)),
+        Column::nullable(fields),
+        Column::new(kinds),
     ]
 }

@@ -7,15 +7,19 @@
 //! [`Table`] writes other tables in the same way.
 
 mod blocks;
+mod column;
 mod heap;
+mod schema;
 mod snapshots;
 mod stacks;
 mod table;
 
 pub(crate) use self::blocks::BLOCK_COLUMNS;
 pub use self::blocks::blocks;
+pub use self::column::{Column, Dictionary, Value};
 pub use self::heap::{edges, nodes};
+pub use self::schema::{Field, Kind};
 pub use self::snapshots::snapshots;
 pub(crate) use self::snapshots::{SNAPSHOT_COLUMNS, columns as snapshot_columns};
 pub use self::stacks::stacks;
-pub use self::table::{Dictionary, ROWS_IN_BATCH, Table, delta_encoded, properties};
+pub use self::table::{ROWS_IN_BATCH, Table, delta_encoded, properties};

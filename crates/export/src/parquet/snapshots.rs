@@ -1,13 +1,10 @@
 //! The table of snapshots and stacks, of sources that do not know single blocks.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array};
-use arrow_schema::{DataType, Field, Schema};
 use heapline_profile::{AtSnapshot, Scope};
 
-use super::{ROWS_IN_BATCH, Table, properties};
+use super::{Column, Field, Kind, ROWS_IN_BATCH, Table, properties};
 use crate::names::{saturated, signed};
 use crate::provenance;
 
@@ -43,13 +40,8 @@ pub(crate) fn columns(row: &AtSnapshot) -> [i64; 6] {
 /// | `live_bytes`, `live_blocks` | `INT64` | what was alive, headers included |
 /// | `allocated_bytes` | `INT64` | what had been allocated since the start |
 pub fn snapshots(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
-    let fields = SNAPSHOT_COLUMNS.map(|name| Field::new(name, DataType::Int64, false));
-    let mut table = Table::new(
-        provenance::facts(scope),
-        Schema::new(fields.to_vec()),
-        properties(),
-        out,
-    )?;
+    let fields = SNAPSHOT_COLUMNS.map(|name| Field::new(name, Kind::Long));
+    let mut table = Table::new(provenance::facts(scope), &fields, properties(), out)?;
     let mut waiting: [Vec<i64>; 6] = Default::default();
     let mut result = Ok(());
     scope.for_each_at_snapshots(|row| {
@@ -66,9 +58,6 @@ pub fn snapshots(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
 }
 
 fn write<W: Write + Send>(table: &mut Table<W>, waiting: &mut [Vec<i64>; 6]) -> io::Result<()> {
-    let columns = waiting.iter_mut().map(|column| -> ArrayRef {
-        let column = std::mem::take(column);
-        Arc::new(Int64Array::from(column))
-    });
-    table.write(columns.collect())
+    let columns = waiting.iter_mut().map(std::mem::take);
+    table.write(columns.map(Column::new).collect())
 }

@@ -1,14 +1,10 @@
 //! The table of stacks.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, ListArray, StructArray};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Fields, Schema};
 use heapline_profile::{ContextId, FrameId, Scope, Symbols};
 
-use super::{Dictionary, ROWS_IN_BATCH, Table, properties};
+use super::{Column, Dictionary, Field, Kind, ROWS_IN_BATCH, Table, properties};
 use crate::names::saturated;
 use crate::provenance;
 
@@ -25,8 +21,8 @@ const FRAMES_IN_BATCH: usize = 1 << 17;
 /// | `frames` | `LIST` of `STRUCT` | `function`, `module`, `file`, `line`; innermost first |
 pub fn stacks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
     let profile = scope.profile();
-    let mut table = Table::new(provenance::facts(scope), schema(), properties(), out)?;
-    let names = Names::new(profile.symbols())?;
+    let mut table = Table::new(provenance::facts(scope), &fields(), properties(), out)?;
+    let names = Names::new(profile.symbols());
     let mut rows = Rows::default();
     for (stack, amount) in scope.by_stack().enumerate() {
         if amount.is_empty() {
@@ -34,38 +30,24 @@ pub fn stacks(scope: &Scope<'_>, out: impl Write + Send) -> io::Result<()> {
         }
         rows.push(stack, &scope.stack(stack));
         if rows.ids.len() >= ROWS_IN_BATCH || rows.frames.len() >= FRAMES_IN_BATCH {
-            table.write(std::mem::take(&mut rows).columns(&names)?)?;
+            table.write(std::mem::take(&mut rows).columns(&names))?;
         }
     }
-    table.write(rows.columns(&names)?)?;
+    table.write(rows.columns(&names))?;
     table.finish()
 }
 
-fn schema() -> Schema {
-    Schema::new(vec![
-        Field::new("stack_id", DataType::Int64, false),
-        Field::new("site_function", Dictionary::data_type(), true),
-        Field::new("site_file", Dictionary::data_type(), true),
-        Field::new("site_line", DataType::Int32, true),
-        Field::new("frames", DataType::List(frame_field()), false),
-    ])
-}
-
-fn frame_field() -> Arc<Field> {
-    Arc::new(Field::new(
-        "element",
-        DataType::Struct(frame_fields()),
-        false,
-    ))
-}
-
-fn frame_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("function", Dictionary::data_type(), false),
-        Field::new("module", Dictionary::data_type(), false),
-        Field::new("file", Dictionary::data_type(), false),
-        Field::new("line", DataType::Int32, true),
-    ])
+fn fields() -> [Field; 5] {
+    let text = |name: &str| Field::new(name, Kind::Text);
+    let line = |name: &str| Field::new(name, Kind::Int).nullable();
+    let frame = vec![text("function"), text("module"), text("file"), line("line")];
+    [
+        Field::new("stack_id", Kind::Long),
+        text("site_function").nullable(),
+        text("site_file").nullable(),
+        line("site_line"),
+        Field::list_of_structs("frames", frame),
+    ]
 }
 
 struct Names<'a> {
@@ -76,14 +58,14 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(symbols: &'a Symbols) -> io::Result<Self> {
+    fn new(symbols: &'a Symbols) -> Self {
         let functions = symbols.functions().iter();
-        Ok(Self {
+        Self {
             symbols,
-            functions: Dictionary::new(functions.map(|function| &*function.name))?,
-            modules: Dictionary::new(symbols.modules().iter().map(String::as_str))?,
-            files: Dictionary::new(symbols.files().iter().map(String::as_str))?,
-        })
+            functions: Dictionary::new(functions.map(|function| &*function.name)),
+            modules: Dictionary::new(symbols.modules().iter().map(String::as_str)),
+            files: Dictionary::new(symbols.files().iter().map(String::as_str)),
+        }
     }
 }
 
@@ -103,29 +85,20 @@ impl Rows {
         self.frames.extend_from_slice(frames);
     }
 
-    fn columns(self, names: &Names<'_>) -> io::Result<Vec<ArrayRef>> {
+    fn columns(self, names: &Names<'_>) -> Vec<Column> {
         let sites = Places::new(self.sites.into_iter(), names.symbols);
         let frames = Places::new(self.frames.into_iter().map(Some), names.symbols);
-        let frames = StructArray::try_new(
-            frame_fields(),
-            vec![
-                names.functions.column(frames.functions)?,
-                names.modules.column(frames.modules)?,
-                names.files.column(frames.files)?,
-                Arc::new(Int32Array::from(frames.lines)),
-            ],
-            None,
-        )
-        .map_err(io::Error::other)?;
-        let offsets = OffsetBuffer::from_lengths(self.lengths);
-        let frames = ListArray::try_new(frame_field(), offsets, Arc::new(frames), None);
-        Ok(vec![
-            Arc::new(Int64Array::from(self.ids)),
-            names.functions.column(sites.functions)?,
-            names.files.column(sites.files)?,
-            Arc::new(Int32Array::from(sites.lines)),
-            Arc::new(frames.map_err(io::Error::other)?),
-        ])
+        let in_lists = |column: Column| column.in_lists(self.lengths.clone());
+        vec![
+            Column::new(self.ids),
+            names.functions.column(sites.functions),
+            names.files.column(sites.files),
+            Column::nullable(sites.lines),
+            in_lists(names.functions.column(frames.functions)),
+            in_lists(names.modules.column(frames.modules)),
+            in_lists(names.files.column(frames.files)),
+            in_lists(Column::nullable(frames.lines)),
+        ]
     }
 }
 

@@ -3,36 +3,40 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
+use super::{Column, Field, schema};
 use crate::provenance;
 
-/// Rows that are read and written together.
+/// Rows that are read and written together, at most.
 const ROWS_IN_GROUP: usize = 1 << 18;
+
+/// Items of a column that are written together, about: rows can have long lists.
+const ITEMS_IN_GROUP: usize = 1 << 21;
 
 /// Rows that are handed over together.
 pub const ROWS_IN_BATCH: usize = 1 << 14;
 
 /// A table on its way out: plain Parquet, compressed by zstd.
+// Arrow's writer takes any type of column there is: it would be a sixth of the program.
 pub struct Table<W: Write + Send> {
-    schema: Arc<Schema>,
-    writer: ArrowWriter<W>,
+    writer: SerializedFileWriter<W>,
+    /// For each column: true if it may have nulls.
+    is_nullable: Vec<bool>,
+    /// The columns of the next group, some rows of each at a time.
+    waiting: Vec<Vec<Column>>,
 }
 
 impl<W: Write + Send> Table<W> {
     /// Starts a table with these metadata.
     pub fn new(
         facts: Vec<(&'static str, String)>,
-        schema: Schema,
+        fields: &[Field],
         properties: WriterPropertiesBuilder,
         out: W,
     ) -> io::Result<Self> {
@@ -44,28 +48,65 @@ impl<W: Write + Send> Table<W> {
             .set_created_by(provenance::PROGRAM.to_owned())
             .set_key_value_metadata(Some(facts))
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(ROWS_IN_GROUP))
             .build();
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties)
-            // Dictionaries are how we hand strings over; readers are to see strings.
-            .with_skip_arrow_metadata(true);
-        let schema = Arc::new(schema);
-        let writer =
-            ArrowWriter::try_new_with_options(out, schema.clone(), options).map_err(io_error)?;
-        Ok(Self { schema, writer })
+        let schema = schema::schema(fields).map_err(io_error)?;
+        Ok(Self {
+            writer: SerializedFileWriter::new(out, schema, Arc::new(properties))
+                .map_err(io_error)?,
+            is_nullable: fields.iter().flat_map(Field::columns).collect(),
+            waiting: Vec::new(),
+        })
     }
 
-    /// Appends rows, given a column for each field of the schema.
-    pub fn write(&mut self, columns: Vec<ArrayRef>) -> io::Result<()> {
-        let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(io::Error::other)?;
-        self.writer.write(&batch).map_err(io_error)
+    /// Appends rows, given the columns of all fields: several for those that consist of others.
+    pub fn write(&mut self, columns: Vec<Column>) -> io::Result<()> {
+        let rows = columns.first().map_or(0, Column::rows);
+        if columns.len() != self.is_nullable.len() || columns.iter().any(|c| c.rows() != rows) {
+            return Err(io::Error::other("rows of a table lack some columns"));
+        }
+        if rows == 0 {
+            return Ok(());
+        }
+        let waiting = self.waiting.iter().map(|columns| columns[0].rows());
+        if waiting.sum::<usize>() + rows > ROWS_IN_GROUP {
+            self.write_group()?;
+        }
+        self.waiting.push(columns);
+        let items = |column: usize| -> usize {
+            let columns = self.waiting.iter().map(|columns| &columns[column]);
+            columns.map(Column::items).sum()
+        };
+        if (0..self.is_nullable.len()).any(|column| items(column) >= ITEMS_IN_GROUP) {
+            self.write_group()?;
+        }
+        Ok(())
     }
 
     /// Writes the rest of the rows and the metadata.
     pub fn finish(mut self) -> io::Result<()> {
+        self.write_group()?;
         self.writer.finish().map_err(io_error)?;
         self.writer.inner_mut().flush()
+    }
+
+    /// Writes the rows that wait.
+    fn write_group(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group().map_err(io_error)?;
+        for (column, &is_nullable) in self.is_nullable.iter().enumerate() {
+            let mut writer = group
+                .next_column()
+                .map_err(io_error)?
+                .ok_or_else(|| io::Error::other("a table has too many columns"))?;
+            for columns in &waiting {
+                columns[column].write(writer.untyped(), is_nullable)?;
+            }
+            writer.close().map_err(io_error)?;
+        }
+        group.close().map(drop).map_err(io_error)
     }
 }
 
@@ -91,40 +132,12 @@ pub fn delta_encoded(
 }
 
 /// The error as it was before it went through the library: callers look for broken pipes.
-fn io_error(error: ParquetError) -> io::Error {
+pub(super) fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(error) => io::Error::other(error),
         },
         error => io::Error::other(error),
-    }
-}
-
-/// Strings that columns refer to by number, so that they are never copied.
-#[derive(Clone, Debug)]
-pub struct Dictionary(Arc<StringArray>);
-
-impl Dictionary {
-    /// Copies the strings; fails if they take more than 2 GiB.
-    pub fn new<'a>(strings: impl Iterator<Item = &'a str> + Clone) -> io::Result<Self> {
-        let bytes: usize = strings.clone().map(str::len).sum();
-        if i32::try_from(bytes).is_err() {
-            return Err(io::Error::other("the trace has more than 2 GiB of names"));
-        }
-        Ok(Self(Arc::new(StringArray::from_iter_values(strings))))
-    }
-
-    /// A column with the strings of these numbers; `None` is null.
-    pub fn column(&self, numbers: Vec<Option<i32>>) -> io::Result<ArrayRef> {
-        let column =
-            DictionaryArray::<Int32Type>::try_new(Int32Array::from(numbers), self.0.clone());
-        Ok(Arc::new(column.map_err(io::Error::other)?))
-    }
-
-    /// The type of its columns.
-    #[must_use]
-    pub fn data_type() -> DataType {
-        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
     }
 }
