@@ -35,7 +35,7 @@ debug = false
 strip = true
 ";
 
-/// Lets the linker keep one of several functions with the same code, which makes the program 4 % smaller.
+/// Identical code folding: the linker keeps one of several functions with the same code. Makes the binary 4 % smaller.
 const MERGE_FUNCTIONS: &str = "-Wl,--icf=all";
 
 fn main() {

@@ -9,8 +9,8 @@ use crate::run::heapline;
 use crate::toolchain::compilers;
 
 #[test]
-fn what_is_pushed_while_attached_sums_up_to_the_trace() {
-    for compiler in compilers("what_is_pushed_while_attached_sums_up_to_the_trace") {
+fn profiles_pushed_while_attached_sum_up_to_the_trace() {
+    for compiler in compilers("profiles_pushed_while_attached_sum_up_to_the_trace") {
         let program = compiler.program("steady");
         let running = Running::start(&program, &[]);
         let trace = running.folder.path().join("trace.ctf");
