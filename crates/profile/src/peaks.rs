@@ -436,6 +436,34 @@ mod tests {
         store.finish(Damage::default(), InputSize::default())
     }
 
+    /// A search that wants some ranges, the first one most.
+    fn search(number: usize, ranges: &[usize]) -> Search {
+        let left = ranges.iter().rev().zip(1_u32..);
+        Search {
+            number,
+            from: 0,
+            to: u64::MAX,
+            at_start: Vec::new(),
+            left: left
+                .map(|(&range, most)| (f64::from(most), range))
+                .collect(),
+            most: f64::NEG_INFINITY,
+            peak: 0,
+        }
+    }
+
+    #[test]
+    fn searches_share_the_limit_of_ranges() {
+        let mut searches = [search(0, &[5, 1, 2, 3]), search(1, &[5, 4, 2, 1])];
+        let mut choose = |many, most| choose_ranges(&mut searches, 6, many, most);
+        // After 5, which both want, there are two more in the next turn.
+        assert_eq!(choose(64, 2), [0, 1, 0, 0, 2, 3]);
+        // No room for any: one for each.
+        assert_eq!(choose(64, 0), [0, 0, 3, 0, 0, 0]);
+        assert_eq!(choose(1, 64), [0, 2, 0, 1, 0, 0]);
+        assert_eq!(choose(usize::MAX, 64), [0; 6]);
+    }
+
     proptest! {
         #[test]
         fn peaks_are_those_of_a_plain_scan(
