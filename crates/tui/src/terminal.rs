@@ -1,17 +1,18 @@
 //! The terminal: raw mode, events, signals, suspending, and restoring it all.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{
     self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
     Event, KeyEventKind, MouseButton, MouseEventKind,
 };
 use ratatui::crossterm::execute;
 use ratatui::layout::{Position, Rect};
-use ratatui::{DefaultTerminal, crossterm};
+use ratatui::{Terminal, crossterm};
 
 use crate::app::{Action, App};
 use crate::worker::Worker;
@@ -22,6 +23,12 @@ const IDLE: Duration = Duration::from_millis(200);
 
 /// Rows per step of the mouse wheel.
 const WHEEL: isize = 3;
+
+/// Larger than the screens that are drawn: standard output by itself writes 1 KiB at a time, and
+/// terminals show what they have.
+const SCREEN_BYTES: usize = 1 << 16;
+
+type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
 /// How the screen was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +61,20 @@ pub fn run(app: &mut App, worker: &Worker, options: TerminalOptions) -> io::Resu
     let (sender, messages) = channel();
     signals::listen(sender.clone())?;
     // Restores the terminal in a panic hook too.
-    let mut terminal = ratatui::try_init()?;
-    let left = start(options).and_then(|()| {
+    ratatui::try_init()?;
+    let left = screen().and_then(|mut terminal| {
+        start(options)?;
         // Apart from the loop: reading from a terminal that is gone does not return.
         thread::spawn(move || read_events(&sender));
         show(&mut terminal, app, worker, options, &messages)
     });
     stop(options);
     left
+}
+
+fn screen() -> io::Result<Screen> {
+    let out = BufWriter::with_capacity(SCREEN_BYTES, io::stdout());
+    Terminal::new(CrosstermBackend::new(out))
 }
 
 /// Sets up pasting and the mouse, which `ratatui::init` does not.
@@ -96,7 +109,7 @@ fn read_events(sender: &Sender<Message>) {
 }
 
 fn show(
-    terminal: &mut DefaultTerminal,
+    terminal: &mut Screen,
     app: &mut App,
     worker: &Worker,
     options: TerminalOptions,
@@ -161,7 +174,7 @@ fn request(app: &mut App, worker: &Worker) -> bool {
 }
 
 /// Gives the terminal back until the shell continues this process.
-fn suspend(terminal: &mut DefaultTerminal, options: TerminalOptions) -> io::Result<()> {
+fn suspend(terminal: &mut Screen, options: TerminalOptions) -> io::Result<()> {
     stop(options);
     signals::suspend();
     crossterm::terminal::enable_raw_mode()?;

@@ -56,16 +56,18 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen is as it should be, and stays so: a screen may be seen half drawn.
     pub(crate) fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
+        let mut before = String::new();
         loop {
             let screen = self.screen();
-            if is_there(&screen) {
+            if is_there(&screen) && screen == before {
                 return screen;
             }
             assert!(start.elapsed() < PATIENCE, "no {what} in\n{screen}");
-            sleep(Duration::from_millis(20));
+            before = screen;
+            sleep(Duration::from_millis(50));
         }
     }
 
