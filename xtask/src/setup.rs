@@ -6,7 +6,7 @@ use crate::command::{Outcome, exists, program};
 
 /// Installs a Debian package unless `command` is there.
 pub(crate) fn debian(command: &str, package: &str) -> Outcome {
-    debian_unless(exists(command), package)
+    debian_unless(path_of(command).is_ok(), package)
 }
 
 /// Installs a Debian package unless what it has is there.
@@ -26,7 +26,7 @@ pub(crate) fn debian_unless(is_there: bool, package: &str) -> Outcome {
 pub(crate) fn debian_all(commands_and_packages: &[(&str, &str)]) -> Outcome {
     let missing: Vec<&str> = commands_and_packages
         .iter()
-        .filter(|(command, _)| !exists(command))
+        .filter(|(command, _)| path_of(command).is_err())
         .map(|&(_, package)| package)
         .collect();
     debian_unless(missing.is_empty(), &missing.join(" "))
