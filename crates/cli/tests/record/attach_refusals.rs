@@ -24,6 +24,13 @@ fn send(signal: &str, pid: u32) {
     assert!(status.unwrap().success());
 }
 
+fn wait_until_stopped(pid: u32) {
+    let status = || fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    while !status().contains("(stopped)") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn processes_that_are_no_ocaml_programs_are_refused() {
     assert_refused(
@@ -34,8 +41,7 @@ fn processes_that_are_no_ocaml_programs_are_refused() {
     let mut sleep = Command::new("sleep").arg("1000").spawn().unwrap();
     assert_refused(sleep.id(), &[], "is no OCaml program");
     send("-STOP", sleep.id());
-    // The signal is on its way.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    wait_until_stopped(sleep.id());
     assert_refused(sleep.id(), &[], "is stopped; continue it first: kill -CONT");
     sleep.kill().unwrap();
     sleep.wait().unwrap();
