@@ -227,7 +227,6 @@ fn a_statement_survives_the_loss_of_an_executor() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
     cluster.kill_executor();
     // Otherwise nothing was lost.
     assert!(child.try_wait().unwrap().is_none(), "it was too quick");

@@ -1,10 +1,12 @@
 //! A Ballista cluster of processes on this machine.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use super::ports::{free_port, wait_for};
+use super::ports::{TIMEOUT, free_port, wait_for};
 
 /// The folder with `ballista-scheduler` and `ballista-executor`.
 const PROGRAMS: &str = "HEAPLINE_BALLISTA";
@@ -60,7 +62,7 @@ impl Cluster {
                 "--executor-heartbeat-interval-seconds=1".to_owned(),
             ];
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            std::fs::create_dir(cluster.folder.path().join(&name)).unwrap();
+            fs::create_dir(cluster.folder.path().join(&name)).unwrap();
             let program = programs.join("ballista-executor");
             let child = start(&program, cluster.folder.path(), &name, &arguments);
             cluster.executors.push(child);
@@ -69,9 +71,16 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// Ends an executor at once, as a machine that fails does.
+    /// Ends an executor that has results of a statement which is being run, at once, as a machine that
+    /// fails does.
     pub fn kill_executor(&mut self) {
         let mut executor = self.executors.pop().unwrap();
+        let folder = format!("executor-{}", self.executors.len());
+        let start = Instant::now();
+        while !has_file(&self.folder.path().join(&folder)) {
+            assert!(start.elapsed() < TIMEOUT, "{folder} has no results");
+            sleep(Duration::from_millis(5));
+        }
         executor.kill().unwrap();
         executor.wait().unwrap();
     }
@@ -79,10 +88,10 @@ impl Cluster {
     /// The logs, for messages of failed tests.
     pub fn logs(&self) -> String {
         let mut text = String::new();
-        for entry in std::fs::read_dir(self.folder.path()).unwrap() {
+        for entry in fs::read_dir(self.folder.path()).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "log") {
-                let log = std::fs::read_to_string(&path).unwrap_or_default();
+                let log = fs::read_to_string(&path).unwrap_or_default();
                 let lines: Vec<&str> = log.lines().collect();
                 let tail = lines[lines.len().saturating_sub(30)..].join("\n");
                 text.push_str(&path.display().to_string());
@@ -101,6 +110,11 @@ impl Drop for Cluster {
             let _ = child.wait();
         }
     }
+}
+
+fn has_file(folder: &Path) -> bool {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.any(|entry| !entry.path().is_dir() || has_file(&entry.path()))
 }
 
 fn start(program: &Path, folder: &Path, name: &str, arguments: &[&str]) -> Child {

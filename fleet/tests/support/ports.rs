@@ -3,7 +3,8 @@
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// After this long, what is waited for will not come.
+pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A port that nobody uses now.
 pub fn free_port() -> u16 {
