@@ -1,7 +1,7 @@
 // The flame graph.
 
 import assert from "node:assert/strict";
-import { chosen, flamePoint, nameAt, open, settled } from "./page.mjs";
+import { chosen, eventually, flamePoint, nameAt, open, settled } from "./page.mjs";
 
 const MIX = "mix-ocaml53/trace.ctf";
 
@@ -27,8 +27,7 @@ export const flameTests = [
       const name = await nameAt(page, 2, 0.1);
       await page.mouse.click(...(await flamePoint(page, 2, 0.1)));
       assert.notEqual(await chosen(page, "node"), null);
-      await page.waitForTimeout(300);
-      assert.equal(await nameAt(page, 2, 0.95), name);
+      await eventually(async () => assert.equal(await nameAt(page, 2, 0.95), name));
       await page.keyboard.press("Escape");
       assert.equal(await chosen(page, "node"), null);
       await page.goBack();

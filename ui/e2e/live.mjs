@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { assertHeadline, chosen, headline, open, settled } from "./page.mjs";
+import { assertHeadline, chosen, eventually, headline, open, settled } from "./page.mjs";
 import { program, root } from "./program.mjs";
 
 /** Starts `heapline record --view` on a program that allocates when it is told to. */
@@ -136,7 +136,9 @@ export const liveTests = [
         await settled(page);
         assert.match(await page.locator(".tile-name").nth(2).textContent(), /Live at the end/);
         await page.getByLabel(/^Flame graph of Live at the end/).waitFor();
-        await assertHeadline(page, heapline("summary", recording.trace));
+        const summary = heapline("summary", recording.trace);
+        // Numbers of a recording stay until the next ones are there.
+        await eventually(() => assertHeadline(page, summary));
         assert.equal(await chosen(page, "live"), "end");
         recording.stop();
         assert.equal(await recording.exit, 3, "the exit code of the program");

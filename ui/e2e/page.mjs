@@ -1,6 +1,7 @@
 // What tests do with the page.
 
 import assert from "node:assert/strict";
+import { setTimeout } from "node:timers/promises";
 
 /** Opens a state of the page and waits until it shows numbers. The view is the flame graph if the state has none. */
 export async function open(page, url, hash = "") {
@@ -17,8 +18,24 @@ export async function settled(page, polling = "raf") {
     const isWaiting = document.querySelector(".stale, [aria-busy=true]") !== null;
     return values.every((value) => value.textContent !== "…") && !isWaiting;
   };
-  await page.waitForFunction(isSettled, null, { polling });
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  do {
+    await page.waitForFunction(isSettled, null, { polling });
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    // What was just drawn may ask for more.
+  } while (!(await page.evaluate(isSettled)));
+}
+
+/** Tries until it succeeds: for what moves to its place. */
+export async function eventually(check, patience = 10_000) {
+  const end = Date.now() + patience;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await setTimeout(20);
+    }
+  }
 }
 
 /** Opens a state of the page of a heap snapshot and waits until it shows numbers. */
@@ -32,7 +49,8 @@ export async function settledHeap(page) {
   await page.waitForSelector(".heap-facts");
   await page.waitForFunction(() => {
     const shown = "canvas, .rows-body .row, .why-row, .heap-diff, .findings, .empty";
-    return document.querySelector(`#view :is(${shown})`) !== null && document.querySelector(".stale") === null;
+    const isWaiting = document.querySelector(".stale, [aria-busy=true]") !== null;
+    return document.querySelector(`#view :is(${shown})`) !== null && !isWaiting;
   });
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }

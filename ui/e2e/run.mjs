@@ -3,12 +3,14 @@
 //   HEAPLINE=target/debug/heapline CHROMIUM=/usr/bin/chromium npm run e2e [PART OF A NAME]
 //   HEAPLINE_FLEET=FOLDER npm run e2e     only the pages of datasets, with heapline-fleet in this folder: cargo xtask fleet
 //   PAGE=dist npm run e2e     after `npm run build`: with this page in place of the program's, except in report files
+//   SLOW=300 npm run e2e      with answers up to 300 ms later than they are: finds tests that do not wait for them
 //
 // Each test gets a page of its own. What a page writes to its console as an error fails the test.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { blockTests } from "./blocks.mjs";
 import { combinationTests } from "./combinations.mjs";
@@ -67,6 +69,15 @@ function fromFolder(folder) {
   };
 }
 
+/** Lets requests wait for up to so many milliseconds. */
+function delayed(most) {
+  return async (route) => {
+    await setTimeout(Math.random() * most);
+    // The page may be gone, or want something else by now.
+    await route.fallback().catch(() => {});
+  };
+}
+
 /** The tools of tests. */
 const tools = {
   url: server.url,
@@ -90,6 +101,7 @@ try {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     if (process.env.PAGE) await context.route("**/assets/app.*", fromFolder(process.env.PAGE));
+    if (process.env.SLOW) await context.route("**/*", delayed(Number(process.env.SLOW)));
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     const errors = [];

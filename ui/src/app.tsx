@@ -19,7 +19,7 @@ import { HelpDialog, openHelp } from "./help";
 import { FilterBar } from "./filter/bar";
 import { toggleOwnCode } from "./filter/own-code";
 import { useKeys } from "./keys";
-import { ask, currentSource, generation, isReplaced, useAnswer, useSource } from "./state/answers";
+import { ask, currentSource, generation, isAwaited, isReplaced, useAnswer, useSource } from "./state/answers";
 import {
   firstQuestions,
   infoQuestion,
@@ -28,6 +28,7 @@ import {
   seriesQuestion,
   summaryQuestion,
   totalsQuestion,
+  viewQuestion,
   wholeQuestion,
 } from "./state/questions";
 import { followRecording, mode, togglePause } from "./state/live";
@@ -256,11 +257,20 @@ function Page({ info }: { info: Info }): JSX.Element {
             view={now.view}
             onChoose={(view) => update({ view })}
           />
-          <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.view]}>
-            <View />
-          </div>
+          <Panel />
         </section>
       </main>
+    </div>
+  );
+}
+
+/** The view, apart from the page: that need not be drawn again when the answer is there. */
+function Panel(): JSX.Element {
+  const now = state.value;
+  const isBusy = isAwaited(useAnswer(viewQuestion(now, traceFacts())));
+  return (
+    <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.view]} aria-busy={isBusy}>
+      <View />
     </div>
   );
 }

@@ -6,7 +6,7 @@ import { count } from "../format";
 import { HeaderBar } from "../header";
 import { openHelp } from "../help";
 import { useKeys } from "../keys";
-import { isFatal, useAnswer } from "../state/answers";
+import { isAwaited, isFatal, useAnswer } from "../state/answers";
 import { status } from "../state/session";
 import { FLEET_VIEWS, state, update } from "../state/state";
 import { toggleTheme } from "../theme";
@@ -58,7 +58,7 @@ export function FleetPage({ runs }: { runs: readonly VersionRuns[] }): JSX.Eleme
         <FleetFilter runs={runs} />
         <section class="panel views" aria-label="Views">
           <Tabs views={FLEET_VIEWS} names={VIEW_NAMES} firstKey={1} view={now.fleet} onChoose={choose} />
-          <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.fleet]}>
+          <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.fleet]} aria-busy={isAwaited(answer)}>
             {answer.error && isFatal(answer) ? (
               <Problem error={answer.error} />
             ) : question === null ? (

@@ -6,7 +6,7 @@ import { bytes, count } from "../format";
 import { HeaderBar } from "../header";
 import { openHelp } from "../help";
 import { useKeys } from "../keys";
-import { useAnswer } from "../state/answers";
+import { isAwaited, useAnswer } from "../state/answers";
 import { status } from "../state/session";
 import { HEAP_VIEWS, state, update } from "../state/state";
 import { toggleTheme } from "../theme";
@@ -77,7 +77,7 @@ export function HeapPage({ subject }: { subject: HeapSubject }): JSX.Element {
       <main>
         <section class="panel views" aria-label="Views">
           <Tabs views={views} names={VIEW_NAMES} firstKey={1} view={now.heap} onChoose={choose} />
-          <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.heap]}>
+          <div id="view" role="tabpanel" tabIndex={-1} aria-label={VIEW_NAMES[now.heap]} aria-busy={isAwaited(answer)}>
             <View />
           </div>
         </section>

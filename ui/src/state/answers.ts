@@ -171,6 +171,11 @@ export function isFatal({ error, data }: Answer<unknown>): boolean {
   return data === null || (error.body.parameter !== "where" && error.body.code !== "unreachable");
 }
 
+/** True if there is no answer yet, or only the one to the question before. */
+export function isAwaited({ isStale, error }: Answer<unknown>): boolean {
+  return isStale && error === null;
+}
+
 /** The answer to a request, and while it is pending the previous one. */
 export function useAnswer<T>(question: Question | null): Answer<T> {
   // Another one when the trace has grown.

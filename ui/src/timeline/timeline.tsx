@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { GroupLine, Series } from "../api/types";
 import { seconds } from "../format";
-import { useAnswer } from "../state/answers";
+import { isAwaited, useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
 import { patternOf } from "../state/patterns";
 import { usePicture } from "../save/pictures";
@@ -353,7 +353,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         }
         onPick={(group) => drillable(group) && drillInto(group)}
       />
-      <div class={`plot ${isStale && series ? "stale" : ""}`} aria-busy={isStale && error === null} ref={box}>
+      <div class={`plot ${isStale && series ? "stale" : ""}`} aria-busy={isAwaited(answer)} ref={box}>
         <canvas
           ref={canvas}
           tabIndex={0}
