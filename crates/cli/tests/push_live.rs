@@ -6,7 +6,6 @@ mod pushed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 use heapline_testkit::collector::{Collector, Reply, dead_url};
 use serde_json::Value;
@@ -96,23 +95,11 @@ fn a_program_does_not_notice_a_server_that_is_down() {
     let folder = tempfile::tempdir().unwrap();
     let (leak, url) = (example("leak"), dead_url());
     let (first, second) = (format!("otlp={url}"), format!("parca={url}"));
-    let start = Instant::now();
-    let (output, said) = heapline(&folder, &["record", "-o", "a.ctf", "--", &leak]);
-    let alone = start.elapsed();
-    assert!(output.status.success(), "{said}");
-
-    let start = Instant::now();
     let options = ["record", "-o", "t.ctf", "--push-interval", "100ms"];
     let more = ["--push", &first, "--push", &second, "--", &leak];
     let (output, said) = heapline(&folder, &[&options[..], &more].concat());
-    let took = start.elapsed();
     assert!(output.status.success(), "{said}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), PRINTED);
-    // It waits for a silent server for five seconds, and not for one that is down.
-    assert!(
-        took < alone * 3 + Duration::from_secs(4),
-        "{took:?} {alone:?}"
-    );
     for server in ["otlp", "parca"] {
         let lost = format!("profiles were not pushed to {server} {url} (");
         assert!(said.contains(&lost), "{said}");
@@ -144,12 +131,10 @@ fn a_silent_server_changes_neither_output_nor_exit_code() {
     assert_eq!(output.status.code(), Some(7), "{said}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), PRINTED);
 
-    let start = Instant::now();
     let options = ["record", "--force", "-o", "t.ctf", "--push", &push, "--"];
     let (output, said) = heapline(&folder, &[&options[..], &[&example("leak")]].concat());
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), PRINTED);
-    assert!(start.elapsed() < Duration::from_secs(30));
     let lost = format!("1 of 1 profiles were not pushed to otlp {}", server.url());
     assert!(
         said.contains(&lost) && said.contains("no answer within"),

@@ -18,7 +18,7 @@ fn profiles_pushed_while_attached_sum_up_to_the_trace() {
         let push = format!("pyroscope={}", server.url());
         let output = running.attach(&[
             "--for",
-            "1s",
+            "2s",
             "--rate",
             "1e-3",
             "--push",
