@@ -1,4 +1,4 @@
-// What tests do with the page.
+// Helpers for tests of the page.
 
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
@@ -20,14 +20,19 @@ export async function settled(page, polling = "raf") {
   };
   do {
     await page.waitForFunction(isSettled, null, { polling });
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
-    // What was just drawn may ask for more.
+    await nextFrames(page);
+    // A view that was just drawn may ask for more.
   } while (!(await page.evaluate(isSettled)));
 }
 
-/** Tries until it succeeds: for what moves to its place. */
-export async function eventually(check, patience = 10_000) {
-  const end = Date.now() + patience;
+/** Waits until the page has been drawn. */
+function nextFrames(page) {
+  return page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}
+
+/** Repeats a check until it passes, for up to ten seconds: for boxes that move, and numbers that change. */
+export async function eventually(check) {
+  const end = Date.now() + 10_000;
   for (;;) {
     try {
       return await check();
@@ -52,7 +57,7 @@ export async function settledHeap(page) {
     const isWaiting = document.querySelector(".stale, [aria-busy=true]") !== null;
     return document.querySelector(`#view :is(${shown})`) !== null && !isWaiting;
   });
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  await nextFrames(page);
 }
 
 /** The three numbers on top. */

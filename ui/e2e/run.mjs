@@ -3,7 +3,7 @@
 //   HEAPLINE=target/debug/heapline CHROMIUM=/usr/bin/chromium npm run e2e [PART OF A NAME]
 //   HEAPLINE_FLEET=FOLDER npm run e2e     only the pages of datasets, with heapline-fleet in this folder: cargo xtask fleet
 //   PAGE=dist npm run e2e     after `npm run build`: with this page in place of the program's, except in report files
-//   SLOW=300 npm run e2e      with answers up to 300 ms later than they are: finds tests that do not wait for them
+//   SLOW=300 npm run e2e      delays answers by up to 300 ms, to find tests that do not wait for them
 //
 // Each test gets a page of its own. What a page writes to its console as an error fails the test.
 
@@ -69,7 +69,7 @@ function fromFolder(folder) {
   };
 }
 
-/** Lets requests wait for up to so many milliseconds. */
+/** Delays requests by up to so many milliseconds. */
 function delayed(most) {
   return async (route) => {
     await setTimeout(Math.random() * most);

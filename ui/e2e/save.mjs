@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { assertHeadline, chosen, open, settled } from "./page.mjs";
+import { assertHeadline, chosen, eventually, open, settled } from "./page.mjs";
 import { shell } from "./program.mjs";
 
 const MIX = "mix-ocaml53/trace.ctf";
@@ -31,12 +31,11 @@ async function copied(page, item) {
   await menu(page);
   await page.getByRole("menuitem", { name: "Copy as command …" }).click();
   await page.getByRole("menuitem", { name: item, exact: true }).click();
-  for (let round = 0; round < 100; round++) {
+  return eventually(async () => {
     const text = await page.evaluate(() => navigator.clipboard.readText());
-    if (text !== "") return text;
-    await page.waitForTimeout(50);
-  }
-  assert.fail(`${item}: nothing was copied`);
+    assert.notEqual(text, "", `${item}: nothing was copied`);
+    return text;
+  });
 }
 
 /** The bytes that a command writes. */

@@ -9,14 +9,14 @@ use crate::setup;
 
 /// Installs what the page is built with; to be called before the first build, which embeds it.
 pub(crate) fn setup() -> Outcome {
-    setup::debian_unless(exists("npm"), "npm")
+    setup::debian("npm", "npm")
 }
 
 /// Checks the page by itself, and with the built program in a browser without a screen.
 pub(crate) fn check() -> Outcome {
-    setup::debian_unless(exists("chromium"), "chromium")?;
+    setup::debian("chromium", "chromium")?;
     // The page is also tested with a program that is being recorded.
-    setup::debian_unless(exists("ocamlfind"), "ocaml-findlib")?;
+    setup::debian("ocamlfind", "ocaml-findlib")?;
     for script in ["check", "format", "test", "e2e"] {
         npm(script, "debug", &[]).run()?;
     }
@@ -25,7 +25,7 @@ pub(crate) fn check() -> Outcome {
 
 /// Tests the pages of datasets with the `heapline-fleet` of a folder.
 pub(crate) fn check_fleet(folder: &str) -> Outcome {
-    setup::debian_unless(exists("chromium"), "chromium")?;
+    setup::debian("chromium", "chromium")?;
     npm("e2e", "debug", &[]).env("HEAPLINE_FLEET", folder).run()
 }
 

@@ -17,8 +17,8 @@ const TRACES: [&str; 5] = [
 /// Installs them where later runs find them, and checks the exports of the built program.
 pub(crate) fn check() -> Outcome {
     let python = python()?;
-    setup::debian_unless(exists("npm"), "npm")?;
-    setup::debian_unless(program("go", &["version"]).output().is_ok(), "golang-go")?;
+    setup::debian("npm", "npm")?;
+    setup::debian("go", "golang-go")?;
 
     let cache = cache()?;
     let folder = folder();
@@ -42,7 +42,7 @@ pub(crate) fn check() -> Outcome {
 /// Installs the packages of `requirements.txt` where later runs find them. Returns the Python that has
 /// them.
 pub(crate) fn python() -> Outcome<String> {
-    setup::debian_unless(exists("python3"), "python3")?;
+    setup::debian("python3", "python3")?;
     let has_venv = program("python3", &["-c", "import ensurepip"])
         .output()
         .is_ok();

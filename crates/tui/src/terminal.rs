@@ -60,7 +60,7 @@ enum Message {
 pub fn run(app: &mut App, worker: &Worker, options: TerminalOptions) -> io::Result<Left> {
     let (sender, messages) = channel();
     signals::listen(sender.clone())?;
-    // Restores the terminal in a panic hook too.
+    // Restores the terminal in a panic hook too. Its own terminal is not buffered.
     ratatui::try_init()?;
     let left = screen().and_then(|mut terminal| {
         start(options)?;
