@@ -50,7 +50,7 @@ fn main() {
         return;
     };
     println!("cargo::rustc-cfg=recording");
-    let folder = out.join("agent");
+    let folder = shared_directory(&out).join("agent");
     let library = write_package(&agent, &folder)
         .map_err(|error| format!("cannot write {}: {error}", folder.display()))
         .and_then(|()| build(&folder));
@@ -62,6 +62,16 @@ fn main() {
             println!("cargo::error={problem}");
         }
     }
+}
+
+/// The target directory: the agent is the same in all profiles and feature sets of the program, so they share one build of
+/// it. `OUT_DIR` itself if it is not where cargo puts it today (`TARGET/PROFILE/build/PACKAGE/out`).
+fn shared_directory(out: &Path) -> &Path {
+    let is_known = out
+        .ancestors()
+        .nth(2)
+        .is_some_and(|build| build.ends_with("build"));
+    out.ancestors().nth(4).filter(|_| is_known).unwrap_or(out)
 }
 
 fn variable(name: &str) -> String {
@@ -102,8 +112,8 @@ fn write_package(agent: &Path, folder: &Path) -> io::Result<()> {
         agent.display(),
         patches.concat()
     );
-    fs::write(folder.join("Cargo.toml"), manifest)?;
-    fs::write(folder.join("lib.rs"), "extern crate heapline_agent;\n")?;
+    update(&folder.join("Cargo.toml"), manifest.as_bytes())?;
+    update(&folder.join("lib.rs"), b"extern crate heapline_agent;\n")?;
 
     // In a checkout, the same versions as everywhere else.
     let lock = folder.join("Cargo.lock");
@@ -112,7 +122,7 @@ fn write_package(agent: &Path, folder: &Path) -> io::Result<()> {
         Some(root) if root.parent() != Some(agent) => {
             let source = root.with_file_name("Cargo.lock");
             println!("cargo::rerun-if-changed={}", source.display());
-            fs::copy(source, lock)?;
+            update(&lock, &fs::read(source)?)?;
         }
         // Otherwise those that were downloaded for the build that this is part of.
         _ => drop(fs::remove_file(lock)),
@@ -121,6 +131,17 @@ fn write_package(agent: &Path, folder: &Path) -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", manifest.display());
     }
     Ok(())
+}
+
+/// Writes a file, atomically, if its content changes: a new modification time alone would have everything built again, and
+/// builds of other profiles may be reading it.
+fn update(path: &Path, content: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    let new = path.with_extension(format!("new{}", std::process::id()));
+    fs::write(&new, content)?;
+    fs::rename(new, path)
 }
 
 /// Heapline's other crates where a registry was unpacked. They are preferred because `cargo package`
@@ -163,7 +184,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
     // unusual registry may need to be asked.
     cargo_build(folder, &["--offline"]).or_else(|_| cargo_build(folder, &[]))?;
     let built = folder.join("target").join(variable("TARGET")).join("agent");
-    watch(&built.join("libheapline_agent_library.d"));
+    watch(&built.join("libheapline_agent_library.d"), folder);
     Ok(built.join("libheapline_agent_library.so"))
 }
 
@@ -172,7 +193,7 @@ fn cargo_build(folder: &Path, options: &[&str]) -> Result<(), String> {
     cargo
         .args(["build", "--profile=agent", "--target", &variable("TARGET")])
         .args(options)
-        // A folder of its own: the one of the build that this is part of is locked.
+        // A directory of its own: the one of the build that this is part of is locked.
         .arg("--target-dir")
         .arg(folder.join("target"))
         .current_dir(folder);
@@ -194,13 +215,17 @@ fn cargo_build(folder: &Path, options: &[&str]) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Builds again when one of the sources changes that cargo lists as those of the library.
-fn watch(list: &Path) {
+/// Builds again when one of the sources changes that cargo lists as those of the library. Files of the generated package are
+/// written while this script runs: cargo would take them for changes and build again each time.
+fn watch(list: &Path, generated: &Path) {
     let list = fs::read_to_string(list).unwrap_or_default();
     let Some((_, sources)) = list.split_once(": ") else {
         return;
     };
     for source in sources.trim_end().replace("\\ ", "\0").split(' ') {
-        println!("cargo::rerun-if-changed={}", source.replace('\0', " "));
+        let source = source.replace('\0', " ");
+        if !Path::new(&source).starts_with(generated) {
+            println!("cargo::rerun-if-changed={source}");
+        }
     }
 }
