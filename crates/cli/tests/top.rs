@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use heapline_profile::Estimate;
 use heapline_text::units::estimated_bytes;
@@ -16,7 +14,7 @@ mod recorded;
 #[path = "common/terminal.rs"]
 mod terminal;
 
-use terminal::{HEAPLINE, PATIENCE, Terminal, root, top};
+use terminal::{HEAPLINE, Terminal, root, top};
 
 const MIX: &str = "fixtures/mix-ocaml53/trace.ctf";
 const SPACETIME: &str = "fixtures/spacetime/mix/spacetime.profile.zst";
@@ -206,12 +204,10 @@ fn it_ends_with_its_terminal() {
     terminal.wait_for(&["Mix.big"]);
     let child = child(&terminal);
     drop(terminal);
-    let start = Instant::now();
     let status = format!("/proc/{child}/stat");
-    while fs::read_to_string(&status).is_ok_and(|status| !status.contains(") Z ")) {
-        assert!(start.elapsed() < PATIENCE, "process {child} goes on");
-        sleep(Duration::from_millis(20));
-    }
+    heapline_testkit::wait("the end of the process", || {
+        fs::read_to_string(&status).map_or(true, |status| status.contains(") Z "))
+    });
 }
 
 #[test]

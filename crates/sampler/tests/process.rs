@@ -7,7 +7,6 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 use std::{env, thread};
 
 use heapline::{Options, Profiler, Tracker};
@@ -44,6 +43,9 @@ fn check(output: &Output) {
 /// Allocates and frees in other threads until it is dropped.
 struct Busy(std::sync::Arc<AtomicBool>, Vec<thread::JoinHandle<u64>>);
 
+/// Rounds of all threads that are busy.
+static ROUNDS: AtomicU64 = AtomicU64::new(0);
+
 impl Busy {
     fn start() -> Self {
         let stop = std::sync::Arc::new(AtomicBool::new(false));
@@ -54,6 +56,7 @@ impl Busy {
                 let mut kept = Vec::new();
                 loop {
                     rounds += 1;
+                    ROUNDS.fetch_add(1, Ordering::Relaxed);
                     kept.push(vec![n; 10 + rounds % 3000]);
                     if kept.len() > 100 {
                         kept.clear();
@@ -279,7 +282,9 @@ fn a_trace_is_complete_when_the_program_exits_in_the_middle() {
         let kept: Vec<Vec<u8>> = (0..300).map(|_| vec![1; 50_000]).collect();
         drop(kept);
         let busy = Busy::start();
-        thread::sleep(Duration::from_millis(50));
+        heapline_testkit::wait("work on all threads", || {
+            ROUNDS.load(Ordering::Relaxed) > 10_000
+        });
         std::mem::forget(busy);
         std::process::exit(0);
     }

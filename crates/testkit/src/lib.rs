@@ -25,9 +25,11 @@ pub mod long_run;
 mod owned;
 pub mod plain;
 mod properties;
+mod waiting;
 
 pub use owned::{OwnedEvent, OwnedFrame, OwnedTrace};
 pub use properties::property_config;
+pub use waiting::{DEADLINE, pass_time, wait, wait_for};
 
 /// Says that a test is not run because something is missing on this machine. In `cargo xtask test`,
 /// which sets up all that tests need, that is a failure.

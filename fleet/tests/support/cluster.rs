@@ -3,10 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use super::ports::{TIMEOUT, free_port, wait_for};
+use super::ports::{free_port, wait_for};
 
 /// The folder with `ballista-scheduler` and `ballista-executor`.
 const PROGRAMS: &str = "HEAPLINE_BALLISTA";
@@ -76,11 +74,9 @@ impl Cluster {
     pub fn kill_executor(&mut self) {
         let mut executor = self.executors.pop().unwrap();
         let folder = format!("executor-{}", self.executors.len());
-        let start = Instant::now();
-        while !has_file(&self.folder.path().join(&folder)) {
-            assert!(start.elapsed() < TIMEOUT, "{folder} has no results");
-            sleep(Duration::from_millis(5));
-        }
+        heapline_testkit::wait(&format!("results of {folder}"), || {
+            has_file(&self.folder.path().join(&folder))
+        });
         executor.kill().unwrap();
         executor.wait().unwrap();
     }

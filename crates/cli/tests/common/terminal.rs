@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub(crate) const HEAPLINE: &str = env!("CARGO_BIN_EXE_heapline");
 
-/// After this long, what is waited for will not come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A little less than that of other waiting, so that messages have the screen.
+const PATIENCE: Duration = heapline_testkit::DEADLINE.saturating_sub(Duration::from_secs(1));
 
 /// A terminal of its own server, which ends with it.
 pub(crate) struct Terminal {
@@ -60,15 +59,15 @@ impl Terminal {
     pub(crate) fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         let mut before = String::new();
-        loop {
+        heapline_testkit::wait_for(what, || {
             let screen = self.screen();
             if is_there(&screen) && screen == before {
-                return screen;
+                return Some(screen);
             }
             assert!(start.elapsed() < PATIENCE, "no {what} in\n{screen}");
             before = screen;
-            sleep(Duration::from_millis(50));
-        }
+            None
+        })
     }
 
     /// Waits until the screen has all of this, and nothing is being computed.

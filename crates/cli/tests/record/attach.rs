@@ -7,7 +7,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use crate::run::heapline;
 use crate::toolchain::{Compiler, compilers, with_domains};
@@ -101,17 +100,15 @@ impl Running {
             stat.rsplit_once(") ")?.1.split(' ').nth(11)?.parse().ok()
         };
         // Some time of its own.
-        while time().is_some_and(|time| time < 3) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        heapline_testkit::wait("the program to run", || time().is_none_or(|time| time >= 3));
     }
 
     /// Waits until the program listens.
     pub(crate) fn wait_for_listener(&self) {
-        while !listens(self.pid()) {
+        heapline_testkit::wait("the program to listen", || {
             assert!(Path::new(&format!("/proc/{}", self.pid())).exists());
-            thread::sleep(Duration::from_millis(5));
-        }
+            listens(self.pid())
+        });
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -303,6 +300,34 @@ fn a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted() {
     attach_in_system_calls(test, Command::new);
 }
 
+/// Waits until a program waits in a system call: until it has used no time, and slept, for some looks in a row.
+fn wait_until_idle(pid: u32) {
+    let stat = format!("/proc/{pid}/stat");
+    let mut before = String::new();
+    let mut same = 0;
+    heapline_testkit::wait("the program to wait in a system call", || {
+        let stat = fs::read_to_string(&stat).unwrap();
+        same = if stat == before && stat.contains(") S ") {
+            same + 1
+        } else {
+            0
+        };
+        before = stat;
+        same >= 10
+    });
+}
+
+/// Returns true if a recording that still runs has sampled a block.
+fn has_blocks(trace: &Path) -> bool {
+    let output = heapline()
+        .args(["summary", "--json"])
+        .arg(trace)
+        .output()
+        .unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    summary["subject"]["blocks"].as_u64() > Some(0)
+}
+
 /// Programs in system calls begin to be recorded when these end.
 pub(crate) fn attach_in_system_calls(test: &str, start: fn(PathBuf) -> Command) {
     for compiler in compilers(test) {
@@ -310,7 +335,7 @@ pub(crate) fn attach_in_system_calls(test: &str, start: fn(PathBuf) -> Command) 
             let mut waiting = Waiting::start(start(compiler.program("waits")), how);
             let folder = tempfile::tempdir().unwrap();
             let trace = folder.path().join("trace.ctf");
-            thread::sleep(Duration::from_millis(100));
+            wait_until_idle(waiting.child.id());
             let mut heapline = heapline()
                 .args([
                     "attach",
@@ -330,7 +355,7 @@ pub(crate) fn attach_in_system_calls(test: &str, start: fn(PathBuf) -> Command) 
             }
             let truth = waiting.ask() + waiting.ask();
             // It waits again.
-            thread::sleep(Duration::from_millis(100));
+            wait_until_idle(waiting.child.id());
             let pid = heapline.id().to_string();
             let kill = Command::new("kill").args(["-INT", &pid]).status();
             assert!(kill.unwrap().success());
@@ -360,10 +385,7 @@ fn a_program_that_ends_while_it_is_recorded_has_a_whole_trace() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        while !heapline_recorder::tail::path(&trace).exists() {
-            thread::sleep(Duration::from_millis(5));
-        }
-        thread::sleep(Duration::from_millis(300));
+        heapline_testkit::wait("the first sampled block", || has_blocks(&trace));
         let (output, _folder) = running.finish_in_folder();
         assert_undisturbed(&program, &output, 1);
         let output = heapline.wait_with_output().unwrap();

@@ -26,9 +26,7 @@ fn send(signal: &str, pid: u32) {
 
 fn wait_until_stopped(pid: u32) {
     let status = || fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    while !status().contains("(stopped)") {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    heapline_testkit::wait("the process to stop", || status().contains("(stopped)"));
 }
 
 #[test]
@@ -62,7 +60,8 @@ fn programs_that_are_being_loaded_are_not_taken_for_static_ones() {
     assert!(!modules().contains("libc.so"), "{}", modules());
     let mut debug = sleep.stderr.take().unwrap();
     let reader = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        // While it is being attached to.
+        heapline_testkit::pass_time(std::time::Duration::from_millis(100));
         std::io::copy(&mut debug, &mut std::io::sink()).unwrap();
     });
     let output = attach(sleep.id(), &[]);
@@ -83,9 +82,9 @@ fn a_program_that_is_recorded_already_is_refused() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        while !heapline_recorder::tail::path(&trace).exists() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        heapline_testkit::wait("the recording to start", || {
+            heapline_recorder::tail::path(&trace).exists()
+        });
         assert_refused(
             running.pid(),
             &[],

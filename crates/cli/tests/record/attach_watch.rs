@@ -65,18 +65,16 @@ fn the_page_shows_a_process_and_stays_when_it_is_detached_from() {
         let mut seen = 0;
         for _ in 0..2 {
             let before = seen;
-            while seen <= before {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+            heapline_testkit::wait("more blocks", || {
                 seen = sampled_blocks(address);
-            }
+                seen > before
+            });
         }
         interrupt();
         says("the page stays at");
         // All of the trace, which is complete.
         let blocks = Trace::strict(&trace).allocations.len() as u64;
-        while sampled_blocks(address) != blocks {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        heapline_testkit::wait("all blocks", || sampled_blocks(address) == blocks);
         interrupt();
         says("blocks sampled");
         assert!(child.wait().unwrap().success());

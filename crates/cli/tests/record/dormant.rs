@@ -11,7 +11,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use crate::attach::{
     Running, assert_undisturbed, attach_again_and_again, attach_in_system_calls, listens, said,
@@ -93,13 +92,10 @@ fn launch(launcher: &Path, how: &str, waits: bool, program: &Path) -> Running {
         command.arg(program);
     }
     let mut running = Running::spawn(command, &[]);
-    let pid = loop {
+    let pid = heapline_testkit::wait_for("the program's process id", || {
         let text = fs::read_to_string(&pid).unwrap_or_default();
-        if let Some(pid) = text.strip_suffix('\n') {
-            break pid.parse().unwrap();
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
+        Some(text.strip_suffix('\n')?.parse().unwrap())
+    });
     running.has_pid(pid);
     if waits {
         running.wait_for_listener();
@@ -279,7 +275,10 @@ fn hostile_clients_do_no_harm() {
             assert!(reply.len() < 4096);
         }
         // The path that cannot be written may still be tried.
-        thread::sleep(Duration::from_millis(200));
+        heapline_testkit::wait("the program to take requests again", || {
+            let output = running.attach(&["--for", "10ms", "--force"]);
+            !said(&output).contains("already")
+        });
         record(&running);
         drop(silent);
         record(&running);
@@ -382,9 +381,9 @@ fn a_recording_that_was_left_running_is_ended_without_tracing() {
             .arg(&trace)
             .spawn()
             .unwrap();
-        while !heapline_recorder::tail::path(&trace).exists() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        heapline_testkit::wait("the recording to start", || {
+            heapline_recorder::tail::path(&trace).exists()
+        });
         let refused = running.attach(&[]);
         assert!(said(&refused).contains("heapline attach --detach"));
         first.kill().unwrap();
@@ -446,13 +445,10 @@ fn programs_that_are_not_of_ocaml_do_not_wait() {
         .unwrap();
     let status = format!("/proc/{}/status", sleep.id());
     // It sleeps when it is loaded.
-    while !fs::read_to_string(&status)
-        .unwrap()
-        .contains("Name:\tsleep\n")
-        || !fs::read_to_string(&status).unwrap().contains("(sleeping)")
-    {
-        thread::sleep(Duration::from_millis(5));
-    }
+    heapline_testkit::wait("the process to be loaded", || {
+        let status = fs::read_to_string(&status).unwrap();
+        status.contains("Name:\tsleep\n") && status.contains("(sleeping)")
+    });
     let threads = fs::read_to_string(&status).unwrap();
     assert!(threads.contains("Threads:\t1\n"), "{threads}");
     assert!(!listens(sleep.id()));
@@ -495,9 +491,7 @@ fn a_waiting_program_is_the_process_that_was_started() {
             .spawn()
             .unwrap();
         let pid = child.id();
-        while !listens(pid) {
-            thread::sleep(Duration::from_millis(5));
-        }
+        heapline_testkit::wait("the program to listen", || listens(pid));
         let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap();
         assert_eq!(executable, program.canonicalize().unwrap());
         send("-TERM", pid);

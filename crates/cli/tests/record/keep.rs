@@ -5,8 +5,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
@@ -63,9 +61,9 @@ pub(crate) fn raw(folder: &Path) -> PathBuf {
 
 /// Waits until the reader has freed what it has read, so that there is room for [`REQUESTS`].
 pub(crate) fn wait_for_room(raw: &Path) {
-    while fs::metadata(raw).unwrap().blocks() * 512 > SIZE / 12 {
-        thread::sleep(Duration::from_millis(1));
-    }
+    heapline_testkit::wait("the reader to free what it has read", || {
+        fs::metadata(raw).unwrap().blocks() * 512 <= SIZE / 12
+    });
 }
 
 #[test]

@@ -8,8 +8,6 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Lines, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use heapline_profile::{Estimator, Profile, Query, Scope};
 
@@ -67,9 +65,9 @@ impl Server {
         let path = format!("/proc/{}/syscall", self.program);
         // The number of the call and its first argument, the descriptor; a word if it is in none.
         let waits = |call: &str| call.split(' ').nth(1) == Some("0x0");
-        while !waits(&fs::read_to_string(&path).unwrap()) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        heapline_testkit::wait("the program to read its input", || {
+            waits(&fs::read_to_string(&path).unwrap())
+        });
     }
 
     /// Stops `heapline record` for a while, and only that.
@@ -118,9 +116,9 @@ impl Server {
 fn wait_for_state(pid: u32, state: char) {
     let status = format!("/proc/{pid}/status");
     let line = format!("State:\t{state}");
-    while !fs::read_to_string(&status).unwrap().contains(&line) {
-        thread::sleep(Duration::from_millis(1));
-    }
+    heapline_testkit::wait(&line, || {
+        fs::read_to_string(&status).unwrap().contains(&line)
+    });
 }
 
 /// Appends what was written to a file since the last time to a copy of it.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::run::{heapline_with_default_signals, shell_status};
 use crate::toolchain::compilers;
@@ -87,7 +87,7 @@ impl Killed {
             text
         });
         let pid = recorded(&recorder, program);
-        thread::sleep(wait);
+        heapline_testkit::pass_time(wait);
         send("-KILL", pid);
         recorder.wait().unwrap();
         let ticks = reader
@@ -126,25 +126,14 @@ impl Killed {
 /// The process that runs `program`: heapline itself or its child.
 pub(crate) fn recorded(recorder: &Child, program: &Path) -> u32 {
     let program = program.canonicalize().unwrap();
-    let started = Instant::now();
-    loop {
+    let is_program =
+        |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+    heapline_testkit::wait_for("the program to be started", || {
         let children = format!("/proc/{0}/task/{0}/children", recorder.id());
         let children = std::fs::read_to_string(children).unwrap_or_default();
-        let candidates = children
-            .split_whitespace()
-            .map(|pid| pid.parse().unwrap())
-            .chain([recorder.id()]);
-        for pid in candidates {
-            if std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program) {
-                return pid;
-            }
-        }
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "the program was not started"
-        );
-        thread::sleep(Duration::from_millis(1));
-    }
+        let children = children.split_whitespace().map(|pid| pid.parse().unwrap());
+        children.chain([recorder.id()]).find(is_program)
+    })
 }
 
 pub(crate) fn start(program: &Path, arguments: &[&str], rate: &str, folder: &Path) -> Child {

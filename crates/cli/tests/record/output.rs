@@ -5,8 +5,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use heapline_recorder::tail;
 
@@ -83,9 +81,9 @@ fn a_zombie_does_not_own_its_trace() {
         assert_eq!(tail::owner(&trace).unwrap(), pid.trim().parse().ok());
         send("-KILL", pid.trim().parse().unwrap());
         let state = format!("/proc/{}/stat", pid.trim());
-        while !fs::read_to_string(&state).unwrap().contains(") Z ") {
-            thread::sleep(Duration::from_millis(1));
-        }
+        heapline_testkit::wait("the program to be a zombie", || {
+            fs::read_to_string(&state).unwrap().contains(") Z ")
+        });
         assert_eq!(tail::owner(&trace).unwrap(), None);
         let blocks = Trace::strict(&trace).allocations;
         assert_eq!(blocks.iter().filter(|a| a.words == BLOCK).count(), 50);

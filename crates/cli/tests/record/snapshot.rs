@@ -51,10 +51,10 @@ fn start(program: &Path, cells: u32) -> Running {
 
 fn start_with(program: &Path, arguments: &[&str]) -> Running {
     let running = Running::start(program, arguments);
-    while !running.folder.path().join("stop.ready").exists() {
+    heapline_testkit::wait("the program to say what it reaches", || {
         assert!(Path::new(&format!("/proc/{}", running.pid())).exists());
-        thread::sleep(Duration::from_millis(5));
-    }
+        running.folder.path().join("stop.ready").exists()
+    });
     running
 }
 
@@ -347,10 +347,10 @@ fn recorded_programs_have_snapshots_with_sampled_blocks() {
             .arg("100000");
         let recording = thread::spawn(move || command.output().unwrap());
         let third = folder.path().join("run.3.heap");
-        while !third.exists() {
+        heapline_testkit::wait("the third snapshot", || {
             assert!(!recording.is_finished(), "{version}");
-            thread::sleep(Duration::from_millis(5));
-        }
+            third.exists()
+        });
         fs::write(&stop, "").unwrap();
         let output = recording.join().unwrap();
         let text = said(&output);
@@ -408,17 +408,15 @@ fn signals_ask_for_snapshots() {
             .unwrap();
         let pid = recorded(&recorder, &program);
         // Once the program runs its own code, the signal is counted.
-        while !folder.path().join("stop.ready").exists() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        heapline_testkit::wait("the program to run", || {
+            folder.path().join("stop.ready").exists()
+        });
         for name in ["run.1.heap", "run.2.heap"] {
             let file = folder.path().join(name);
             assert!(!file.exists(), "{version}: nobody has asked for {name}");
             send("-USR2", pid);
             let is_complete = || File::open(&file).is_ok_and(|file| Graph::read(file).is_ok());
-            while !is_complete() {
-                thread::sleep(Duration::from_millis(5));
-            }
+            heapline_testkit::wait(name, is_complete);
         }
         fs::write(&stop, "").unwrap();
         let output = recorder.wait_with_output().unwrap();

@@ -63,18 +63,18 @@ fn the_viewer_of_a_recording_grows_and_stays_until_it_is_ended() {
             let line = output.next().unwrap().unwrap();
             assert_eq!(line, total.to_string(), "the output is the program's");
             // What has happened is shown soon: arrays, and the list that keeps them.
-            while sampled_blocks(&address) < 2 * total {
-                std::thread::sleep(std::time::Duration::from_millis(50));
-            }
+            heapline_testkit::wait("the page to show all blocks", || {
+                sampled_blocks(&address) >= 2 * total
+            });
             assert_eq!(get(&address, "status")["recording"], true);
             assert!(sampled_blocks(&address) > seen);
             seen = sampled_blocks(&address);
         }
         drop(input);
         says("the page stays");
-        while get(&address, "status")["recording"] == true {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        heapline_testkit::wait("the page to show the end", || {
+            get(&address, "status")["recording"] != true
+        });
         let summary = heapline()
             .args(["summary", "--json"])
             .arg(&trace)

@@ -202,7 +202,7 @@ fn what_is_alive_now_is_what_the_finished_trace_says_for_that_moment() {
             }
             assert!(live.refresh().unwrap().is_none(), "nothing has happened");
             // Nothing of the next round is in the same microsecond.
-            thread::sleep(Duration::from_millis(1));
+            heapline_testkit::pass_time(Duration::from_millis(1));
             go_on.wait();
         }
     });
@@ -235,7 +235,7 @@ pub(super) fn steady(trace: &Path) {
     for n in 1.. {
         (0..LANES).for_each(|lane| step(recorder, lane, n));
         if n % 100 == 0 {
-            thread::sleep(Duration::from_millis(1));
+            heapline_testkit::pass_time(Duration::from_millis(1));
         }
     }
 }

@@ -1,0 +1,6 @@
+//! The integration tests in one binary, because each binary takes seconds to link.
+
+mod findings;
+mod requests;
+mod session;
+mod typescript;
