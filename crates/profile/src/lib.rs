@@ -22,6 +22,7 @@ mod histogram;
 mod holders;
 mod options;
 mod own_code;
+mod parallel;
 mod peaks;
 mod phases;
 pub mod query;

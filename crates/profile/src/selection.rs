@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-
+use crate::parallel;
 use crate::store::{ClassId, Moment, NEVER, Profile, SEGMENT, Segment, Zone};
 
 /// A set of blocks.
@@ -13,6 +12,15 @@ pub(crate) struct Bits {
     len: usize,
 }
 
+/// The bits of a range whose start is a multiple of 64.
+fn bits_of(range: Range<usize>, is_in: impl Fn(usize) -> bool) -> Vec<u64> {
+    let word = |first: usize| {
+        (first..range.end.min(first + 64))
+            .fold(0, |bits, i| bits | u64::from(is_in(i)) << (i - first))
+    };
+    range.clone().step_by(64).map(word).collect()
+}
+
 impl Bits {
     pub(crate) fn full(len: usize) -> Self {
         Self::from_fn(len, |_| true)
@@ -20,17 +28,15 @@ impl Bits {
 
     /// The numbers that a condition holds for, found on all cores.
     pub(crate) fn from_fn(len: usize, is_in: impl Fn(usize) -> bool + Sync) -> Self {
-        let words = (0..len.div_ceil(64))
-            .into_par_iter()
-            // Threads do not pay for less.
-            .with_min_len(1024)
-            .map(|word| {
-                let first = word * 64;
-                (first..len.min(first + 64))
-                    .fold(0, |bits, i| bits | u64::from(is_in(i)) << (i - first))
-            })
-            .collect();
-        Self { words, len }
+        // Threads do not pay for less.
+        const PART: usize = 1024 * 64;
+        let parts = parallel::map(len.div_ceil(PART), |part| {
+            bits_of(part * PART..len.min((part + 1) * PART), &is_in)
+        });
+        Self {
+            words: parts.concat(),
+            len,
+        }
     }
 
     /// The blocks that a condition holds for, found on all cores. The condition is asked of places in segments, and only of segments
@@ -41,22 +47,14 @@ impl Bits {
         is_in: impl Fn(&Segment, usize) -> bool + Sync,
     ) -> Self {
         let len = profile.len();
-        let segments: Vec<Vec<u64>> = (0..profile.segment_count())
-            .into_par_iter()
-            .map(|number| {
-                let blocks = SEGMENT.min(len - number * SEGMENT);
-                if !may_hold(profile.zone(number)) {
-                    return vec![0; blocks.div_ceil(64)];
-                }
-                let segment = profile.segment(number);
-                let word = |first: usize| {
-                    (first..blocks.min(first + 64)).fold(0, |bits, i| {
-                        bits | u64::from(is_in(&segment, i)) << (i - first)
-                    })
-                };
-                (0..blocks).step_by(64).map(word).collect()
-            })
-            .collect();
+        let segments = parallel::map(profile.segment_count(), |number| {
+            let blocks = SEGMENT.min(len - number * SEGMENT);
+            if !may_hold(profile.zone(number)) {
+                return vec![0; blocks.div_ceil(64)];
+            }
+            let segment = profile.segment(number);
+            bits_of(0..blocks, |i| is_in(&segment, i))
+        });
         Self {
             words: segments.concat(),
             len,
@@ -316,15 +314,12 @@ impl Selection {
             .min(words / 1024)
             .min(profile.report_memory() / sum_bytes.max(1))
             .max(1);
-        let mut sums: Vec<T> = self
-            .equal_parts(parts)
-            .into_par_iter()
-            .map(|words| {
-                let mut sum = empty();
-                self.for_each_in(words, profile, |stay| add(&mut sum, stay));
-                sum
-            })
-            .collect();
+        let parts = self.equal_parts(parts);
+        let mut sums = parallel::map(parts.len(), |part| {
+            let mut sum = empty();
+            self.for_each_in(parts[part].clone(), profile, |stay| add(&mut sum, stay));
+            sum
+        });
         let mut total = sums.remove(0);
         for sum in sums {
             join(&mut total, sum);
