@@ -12,11 +12,10 @@ use heapline_formats::{Executable, HEAD, spacetime};
 use heapline_index::TraceFile;
 use heapline_model::{Damage, Flaw};
 use heapline_profile::query::Size;
-use heapline_profile::{Profile, Recursion, StoreOptions};
+use heapline_profile::{Profile, StoreOptions};
 use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
-use crate::commands::index::keep_index;
-use crate::error::warn;
+use crate::error::{note, warn};
 use crate::progress::Watched;
 use crate::snapshot_file::refuse_snapshot;
 
@@ -29,7 +28,7 @@ pub(crate) mod demo {
     pub(crate) const TRACE: &[u8] = include_bytes!("../demo/shop.ctf");
 }
 
-/// A trace that takes longer to load gets an index.
+/// A trace that takes longer to load should have an index.
 const LONG: Duration = Duration::from_secs(15);
 
 /// The arguments of all commands that read a trace.
@@ -58,7 +57,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Size>,
 
-    /// Ignore the index of a trace, and do not keep one
+    /// Ignore the index of a trace
     #[arg(long)]
     pub(crate) no_index: bool,
 }
@@ -73,7 +72,7 @@ impl Reading {
     }
 
     /// Bytes of memory that a trace may take.
-    fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         let given = self.memory.map(Size::whole_bytes);
         given.unwrap_or_else(heapline_index::default_memory)
     }
@@ -130,44 +129,33 @@ impl Input {
         options: heapline_formats::Options,
         store: StoreOptions,
     ) -> anyhow::Result<Profile> {
-        let file = self.trace_file();
-        // An index has all stacks, without recursion, and all events.
-        let is_usual = options.stacks && options.partial_packets;
-        let may_use = is_usual && store.recursion != Recursion::Keep;
-        let file_with_index = file.as_ref().filter(|_| may_use);
-        if let Some(profile) = file_with_index.and_then(|file| file.indexed(self.reading.strict)) {
-            return Ok(profile);
-        }
-        let start = Instant::now();
-        let options = self.formats_options(options)?;
-        let profile = self
-            .load_within(file.as_ref(), self.bytes()?, options, store)
-            .with_context(|| self.name())?;
-        self.warn_of_moved(profile.moved_events());
-        if let Some(file) = file_with_index
-            && (profile.is_stored() || start.elapsed() >= LONG)
-        {
-            keep_index(file, &profile);
-        }
-        Ok(profile)
+        self.load_from(|| self.bytes(), options, store)
     }
 
-    /// Loads the profile within the limit of memory. What exceeds it goes to files beside the trace, if it is one.
-    pub(crate) fn load_within(
+    /// Loads the profile from bytes, which are not opened if the trace has an index.
+    pub(crate) fn load_from<R: Read + Send + 'static>(
         &self,
-        file: Option<&TraceFile>,
-        bytes: impl Read + Send + 'static,
+        bytes: impl FnOnce() -> anyhow::Result<R>,
         options: heapline_formats::Options,
         store: StoreOptions,
-    ) -> Result<Profile, heapline_model::Error> {
-        let mut reader = heapline_formats::Reader::new(bytes, options)?;
-        match file {
-            Some(file) => file.load(&mut reader, store),
-            None => {
-                let limit = heapline_index::temporary_limit(self.reading.memory());
-                Profile::load_within(limit, &mut reader, store)
-            }
+    ) -> anyhow::Result<Profile> {
+        let start = Instant::now();
+        let file = self.trace_file();
+        let options = self.formats_options(options)?;
+        let problem = |error| anyhow::Error::new(error).context(self.name());
+        let memory = self.reading.memory();
+        let profile = heapline_index::load(file.as_ref(), memory, options, store, bytes, problem)?;
+        self.warn_of_moved(profile.moved_events());
+        if file.is_some_and(|file| file.uses_index())
+            && profile.is_indexable()
+            && start.elapsed() >= LONG
+        {
+            note(&format!(
+                "heapline index {} makes the next command start at once",
+                shell_path(&self.name())
+            ));
         }
+        Ok(profile)
     }
 
     /// The file of the trace, its index and the limit of memory. `None` for pipes.
@@ -191,21 +179,6 @@ impl Input {
                 self.name()
             ));
         }
-    }
-
-    /// Loads the profile from the bytes of the trace.
-    pub(crate) fn load_from(
-        &self,
-        bytes: Watched<Box<dyn Read + Send>>,
-        options: heapline_formats::Options,
-        store: StoreOptions,
-    ) -> anyhow::Result<Profile> {
-        let options = self.formats_options(options)?;
-        let profile = self
-            .load_within(self.trace_file().as_ref(), bytes, options, store)
-            .with_context(|| self.name())?;
-        self.warn_of_moved(profile.moved_events());
-        Ok(profile)
     }
 
     /// The options of an input format, with those of the user.
@@ -255,7 +228,7 @@ impl Input {
         }
         #[cfg(recording)]
         if let Ok(Some(pid)) = heapline_recorder::tail::owner(&self.trace) {
-            crate::error::note(&format!(
+            note(&format!(
                 "process {pid} is still recording to {name}; numbers are those of now"
             ));
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use heapline_formats::{Options, Reader};
+use heapline_formats::Options;
 use heapline_profile::{Profile, StoreOptions};
 use heapline_trace::Snapshot;
 
@@ -52,7 +52,16 @@ impl TraceFile {
 
     /// Reads the trace. What is intact of a damaged one is used; the profile tells what is lost.
     pub fn profile(&self) -> Result<Profile, Error> {
-        let mut reader = Reader::new(self.snapshot.reader(), Options::default())?;
-        Ok(Profile::load(&mut reader, StoreOptions::default())?)
+        let memory = heapline_index::default_memory();
+        let file = heapline_index::TraceFile::new(&self.path, memory);
+        let bytes = || Ok(self.snapshot.reader());
+        heapline_index::load(
+            Some(&file),
+            memory,
+            Options::default(),
+            StoreOptions::default(),
+            bytes,
+            Error::from,
+        )
     }
 }

@@ -28,12 +28,15 @@ mod identity;
 mod memory;
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use heapline_formats::{Options, Reader};
 use heapline_model::{Error, Source};
-use heapline_profile::{Index, IndexedAnswer, MemoryLimit, Profile, Storage, StoreOptions};
+use heapline_profile::{
+    Index, IndexedAnswer, MemoryLimit, Profile, Recursion, Storage, StoreOptions,
+};
 
 use file::{FileStorage, NewFile};
 pub use memory::default_memory;
@@ -88,9 +91,34 @@ impl Files {
     }
 }
 
+/// Loads a trace, within its limit of memory, from its index if there is one that answers the same questions.
+///
+/// Bytes are opened only if they are needed. `file` is `None` for pipes, whose limit is `memory`. An error of reading is made an
+/// error of the caller by `problem`.
+pub fn load<R: Read + Send + 'static, E>(
+    file: Option<&TraceFile>,
+    memory: u64,
+    options: Options,
+    store: StoreOptions,
+    bytes: impl FnOnce() -> Result<R, E>,
+    problem: impl Fn(Error) -> E,
+) -> Result<Profile, E> {
+    // An index has all stacks, without recursion, and all events.
+    let may_use = options.stacks && options.partial_packets && store.recursion != Recursion::Keep;
+    let indexed = file.filter(|_| may_use);
+    if let Some(profile) = indexed.and_then(|file| file.indexed(options.strict)) {
+        return Ok(profile);
+    }
+    let mut reader = Reader::new(bytes()?, options).map_err(&problem)?;
+    let profile = match file {
+        Some(file) => file.load(&mut reader, store),
+        None => Profile::load_within(temporary_limit(memory), &mut reader, store),
+    };
+    profile.map_err(problem)
+}
+
 /// The limit of memory for a trace that is not in a file.
-#[must_use]
-pub fn temporary_limit(memory: u64) -> MemoryLimit {
+fn temporary_limit(memory: u64) -> MemoryLimit {
     MemoryLimit {
         bytes: memory,
         create: Arc::new(|| Ok(Arc::new(FileStorage::new(tempfile::tempfile()?)?))),
@@ -163,8 +191,7 @@ impl TraceFile {
     }
 
     /// The profile of the index, if there is one of the trace as it is now. With `strict`, it must be one of an intact trace.
-    #[must_use]
-    pub fn indexed(&self, strict: bool) -> Option<Profile> {
+    fn indexed(&self, strict: bool) -> Option<Profile> {
         let index = self.open_index()?;
         if strict && !index.damage().is_empty() {
             return None;

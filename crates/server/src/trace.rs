@@ -86,16 +86,14 @@ impl Trace {
     }
 
     pub(crate) fn load(&self, progress: &Progress) -> Result<Profile, String> {
-        let file = self.file.as_ref();
-        if let Some(profile) = file.and_then(|file| file.indexed(self.strict)) {
-            return Ok(profile);
-        }
-        Reader::new(self.bytes(progress)?, self.options())
-            .and_then(|mut reader| match file {
-                Some(file) => file.load(&mut reader, STORE),
-                None => Profile::load(&mut reader, STORE),
-            })
-            .map_err(|error| self.problem(&error))
+        heapline_index::load(
+            self.file.as_deref(),
+            heapline_index::default_memory(),
+            self.options(),
+            STORE,
+            || self.bytes(progress),
+            |error| self.problem(&error),
+        )
     }
 
     /// Describes why the trace cannot be read.

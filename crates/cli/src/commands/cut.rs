@@ -177,7 +177,7 @@ impl Args {
             ..heapline_formats::Options::default()
         };
         self.input
-            .load_from(watch(snapshot), options, StoreOptions::default())
+            .load_from(|| Ok(watch(snapshot)), options, StoreOptions::default())
     }
 }
 

@@ -4,22 +4,20 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use heapline_engine::Filter;
-use heapline_formats::Options;
+use heapline_formats::{Options, Reader};
 use heapline_index::TraceFile;
 use heapline_profile::reports::{self, Summary, SummaryOptions};
 use heapline_profile::{Index, IndexedAnswer, Profile, StoreOptions};
 use heapline_text::units::bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{note, warn};
 use crate::input::{Input, Reading};
 use crate::question::StackFlaws;
 
 /// Keep an index beside a trace, so that it is opened at once
 ///
-/// The index of trace.ctf is trace.ctf.idx. All commands use it if it is of the trace as it is now; otherwise it is ignored.
-/// Commands that print a report keep one without being asked if a trace takes long to load, or more memory than --memory;
-/// --no-index or `HEAPLINE_INDEX=off` prevents that. It can be deleted at any time.
+/// The index of trace.ctf is trace.ctf.idx. All commands use it if it is of the trace as it is now; otherwise, with --no-index,
+/// and with `HEAPLINE_INDEX=off` it is ignored. It can be deleted at any time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,33 +62,13 @@ impl Args {
             return Ok(format!("{name} is up to date"));
         }
         let options = input.formats_options(Options::default())?;
-        let profile = input
-            .load_within(
-                Some(&file),
-                input.bytes()?,
-                options,
-                StoreOptions::default(),
-            )
+        let profile = Reader::new(input.bytes()?, options)
+            .and_then(|mut reader| file.load(&mut reader, StoreOptions::default()))
             .with_context(|| input.name())?;
         input.warn_of(profile.damage());
         input.warn_of_moved(profile.moved_events());
         let size = write(&file, &profile).with_context(|| format!("cannot write {name}"))?;
         Ok(format!("{name}: {}", bytes(size as f64)))
-    }
-}
-
-/// Keeps an index of a trace that took long to load. If that is not possible, the report does not suffer from it.
-pub(crate) fn keep_index(file: &TraceFile, profile: &Profile) {
-    if !file.uses_index() || !profile.is_indexable() {
-        return;
-    }
-    let name = file.index_path().display().to_string();
-    match write(file, profile) {
-        Ok(size) => note(&format!(
-            "kept an index of {} in {name}, so that the trace is opened at once the next time (--no-index prevents that)",
-            bytes(size as f64)
-        )),
-        Err(error) => warn(&format!("cannot keep the index {name}: {error}")),
     }
 }
 

@@ -1,13 +1,15 @@
 //! The messages at the end of a recording.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use heapline_engine::{Filter, shell_path};
-use heapline_formats::{Options, Reader};
+use heapline_formats::Options;
+use heapline_index::TraceFile;
 use heapline_profile::reports::SummaryOptions;
-use heapline_profile::{Profile, StoreOptions, reports};
+use heapline_profile::{StoreOptions, reports};
 use heapline_recorder::tail::{self, Note, Outcome, State};
 use heapline_text::units::{bytes, count, estimated_bytes, seconds};
 use heapline_text::{self as text, Screen};
@@ -135,10 +137,15 @@ impl Recorded {
 
     fn describe(&self, outcome: &Outcome, summary: Option<Screen>) -> anyhow::Result<()> {
         let name = self.trace.display().to_string();
-        let mut reader = Reader::open(&self.trace, Options::default())
-            .with_context(|| format!("cannot read {name}"))?;
-        let profile = Profile::load(&mut reader, StoreOptions::default())
-            .with_context(|| format!("cannot read {name}"))?;
+        let memory = heapline_index::default_memory();
+        let profile = heapline_index::load(
+            Some(&TraceFile::new(&self.trace, memory)),
+            memory,
+            Options::default(),
+            StoreOptions::default(),
+            || File::open(&self.trace).with_context(|| format!("cannot open {name}")),
+            |error| anyhow::Error::new(error).context(format!("cannot read {name}")),
+        )?;
         let scope = Filter::default().scope(&profile);
         let report = reports::summary(&scope, &SummaryOptions::default());
         let cost = Duration::from_nanos(outcome.nanos + outcome.sampler_nanos).as_secs_f64();

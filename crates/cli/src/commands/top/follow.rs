@@ -96,28 +96,27 @@ impl Follower {
     }
 
     fn load(&self, progress: &Progress) -> anyhow::Result<Profile> {
-        let snapshot = match &self.copy {
-            Some(copy) => copy.clone(),
-            None => Snapshot::open(&self.input.trace)?,
+        let bytes = || {
+            let snapshot = match &self.copy {
+                Some(copy) => copy.clone(),
+                None => Snapshot::open(&self.input.trace)?,
+            };
+            Ok(Counted {
+                size: snapshot.size(),
+                bytes: snapshot.reader(),
+                read: 0,
+                progress: progress.clone(),
+            })
         };
-        let bytes = Counted {
-            bytes: snapshot.reader(),
-            read: 0,
-            size: snapshot.size(),
-            progress: progress.clone(),
-        };
-        let file = self.input.trace_file();
-        if self.store.recursion != Recursion::Keep
-            && let Some(file) = &file
-            && let Some(profile) = file.indexed(self.input.reading.strict)
-        {
-            return Ok(profile);
-        }
         let options = self.input.formats_options(Options::default())?;
-        let profile = self
-            .input
-            .load_within(file.as_ref(), bytes, options, self.store)?;
-        Ok(profile)
+        heapline_index::load(
+            self.input.trace_file().as_ref(),
+            self.input.reading.memory(),
+            options,
+            self.store,
+            bytes,
+            anyhow::Error::new,
+        )
     }
 }
 
