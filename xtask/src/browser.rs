@@ -14,9 +14,6 @@ pub(crate) fn setup() -> Outcome {
 
 /// Checks the page by itself, and with the built program in a browser without a screen.
 pub(crate) fn check() -> Outcome {
-    setup::debian("chromium", "chromium")?;
-    // The page is also tested with a program that is being recorded.
-    setup::debian("ocamlfind", "ocaml-findlib")?;
     for script in ["check", "format", "test", "e2e"] {
         npm(script, "debug", &[]).run()?;
     }
@@ -25,7 +22,6 @@ pub(crate) fn check() -> Outcome {
 
 /// Tests the pages of datasets with the `heapline-fleet` of a folder.
 pub(crate) fn check_fleet(folder: &str) -> Outcome {
-    setup::debian("chromium", "chromium")?;
     npm("e2e", "debug", &[]).env("HEAPLINE_FLEET", folder).run()
 }
 

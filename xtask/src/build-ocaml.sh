@@ -1,13 +1,11 @@
 # Builds as little of OCaml as gives a working ocamlopt with its standard library, unix and
 # threads, and what dune asks for: `make world.opt` takes twice as long, and most of what it makes
-# is not needed.
+# is not needed. The compiler is left as bytecode.
 #
 # Run by ocaml.rs in the folder of the sources, with
 #   PREFIX     where the compiler will be used
 #   DESTDIR    the folder to install it in until it is complete
 #   JOBS       how many things to do at a time
-#   COMPILER   ocamlopt: the compiler as bytecode, which is enough for small programs
-#              ocamlopt.opt: as a native program, a large one to record (a minute more)
 set -eu
 
 ./configure --quiet --prefix="$PREFIX" \
@@ -15,7 +13,7 @@ set -eu
   --disable-dependency-generation --disable-str-lib --disable-ocamldoc --disable-ocamltest \
   --disable-ocamlobjinfo --disable-stdlib-manpages --without-zstd
 
-for target in coldstart ocamlc library runtimeopt ocamlopt libraryopt ocamltools "$COMPILER"; do
+for target in coldstart ocamlc library runtimeopt ocamlopt libraryopt ocamltools; do
   make -j "$JOBS" "$target"
 done
 
@@ -30,4 +28,4 @@ done
 cp runtime/caml/*.h runtime/caml/domain_state.tbl "$installed/lib/ocaml/caml"
 cp runtime/libasmrun*.a Makefile.config "$installed/lib/ocaml"
 cp boot/ocamlrun ocamlc tools/ocamldep tools/ocamlmklib "$installed/bin"
-cp "$COMPILER" "$installed/bin/ocamlopt"
+cp ocamlopt "$installed/bin/ocamlopt"

@@ -17,9 +17,6 @@ const TRACES: [&str; 5] = [
 /// Installs them where later runs find them, and checks the exports of the built program.
 pub(crate) fn check() -> Outcome {
     let python = python()?;
-    setup::debian("npm", "npm")?;
-    setup::debian("go", "golang-go")?;
-
     let cache = cache()?;
     let folder = folder();
     for name in ["package.json", "package-lock.json"] {

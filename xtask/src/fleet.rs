@@ -1,9 +1,9 @@
-//! `cargo xtask fleet`: checks `heapline-fleet`, which is a workspace of its own.
+//! `cargo xtask test fleet`: checks `heapline-fleet`, which is a workspace of its own.
 //!
 //! Most of the time goes into building DataFusion and Ballista, once: results are kept in a folder
 //! outside of the checkout, and lints, tests and the programs of the cluster share them.
 
-use crate::command::{Outcome, cargo, exists};
+use crate::command::{Outcome, cargo, lint};
 use crate::test::TESTS;
 use crate::{browser, consumers, setup};
 
@@ -26,7 +26,7 @@ pub(crate) fn check() -> Outcome {
 
     let target = setup::cache()?.join("fleet").display().to_string();
     let build = |arguments: &[&str]| {
-        let run = cargo(&[&arguments[..1], &MANIFEST, &arguments[1..]].concat());
+        let run = lint(&[&arguments[..1], &MANIFEST, &arguments[1..]].concat());
         run.env("CARGO_TARGET_DIR", &target)
     };
     // Feature sets depend on what is built together: always all of it.
@@ -37,25 +37,12 @@ pub(crate) fn check() -> Outcome {
         "--package=ballista-executor",
     ];
     build(&[&["build"][..], &everything].concat()).run()?;
-    // `cargo clippy` would check all dependencies in its own way, as slow as building them; as a
-    // wrapper of rustc it takes those that were just built.
-    if !exists("clippy-driver") {
-        return Err("clippy-driver is missing; install clippy".into());
-    }
-    build(&["build", "--workspace", "--all-targets"])
-        .env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver")
-        // `-D warnings`, with the separator of `cargo clippy`.
-        .env(
-            "CLIPPY_ARGS",
-            "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
-        )
-        .run()?;
     build(&["test", "--workspace", "--no-fail-fast"])
         .env("HEAPLINE_BALLISTA", &format!("{target}/debug"))
         .env("HEAPLINE_PYTHON", &consumers::python()?)
         .env("HEAPLINE_REQUIRE", "1")
         .run()?;
     // The viewer, and the program that makes runs for it.
-    cargo(&[&TESTS[..], &["--no-run"]].concat()).run()?;
+    lint(&[&TESTS[..], &["--no-run"]].concat()).run()?;
     browser::check_fleet(&format!("{target}/debug"))
 }

@@ -11,6 +11,7 @@ mod bench;
 mod browser;
 mod command;
 mod consumers;
+mod debian;
 mod fleet;
 mod fuzz;
 mod licenses;
@@ -27,10 +28,8 @@ use command::{Outcome, cargo};
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
-  test      install missing tools, then run all checks: format, lints, tests, docs, fuzz
-            targets, exports in other programs, the viewer in a browser, heapline-fleet, the README
-  fleet     check heapline-fleet alone: format, lints, tests with DuckDB and a cluster
-  browser   check the viewer's page, and test the built program in a browser
+  test [STAGE...]
+            install missing tools, then run all checks, or those of some stages (below)
   package   build the packages for crates.io in target/package, install heapline from them
             into an empty directory without npm, and try it
   licenses [--write]
@@ -59,15 +58,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
-        ["test"] => test::run(),
-        ["fleet"] => fleet::check(),
-        ["browser"] => browser::check(),
+        ["test", ref stages @ ..] => test::run(stages),
         ["package"] => package::run(),
         ["licenses"] => licenses::check(false),
         ["licenses", "--write"] => licenses::check(true),
-        ["fuzz"] => fuzz::run(60, None),
+        ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => match seconds.parse() {
-            Ok(seconds) => fuzz::run(seconds, None),
+            Ok(seconds) => fuzz::run(seconds),
             Err(_) => Err(format!("{seconds} is not a number of seconds")),
         },
         ["bench"] => bench::run(None),
@@ -81,7 +78,7 @@ fn main() -> ExitCode {
         ["types"] => types(),
         ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),
         _ => {
-            eprint!("{USAGE}");
+            eprint!("{USAGE}\nStages of test:\n\n{}", test::list());
             return ExitCode::from(2);
         }
     };
@@ -115,8 +112,8 @@ fn types() -> Outcome {
         "heapline-engine",
         "--features",
         "typescript",
-        "--test",
-        "typescript",
+        "--test=it",
+        "typescript::",
     ])
     .env("BLESS", "1")
     .run()

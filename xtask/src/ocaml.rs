@@ -1,12 +1,14 @@
 //! The OCaml compilers and programs that the tests of recording need.
 //!
-//! Debian has one compiler. The others are built from the sources that npm has, once, into a
-//! folder outside of the checkout: a few minutes each.
+//! One compiler is installed from this machine's Debian. Those of other Debian suites are unpacked, once, into a
+//! directory outside of the checkout. Only what Debian has in no suite is built from source.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::command::{Outcome, program};
+use crate::debian::{Root, Suite};
 use crate::setup;
 
 /// The compilers, as a list like that of `PATH`, for the tests. Where it is set, what they need
@@ -14,43 +16,58 @@ use crate::setup;
 pub(crate) const COMPILERS: &str = "HEAPLINE_OCAMLOPT";
 
 /// Real programs to record, and their packages.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("ocamlopt", "ocaml-nox"),
     ("coqc", "coq"),
     ("menhir", "menhir"),
     ("why3", "why3"),
     ("frama-c", "frama-c-base"),
     ("dune", "ocaml-dune"),
+    ("patchelf", "patchelf"),
 ];
 
-const RECIPE: &str = include_str!("build-ocaml.sh");
+/// Versions of OCaml, and the suites that have them, now or before long.
+const PREBUILT: [(&str, &[&str]); 3] = [
+    ("5.3", &["trixie"]),
+    ("5.4", &["sid", "forky"]),
+    ("5.5", &["experimental", "sid"]),
+];
+
+/// The packages of a compiler, by their names in all suites, and what programs are linked with.
+const PACKAGES: [&str; 10] = [
+    "ocaml",
+    "ocaml-nox",
+    "ocaml-base",
+    "libstdlib-ocaml",
+    "libstdlib-ocaml-dev",
+    "libc6",
+    "libc6-dev",
+    "libzstd1",
+    "libzstd-dev",
+    "linux-libc-dev",
+];
+
+/// The programs of a compiler that tests and dune use.
+const TOOLS: [&str; 5] = [
+    "ocamlopt",
+    "ocamlc",
+    "ocamldep",
+    "ocamlmklib",
+    "ocamlobjinfo",
+];
 
 /// A compiler that is built here.
-struct Source {
-    version: &'static str,
-    /// The hash of the package in npm's registry, so that it cannot change.
-    integrity: &'static str,
-    /// See `build-ocaml.sh`.
-    compiler: &'static str,
-}
+const SOURCE: Source = Source {
+    version: "4.14.1000",
+    integrity: "sha512-98nVnqnoICa5brYnm60Wwevy72/YUki9KqogPPkXc357gUQoXCZ1vKsxMME6nyaAcuI9OT5/ozupoo4vTn8HQA==",
+};
 
-const SOURCES: [Source; 2] = [
-    Source {
-        version: "5.3.0",
-        integrity: "sha512-D0uG44Q3r6LY4wSzhBZpHe+q1yMJ4QHgk5R1Osv7qLWBgWPQ2jE60vY6rXgJraL/H9fvsWOF3KZSIro/bS+Z8A==",
-        compiler: "ocamlopt.opt",
-    },
-    Source {
-        version: "4.14.1000",
-        integrity: "sha512-98nVnqnoICa5brYnm60Wwevy72/YUki9KqogPPkXc357gUQoXCZ1vKsxMME6nyaAcuI9OT5/ozupoo4vTn8HQA==",
-        compiler: "ocamlopt",
-    },
-];
+const RECIPE: &str = include_str!("build-ocaml.sh");
 
 /// Installs and builds what is missing. Returns the value for [`COMPILERS`].
 pub(crate) fn set_up() -> Outcome<String> {
     install()?;
-    build()
+    compilers()
 }
 
 /// Installs what Debian has.
@@ -61,16 +78,99 @@ pub(crate) fn install() -> Outcome {
     setup::debian_all(&PROGRAMS)
 }
 
-/// Builds the other compilers. Returns the value for [`COMPILERS`].
-pub(crate) fn build() -> Outcome<String> {
+/// Unpacks and builds the other compilers. Returns the value for [`COMPILERS`].
+pub(crate) fn compilers() -> Outcome<String> {
     let mut compilers = vec![setup::path_of("ocamlopt")?];
     let cache = setup::cache()?;
-    for source in &SOURCES {
-        compilers.push(source.install(&cache)?);
+    compilers.push(SOURCE.install(&cache)?);
+    for (version, suites) in PREBUILT {
+        compilers.push(unpack(version, suites, &cache)?);
     }
     let compilers = std::env::join_paths(compilers)
         .map_err(|error| format!("a compiler has an odd path: {error}"))?;
     Ok(compilers.to_string_lossy().into_owned())
+}
+
+/// Unpacks a compiler of one of these suites unless that was done, and returns its `ocamlopt`.
+fn unpack(version: &str, suites: &[&'static str], cache: &Path) -> Outcome<PathBuf> {
+    let folder = cache.join(format!("debian-ocaml-{version}"));
+    let ocamlopt = folder.join("tools/ocamlopt");
+    // Written last.
+    let complete = folder.join(".complete");
+    let recipe = format!("{PACKAGES:?} {TOOLS:?} {}", include_str!("debian.rs"));
+    if fs::read_to_string(&complete).ok().as_ref() == Some(&recipe) {
+        return Ok(ocamlopt);
+    }
+    let prefix = format!("{version}.");
+    for &suite in suites {
+        let suite = Suite::open(suite)?;
+        let found = suite.version("ocaml")?;
+        let Some(found) = found.filter(|found| found.starts_with(&prefix)) else {
+            continue;
+        };
+        println!("OCaml {version} is missing: unpacking {found} of Debian {suite}");
+        let unusable = |error| format!("cannot write to {}: {error}", folder.display());
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(unusable)?;
+        }
+        suite.unpack(&PACKAGES, &folder)?;
+        write_tools(&Root::new(&folder)).map_err(unusable)??;
+        fs::write(complete, recipe).map_err(unusable)?;
+        return Ok(ocamlopt);
+    }
+    Err(format!(
+        "no Debian suite of {suites:?} has OCaml {version}; change the suites in xtask/src/ocaml.rs"
+    ))
+}
+
+/// Writes programs that run the compiler where it is, and have it link with the libraries beside it.
+fn write_tools(root: &Root) -> std::io::Result<Outcome> {
+    let tools = root.folder.join("tools");
+    fs::create_dir_all(&tools)?;
+    let library = fs::read_dir(root.libraries.join("ocaml"))?
+        .next()
+        .ok_or(std::io::ErrorKind::NotFound)??
+        .path();
+    let bin = root.folder.join("usr/bin");
+    for name in [
+        "ocamlopt.opt",
+        "ocamlc.opt",
+        "ocamldep.opt",
+        "ocamlobjinfo.opt",
+        "ocamlrun",
+    ] {
+        if let Err(problem) = root.adopt(&bin.join(name)) {
+            return Ok(Err(problem));
+        }
+    }
+    for tool in TOOLS {
+        let cc = match tool {
+            "ocamlopt" | "ocamlc" => format!("-cc '{}' ", root.c_compiler()),
+            _ => String::new(),
+        };
+        let native = bin.join(format!("{tool}.opt"));
+        let run = if native.exists() {
+            native.display().to_string()
+        } else {
+            let bin = bin.display();
+            format!("{bin}/ocamlrun {bin}/{tool}")
+        };
+        let script = format!(
+            "#!/bin/sh\nexport OCAMLLIB={}\nexec {run} {cc}\"$@\"\n",
+            library.display()
+        );
+        let path = tools.join(tool);
+        fs::write(&path, script)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(Ok(()))
+}
+
+/// A compiler that is built from the sources that npm has.
+struct Source {
+    version: &'static str,
+    /// The hash of the package in npm's registry, so that it cannot change.
+    integrity: &'static str,
 }
 
 impl Source {
@@ -79,12 +179,9 @@ impl Source {
         let prefix = cache.join(format!("ocaml-{}", self.version));
         // What was built in another way is built again.
         let complete = prefix.join(".complete");
-        let recipe = format!("{} {}\n{RECIPE}", self.integrity, self.compiler);
+        let recipe = format!("{}\n{RECIPE}", self.integrity);
         if fs::read_to_string(&complete).ok().as_ref() != Some(&recipe) {
-            println!(
-                "OCaml {} is missing: building it, which takes a few minutes",
-                self.version
-            );
+            println!("OCaml {} is missing: building it", self.version);
             let work = cache.join(format!("ocaml-{}.{}", self.version, std::process::id()));
             fs::create_dir_all(&work)
                 .map_err(|error| format!("cannot make {}: {error}", work.display()))?;
@@ -135,7 +232,6 @@ impl Source {
             .env("PREFIX", &prefix.display().to_string())
             .env("DESTDIR", &installed.display().to_string())
             .env("JOBS", &jobs.to_string())
-            .env("COMPILER", self.compiler)
             .run_into(&prefix.with_file_name(format!("ocaml-{}.log", self.version)))?;
         // DESTDIR is put before the whole of the prefix.
         Ok(installed.join(prefix.strip_prefix("/").unwrap_or(prefix)))

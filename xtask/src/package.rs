@@ -39,12 +39,9 @@ pub(crate) fn check() -> Outcome {
         arguments.extend(["--package", &member.name]);
     }
     cargo(&arguments).run()?;
-    // Outside of the checkout: nothing of it may be found by accident.
-    let folder = std::env::temp_dir().join(format!("heapline-package-{}", std::process::id()));
-    let outcome = install(&members, &folder);
-    // What is left is only temporary.
-    let _ = fs::remove_dir_all(&folder);
-    outcome
+    // Outside of the checkout: nothing of it may be found by accident. Always the same directory, so that what has not changed
+    // is not compiled again.
+    install(&members, &setup::cache()?.join("packages"))
 }
 
 fn check_metadata(member: &Member) -> Outcome {
@@ -79,9 +76,13 @@ fn install(members: &[Member], folder: &Path) -> Outcome {
         let archive = root()
             .join("target/package")
             .join(format!("{package}.crate"));
-        program("tar", &["xzf", &text(&archive)])
-            .folder(folder)
-            .run()?;
+        let unpacked = folder.join("unpacked");
+        fs::create_dir_all(&unpacked).map_err(problem)?;
+        program("tar", &["xmzf", &text(&archive)])
+            .folder(&unpacked)
+            .output()?;
+        update(&unpacked.join(&package), &folder.join(&package)).map_err(problem)?;
+        fs::remove_dir_all(&unpacked).map_err(problem)?;
         // Writing to a string does not fail.
         let _ = writeln!(config, "{} = {{ path = {package:?} }}", member.name);
     }
@@ -100,13 +101,19 @@ fn install(members: &[Member], folder: &Path) -> Outcome {
         .map(|member| &member.version)
         .ok_or("heapline-cli is not published")?;
     let cli = format!("heapline-cli-{version}");
-    let target = root().join("target/installed");
-    cargo(&["install", "--debug", "--path", &cli, "--root", "."])
-        .folder(folder)
-        .env("PATH", &path.to_string_lossy())
-        .env("CARGO_TARGET_DIR", &text(&target))
-        .env("CARGO_PROFILE_DEV_DEBUG", "false")
-        .run()?;
+    let target = folder.join("target");
+    cargo(&[
+        "install", "--debug", "--force", "--path", &cli, "--root", ".",
+    ])
+    .folder(folder)
+    .env("PATH", &path.to_string_lossy())
+    .env("CARGO_TARGET_DIR", &text(&target))
+    .env("CARGO_PROFILE_DEV_DEBUG", "false")
+    // Whether it can be built from a package does not depend on how fast it is.
+    .env("CARGO_PROFILE_AGENT_LTO", "off")
+    .env("CARGO_PROFILE_AGENT_OPT_LEVEL", "1")
+    .env("CARGO_PROFILE_AGENT_CODEGEN_UNITS", "16")
+    .run()?;
     let heapline = bin.join("heapline");
     let heapline = Installed {
         program: &text(&heapline),
@@ -130,6 +137,32 @@ fn install(members: &[Member], folder: &Path) -> Outcome {
         "blocks sampled",
     )?;
     heapline.says(&["summary", "program.ctf", "--all-code"], "string_of_int")
+}
+
+/// Makes a directory the same as another one, and touches only files that differ: cargo compiles again what has a new time,
+/// and packages give all files the same.
+fn update(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
+        let old = entry?;
+        if fs::symlink_metadata(from.join(old.file_name())).is_err() {
+            if old.file_type()?.is_dir() {
+                fs::remove_dir_all(old.path())?;
+            } else {
+                fs::remove_file(old.path())?;
+            }
+        }
+    }
+    for entry in fs::read_dir(from)? {
+        let new = entry?;
+        let old = to.join(new.file_name());
+        if new.file_type()?.is_dir() {
+            update(&new.path(), &old)?;
+        } else if fs::read(&old).ok() != Some(fs::read(new.path())?) {
+            fs::rename(new.path(), old)?;
+        }
+    }
+    Ok(())
 }
 
 /// An installed `heapline`.

@@ -1,65 +1,217 @@
-//! `cargo xtask test`: all checks of CI.
+//! `cargo xtask test`: all checks of CI, in stages.
 
-use crate::command::{Outcome, cargo, root};
-use crate::{browser, consumers, fleet, fuzz, licenses, ocaml, package, setup, workspace};
+use std::time::{Duration, Instant};
 
-/// Enough to notice a target that is broken, not enough to find what is rare.
-const FUZZ_SECONDS: u32 = 5;
+use crate::command::{Outcome, cargo, lint, root};
+use crate::{browser, consumers, fleet, licenses, ocaml, package, setup, workspace};
+
+/// A part of the checks.
+struct Stage {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Outcome,
+}
+
+/// All stages, in an order in which later ones reuse what earlier ones build.
+const STAGES: &[Stage] = &[
+    stage("setup", "install missing tools", set_up),
+    stage(
+        "format",
+        "format, licences, dependencies by platform",
+        format,
+    ),
+    stage(
+        "build",
+        "lint and build the workspace with its tests; OCaml compilers meanwhile",
+        build,
+    ),
+    stage(
+        "unit",
+        "tests of all crates, and examples in documentation",
+        unit,
+    ),
+    stage("references", "tests on the reference traces", references),
+    stage("portable", "the program without recording", portable),
+    stage(
+        "package",
+        "packages, and a program installed from them",
+        package::check,
+    ),
+    stage(
+        "consumers",
+        "exports and datasets in other programs",
+        consumers::check,
+    ),
+    stage("browser", "the viewer in a browser", browser::check),
+    stage(
+        "fleet",
+        "heapline-fleet with DuckDB, S3 and a cluster",
+        fleet::check,
+    ),
+    stage("docs", "documentation of the code", docs),
+    stage("demo", "the release build, and its demo", demo),
+];
+
+const fn stage(name: &'static str, about: &'static str, run: fn() -> Outcome) -> Stage {
+    Stage { name, about, run }
+}
 
 /// All tests of the workspace, with all features: each further set of them would build most dependencies
 /// again. It leaves its programs in `target/debug`.
 pub(crate) const TESTS: [&str; 4] = ["test", "--locked", "--workspace", "--all-features"];
 
-pub(crate) fn run() -> Outcome {
-    setup::debian("cc", "build-essential")?;
-    setup::debian("c++", "build-essential")?;
-    setup::debian("emacs", "emacs-nox")?;
-    browser::setup()?;
-    ocaml::install()?;
-    setup::debian("tmux", "tmux")?;
+/// Runs the named stages, or all, and prints how long each took.
+pub(crate) fn run(names: &[&str]) -> Outcome {
+    for name in names {
+        if !STAGES.iter().any(|stage| stage.name == *name) {
+            return Err(format!(
+                "there is no stage {name}; the stages are:\n{}",
+                list()
+            ));
+        }
+    }
+    let mut times = Vec::new();
+    let mut outcome = Ok(());
+    for stage in STAGES {
+        if !names.is_empty() && !names.contains(&stage.name) {
+            continue;
+        }
+        println!("\n==> {}: {}", stage.name, stage.about);
+        let started = Instant::now();
+        outcome = (stage.run)().map_err(|problem| format!("stage {}: {problem}", stage.name));
+        times.push((stage, started.elapsed()));
+        if outcome.is_err() {
+            break;
+        }
+    }
+    print_times(&times, outcome.is_ok());
+    outcome
+}
+
+/// The stages with what they check, a line each.
+pub(crate) fn list() -> String {
+    let line = |stage: &Stage| format!("  {:<10}  {}\n", stage.name, stage.about);
+    let lines: Vec<String> = STAGES.iter().map(line).collect();
+    lines.concat()
+}
+
+fn print_times(times: &[(&Stage, Duration)], passed: bool) {
+    println!("\nStage       Time    Checks");
+    for (number, (stage, time)) in times.iter().enumerate() {
+        let is_failed = !passed && number + 1 == times.len();
+        let note = if is_failed { " (failed)" } else { "" };
+        println!(
+            "{:<10} {}  {}{note}",
+            stage.name,
+            minutes(*time),
+            stage.about
+        );
+    }
+    println!(
+        "{:<10} {}",
+        "total",
+        minutes(times.iter().map(|(_, time)| *time).sum())
+    );
+}
+
+fn minutes(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{:>3}:{:02}", seconds / 60, seconds % 60)
+}
+
+fn set_up() -> Outcome {
+    setup::debian_all(&[
+        ("cc", "build-essential"),
+        ("c++", "build-essential"),
+        ("emacs", "emacs-nox"),
+        ("tmux", "tmux"),
+        ("npm", "npm"),
+        ("chromium", "chromium"),
+        ("go", "golang-go"),
+        ("python3", "python3"),
+        ("ocamlfind", "ocaml-findlib"),
+    ])?;
     setup::rust_component("rustfmt", "rustfmt")?;
     setup::rust_component("cargo-clippy", "clippy")?;
+    ocaml::install()
+}
 
-    // Other people's compilers are built while ours is at its checks, and has a core to spare.
-    let compilers = std::thread::spawn(ocaml::build);
-
+fn format() -> Outcome {
     cargo(&["fmt", "--all", "--check"]).run()?;
     for apart in ["fuzz/Cargo.toml", "crates/sampler/bench/Cargo.toml"] {
         cargo(&["fmt", "--manifest-path", apart, "--check"]).run()?;
     }
     licenses::check(false)?;
-    let lint = [
-        "clippy",
+    dependencies_by_platform()
+}
+
+/// Compiles everything once, as the tests use it, with clippy's lints as errors. What else tests need is mostly downloaded,
+/// and takes little from the compiler.
+fn build() -> Outcome {
+    let others = std::thread::spawn(|| ocaml::compilers().and_then(|_| consumers::python()));
+    compile()?;
+    match others.join() {
+        Ok(outcome) => outcome.map(drop),
+        Err(_) => Err("setting up OCaml compilers ended in a panic".into()),
+    }
+}
+
+fn compile() -> Outcome {
+    lint(&[&TESTS[..], &["--no-run"]].concat()).run()?;
+    // The recorder of OCaml programs takes the trace library without its extras.
+    lint(&[
+        "check",
+        "--locked",
+        "--package=heapline-trace",
+        "--no-default-features",
+    ])
+    .run()
+}
+
+fn unit() -> Outcome {
+    // What is missing is a failure here, not a test less.
+    lint(&[&TESTS[..], &["--no-fail-fast"]].concat())
+        .env(ocaml::COMPILERS, &ocaml::compilers()?)
+        .env("HEAPLINE_REQUIRE", "1")
+        .run()
+}
+
+/// Runs the tests that need the reference traces, if these are here.
+fn references() -> Outcome {
+    if !root().join("../shared/traces").is_dir() {
+        println!(
+            "Not run: tests marked \"needs the reference traces\", because these are not here."
+        );
+        return Ok(());
+    }
+    let ignored = ["--no-fail-fast", "--tests", "--", "--ignored"];
+    lint(&[&TESTS[..], &ignored].concat())
+        .env("HEAPLINE_REQUIRE", "1")
+        .run()
+}
+
+/// Lints and tests the program as it is on platforms where programs cannot be recorded.
+fn portable() -> Outcome {
+    // All other features are on, so that the other packages are those that all tests use.
+    let features =
+        workspace::features_without(&["heapline-cli/default", "heapline-cli/record"])?.join(",");
+    let workspace = [
+        "test",
         "--locked",
         "--workspace",
-        "--all-targets",
-        "--all-features",
-    ];
-    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
-    // The recorder of OCaml programs takes the trace library without its extras.
-    let bare = [
-        "clippy",
-        "--locked",
-        "--package",
-        "heapline-trace",
         "--no-default-features",
+        "--features",
+        &features,
+        "--no-fail-fast",
     ];
-    cargo(&[&bare[..], &["--", "-D", "warnings"]].concat()).run()?;
-    portable()?;
-    without_recording()?;
-    let compilers = compilers
-        .join()
-        .map_err(|_| "building OCaml ended in a panic")??;
-    // What is missing is a failure here, not a test less.
-    cargo(&[&TESTS[..], &["--no-fail-fast"]].concat())
-        .env(ocaml::COMPILERS, &compilers)
-        .env("HEAPLINE_REQUIRE", "1")
-        .run()?;
-    let references = reference_tests()?;
-    package::check()?;
-    consumers::check()?;
-    browser::check()?;
-    fleet::check()?;
+    lint(&[&workspace[..], &["--bin=heapline"]].concat()).run()?;
+    // Help, errors and reports.
+    lint(&[&workspace[..], &["--test=it", "cmd::"]].concat()).run()?;
+    // The program with all features, which is tried next.
+    lint(&[&TESTS[..], &["--no-run"]].concat()).run()
+}
+
+fn docs() -> Outcome {
     cargo(&[
         "doc",
         "--locked",
@@ -68,52 +220,18 @@ pub(crate) fn run() -> Outcome {
         "--document-private-items",
     ])
     .env("RUSTDOCFLAGS", "-D warnings")
-    .run()?;
-    fuzz::run(FUZZ_SECONDS, Some(1))?;
-    // The first of the README's two commands; this is the second.
+    .run()
+}
+
+/// The first of the README's two commands; this is the second.
+fn demo() -> Outcome {
     cargo(&["build", "--locked", "--release"]).run()?;
-    browser::demo()?;
-    println!("\nAll is well.{references}");
-    Ok(())
-}
-
-/// Lints and tests the program for platforms where programs cannot be recorded. To be called before the other tests: those leave
-/// the program with all features behind, which is tried next.
-fn without_recording() -> Outcome {
-    // All other features are on, so that the other packages are those that all tests use.
-    let features =
-        workspace::features_without(&["heapline-cli/default", "heapline-cli/record"])?.join(",");
-    let workspace = [
-        "--locked",
-        "--workspace",
-        "--no-default-features",
-        "--features",
-        &features,
-    ];
-    let lint = [&["clippy", "--all-targets"][..], &workspace].concat();
-    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat()).run()?;
-    // Help, errors and reports.
-    let tests = ["--no-fail-fast", "--bin=heapline", "--test=cmd"];
-    cargo(&[&["test"][..], &workspace, &tests].concat()).run()
-}
-
-/// Runs the tests that need the reference traces, if these are here. Returns what to say if not.
-fn reference_tests() -> Outcome<&'static str> {
-    if !root().join("../shared/traces").is_dir() {
-        return Ok(
-            " Not run: tests marked \"needs the reference traces\", because these are not here.",
-        );
-    }
-    let ignored = ["--no-fail-fast", "--tests", "--", "--ignored"];
-    cargo(&[&TESTS[..], &ignored].concat())
-        .env("HEAPLINE_REQUIRE", "1")
-        .run()?;
-    Ok("")
+    browser::demo()
 }
 
 /// Checks that dependencies for x86-64 Linux only are not dependencies of `heapline` on other
 /// platforms.
-fn portable() -> Outcome {
+fn dependencies_by_platform() -> Outcome {
     for target in [
         "aarch64-apple-darwin",
         "aarch64-unknown-linux-gnu",
