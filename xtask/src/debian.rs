@@ -157,11 +157,11 @@ impl Root {
         .map(drop)
     }
 
-    /// A C compiler for programs that run with the libraries of this directory.
+    /// A C compiler for programs that run with the libraries of this directory, and export their symbols, as OCaml has it by default.
     pub(crate) fn c_compiler(&self) -> String {
         let libraries = self.libraries.display();
         format!(
-            "gcc --sysroot={} -B{libraries} -L{libraries} -Wl,--dynamic-linker={} -Wl,-rpath,{libraries}",
+            "gcc --sysroot={} -B{libraries} -L{libraries} -Wl,-E -Wl,--dynamic-linker={} -Wl,-rpath,{libraries}",
             self.folder.display(),
             self.linker.display(),
         )
