@@ -16,15 +16,16 @@ use heapline_recorder::control::{Outcome, State};
 use heapline_recorder::settings::{Settings, StackMode};
 
 use crate::callbacks::{self, EndedSession, Session};
+use crate::layout;
 use crate::own_sampler::{self, Policy};
 use crate::preload;
 use crate::runtime::{self, Kind, Runtime, Unfit, Value};
 use crate::safe_point;
 use crate::stacks;
-use crate::tracker;
+use crate::tracker::{self, Arguments};
 
 /// Bytes of a message in the control block.
-const MESSAGE: usize = 256;
+const MESSAGE: usize = 1024;
 
 /// The control block: what `heapline attach` reads in the memory of the program.
 #[derive(Debug)]
@@ -83,8 +84,8 @@ impl Control {
 struct Attachment {
     /// The settings of the recording that is wanted.
     wanted: Option<Settings>,
-    /// The rate that samplers of this recording have, by which they are told from older ones.
-    rate: Value,
+    /// The arguments of its samplers, by which they are told from older ones.
+    arguments: Option<Arguments>,
     /// Recordings so far.
     generation: usize,
     /// The runtime's function that finds stacks is replaced, where that is possible.
@@ -97,7 +98,7 @@ struct Attachment {
 
 static ATTACHMENT: Mutex<Attachment> = Mutex::new(Attachment {
     wanted: None,
-    rate: 0,
+    arguments: None,
     generation: 0,
     is_patched: false,
     is_guarded: false,
@@ -106,17 +107,17 @@ static ATTACHMENT: Mutex<Attachment> = Mutex::new(Attachment {
 
 static RUNTIME: OnceLock<Result<Runtime, Unfit>> = OnceLock::new();
 
-/// The rate of the samplers that are wanted, as in [`Attachment::rate`]; null for none.
-static WANTED_RATE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+/// The mark of the samplers that are wanted, as in [`Attachment::arguments`]; null for none.
+static WANTED_MARK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
-fn set_wanted_rate(rate: Value) {
-    let rate = std::ptr::with_exposed_provenance_mut(rate);
-    WANTED_RATE.store(rate, Ordering::Release);
+fn set_wanted_mark(mark: Value) {
+    let mark = std::ptr::with_exposed_provenance_mut(mark);
+    WANTED_MARK.store(mark, Ordering::Release);
 }
 
-/// The rate of the samplers that are wanted; 0 for none.
-pub(crate) fn wanted_rate() -> Value {
-    WANTED_RATE.load(Ordering::Acquire).addr()
+/// The mark of the samplers that are wanted; 0 for none.
+pub(crate) fn wanted_mark() -> Value {
+    WANTED_MARK.load(Ordering::Acquire).addr()
 }
 
 /// Nobody waits for it: who has it may need the waiting thread.
@@ -140,6 +141,18 @@ pub(crate) fn find_runtime() -> Result<&'static Runtime, Unfit> {
 /// The runtime, once somebody has attached.
 pub(crate) fn runtime() -> Option<&'static Runtime> {
     RUNTIME.get()?.as_ref().ok()
+}
+
+/// Looks for the layout of the runtime's data. The error says why it is not known.
+///
+/// Like all entry points, only in a thread that is in OCaml code or in a system call, or in our own.
+pub(crate) fn check_layout(runtime: &Runtime) -> Result<(), String> {
+    if !has_domains(runtime) {
+        return Ok(());
+    }
+    // SAFETY: it is OCaml 5.3 or later, and this thread is not in the code of the runtime.
+    let layout = unsafe { layout::get() };
+    layout.map(drop).map_err(ToString::to_string)
 }
 
 /// Asks for a recording with [settings](Settings::attached).
@@ -170,6 +183,10 @@ pub(crate) fn attach(settings: &[u8]) -> Outcome {
             return Outcome::Failed;
         }
     };
+    if let Err(refusal) = check_layout(runtime) {
+        CONTROL.fail(&refusal);
+        return Outcome::Failed;
+    }
     let settings = match Settings::attached(settings) {
         Ok(settings) => settings,
         Err(message) => {
@@ -179,8 +196,10 @@ pub(crate) fn attach(settings: &[u8]) -> Outcome {
     };
     attachment.generation += 1;
     // SAFETY: no sampler that matters has it: the last one that did was that of so many recordings ago.
-    attachment.rate = unsafe { tracker::rate(attachment.generation, settings.rate) };
-    set_wanted_rate(attachment.rate);
+    let arguments =
+        unsafe { tracker::arguments(attachment.generation, settings.rate, runtime.kind) };
+    attachment.arguments = Some(arguments);
+    set_wanted_mark(arguments.mark);
     attachment.wanted = Some(settings);
     CONTROL.set(State::Armed);
     drop(attachment);
@@ -255,7 +274,7 @@ pub(crate) fn forked() {
     }
     if let Some(mut attachment) = attachment() {
         attachment.wanted = None;
-        set_wanted_rate(0);
+        set_wanted_mark(0);
         CONTROL.set(State::Idle);
     }
     safe_point::expect();
@@ -324,13 +343,13 @@ impl Attachment {
     fn refuse(&mut self, message: &str) {
         CONTROL.fail(message);
         self.wanted = None;
-        set_wanted_rate(0);
+        set_wanted_mark(0);
     }
 
     /// Ends the recording, if there is one.
     fn end(&mut self) {
         self.wanted = None;
-        set_wanted_rate(0);
+        set_wanted_mark(0);
         self.end_session();
     }
 
@@ -350,7 +369,7 @@ impl Attachment {
             safe_point::expect();
             return;
         }
-        let Some(settings) = &self.wanted else {
+        let (Some(settings), Some(arguments)) = (&self.wanted, self.arguments) else {
             return;
         };
         let is_first = callbacks::session().is_none();
@@ -368,13 +387,13 @@ impl Attachment {
             }
         }
         let depth = stacks::limit(settings.stack_depth, stacks::is_replaced());
-        let tracker = tracker::closures(runtime.kind);
+        let Arguments { rate, tracker, .. } = arguments;
         // SAFETY: as the caller's.
         let has_started = unsafe {
             if is_single {
-                runtime.try_start_sampler(self.rate, depth, tracker)
+                runtime.try_start_sampler(rate, depth, tracker)
             } else {
-                runtime.start_sampler(self.rate, depth, tracker);
+                runtime.start_sampler(rate, depth, tracker);
                 true
             }
         };
@@ -477,9 +496,6 @@ impl Attachment {
 /// Said if the sampler is taken.
 pub(crate) const OWN_SAMPLER: &str = "the program uses Gc.Memprof itself, such as by memtrace or \
      memprof-limits, and the runtime has only one sampler; stop that one first";
-
-/// Said if nothing is known of the runtime.
-pub(crate) const UNKNOWN: &str = "this OCaml runtime is one that heapline does not know well enough to attach; use `heapline record`";
 
 /// True if the runtime has domains.
 pub(crate) fn has_domains(runtime: &Runtime) -> bool {

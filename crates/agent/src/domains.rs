@@ -1,6 +1,6 @@
-//! Gives each domain of OCaml 5.3 its own random seed.
+//! Gives each domain of OCaml 5 its own random seed.
 //!
-//! In OCaml 5.3 the random numbers of a domain's sampler are seeded with the number of its slot. A
+//! In OCaml 5.3 to 5.5 the random numbers of a domain's sampler are seeded with the number of its slot. A
 //! program that starts one short-lived domain after the other gets the same slot every time, and so
 //! the same numbers: 2,000 domains of 8,000 words each gave not a single sample at a rate of
 //! 1e-4, where 1,600 were expected.
@@ -9,8 +9,7 @@
 //! and takes the seed from the slot number, which we change temporarily. The new domain does this
 //! itself, before it runs OCaml code.
 //!
-//! The offsets in the runtime's data come from its sources. They are verified before anything is
-//! changed; if they are wrong, domains are left alone, and the user gets a warning.
+//! If the [layout] of the runtime's data is not known, domains are left alone, and the user gets a warning.
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -19,17 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use heapline_recorder::tail::Note;
 
 use crate::callbacks;
+use crate::layout::{self, Layout, STATE_WORDS};
 use crate::runtime::{UNIT, Value, symbol};
-
-/// Words of the runtime's `caml_domain_state`, more than any version has.
-const STATE_WORDS: usize = 256;
-
-/// Offsets in `caml_domain_state`, in words: OCaml 5.3.
-const ACTION_PENDING: usize = 7;
-const EXTERNAL_INTERRUPT: usize = 32;
-const ID: usize = 36;
-const UNIQUE_ID: usize = 37;
-const MEMPROF: usize = 58;
 
 /// Seeds are greater than the number of any slot.
 const FIRST_SEED: i32 = 1 << 30;
@@ -37,15 +27,17 @@ const FIRST_SEED: i32 = 1 << 30;
 /// Domains of which some share a slot, or might as well.
 const MANY: u32 = 16;
 
+/// The hook for new domains: up to 5.4, and from 5.5 on, where it returns unit or an exception.
+const HOOK: &CStr = c"caml_domain_initialize_hook";
+const HOOK_EXN: &CStr = c"caml_domain_initialize_hook_exn";
 type Hook = extern "C" fn();
+type HookExn = extern "C" fn() -> Value;
 
 /// A domain's `caml_domain_state`.
 type State = *mut usize;
 
 /// The functions of the runtime that are needed.
 struct Functions {
-    domain_id: extern "C" fn(Value) -> Value,
-    domain_index: extern "C" fn(Value) -> Value,
     new_domain: extern "C" fn(State, State),
     delete_domain: extern "C" fn(State),
     set_trigger: extern "C" fn(State),
@@ -70,18 +62,29 @@ pub(crate) fn has_started_any() -> bool {
 /// No domain is being started, and none is going to be before this returns.
 pub(crate) unsafe fn watch() {
     FUNCTIONS.get_or_init(functions);
-    let Some(hook) = symbol(c"caml_domain_initialize_hook") else {
-        return;
-    };
-    let hook = std::ptr::with_exposed_provenance_mut::<*mut ()>(hook);
-    // SAFETY: it is a variable of the runtime that holds a function's address, and nobody is
-    // looking at it.
-    unsafe {
-        if *hook == (started as Hook) as *mut () {
-            return;
+    let hooks = [
+        (HOOK, (started as Hook) as *mut ()),
+        (HOOK_EXN, (started_exn as HookExn) as *mut ()),
+    ];
+    for (name, ours) in hooks {
+        let Some(hook) = symbol(name) else {
+            continue;
+        };
+        let hook = std::ptr::with_exposed_provenance_mut::<*mut ()>(hook);
+        // SAFETY: it is a variable of the runtime that holds the address of a function of our function's type, and
+        // nobody is looking at it.
+        unsafe {
+            if *hook != ours {
+                PREVIOUS.store(*hook, Ordering::Release);
+                *hook = ours;
+            }
         }
-        PREVIOUS.store(*hook, Ordering::Release);
-        *hook = (started as Hook) as *mut ();
+        return;
+    }
+    // Domains are not told apart, and cannot be counted.
+    FAILED.store(true, Ordering::Relaxed);
+    if let Some(session) = callbacks::session() {
+        session.recorder.note(Note::AlikeDomains);
     }
 }
 
@@ -95,11 +98,9 @@ fn functions() -> Option<Functions> {
         // SAFETY: the caller promises the type, and it has the size of an address.
         Some(unsafe { std::mem::transmute_copy(&address) })
     }
-    // SAFETY: these are their types in OCaml 5.3 and later.
+    // SAFETY: these are their types in OCaml 5.3 to 5.5.
     unsafe {
         Some(Functions {
-            domain_id: function(c"caml_ml_domain_id")?,
-            domain_index: function(c"caml_ml_domain_index")?,
             new_domain: function(c"caml_memprof_new_domain")?,
             delete_domain: function(c"caml_memprof_delete_domain")?,
             set_trigger: function(c"caml_memprof_set_trigger")?,
@@ -110,6 +111,28 @@ fn functions() -> Option<Functions> {
 
 /// The runtime calls this in a new domain.
 extern "C" fn started() {
+    note_started();
+    let previous = PREVIOUS.load(Ordering::Acquire);
+    if !previous.is_null() {
+        // SAFETY: it was there as a function to call.
+        let previous: Hook = unsafe { std::mem::transmute(previous) };
+        previous();
+    }
+}
+
+/// The same for OCaml 5.5.
+extern "C" fn started_exn() -> Value {
+    note_started();
+    let previous = PREVIOUS.load(Ordering::Acquire);
+    if previous.is_null() {
+        return UNIT;
+    }
+    // SAFETY: it was there as a function to call.
+    let previous: HookExn = unsafe { std::mem::transmute(previous) };
+    previous()
+}
+
+fn note_started() {
     let contained = std::panic::catch_unwind(|| {
         let Some(session) = callbacks::session() else {
             return;
@@ -129,34 +152,26 @@ extern "C" fn started() {
     if contained.is_err() {
         callbacks::end();
     }
-    let previous = PREVIOUS.load(Ordering::Acquire);
-    if !previous.is_null() {
-        // SAFETY: it was there as a function to call.
-        let previous: Hook = unsafe { std::mem::transmute(previous) };
-        previous();
-    }
 }
 
-/// Returns true if the state of domains has the layout of OCaml 5.3.
+/// Returns true if the state of this domain has a known layout.
 ///
 /// # Safety
 ///
 /// This thread runs a domain.
 pub(crate) unsafe fn has_known_state() -> bool {
-    let functions = FUNCTIONS.get_or_init(functions).as_ref();
     // SAFETY: as the caller's.
-    functions.is_some_and(|functions| unsafe { known_state(functions) }.is_some())
+    unsafe { known_state() }.is_some()
 }
 
-/// The state of this domain and its sampler, as addresses, if the state has the layout of OCaml 5.3.
+/// The state of this domain and its sampler, as addresses, if its layout is known.
 ///
 /// # Safety
 ///
 /// This thread runs a domain.
 pub(crate) unsafe fn sampler() -> Option<(usize, usize)> {
-    let functions = FUNCTIONS.get_or_init(functions).as_ref()?;
     // SAFETY: as the caller's.
-    let state = unsafe { known_state(functions) }?;
+    let (_, state) = unsafe { known_state() }?;
     let state = state.expose_provenance();
     // SAFETY: it has that layout.
     unsafe { sampler_of(state) }.map(|memprof| (state, memprof))
@@ -166,11 +181,12 @@ pub(crate) unsafe fn sampler() -> Option<(usize, usize)> {
 ///
 /// # Safety
 ///
-/// It is the state of a domain, with the layout of OCaml 5.3.
+/// It is the state of a domain.
 pub(crate) unsafe fn sampler_of(state: usize) -> Option<usize> {
+    let memprof = layout::known()?.offsets().memprof;
     let state = std::ptr::with_exposed_provenance::<usize>(state);
-    // SAFETY: the state has more words than this.
-    let memprof = unsafe { *state.add(MEMPROF) };
+    // SAFETY: all states of a runtime have the same layout.
+    let memprof = unsafe { *state.add(memprof) };
     (memprof != 0 && memprof.is_multiple_of(8)).then_some(memprof)
 }
 
@@ -178,7 +194,7 @@ pub(crate) unsafe fn sampler_of(state: usize) -> Option<usize> {
 ///
 /// # Safety
 ///
-/// It is the state of a domain, which stands still, with the layout of OCaml 5.3.
+/// It is the state of a domain, which stands still.
 pub(crate) unsafe fn renew_trigger(state: usize) {
     if let Some(functions) = FUNCTIONS.get_or_init(functions) {
         let state = std::ptr::with_exposed_provenance_mut(state);
@@ -194,9 +210,13 @@ pub(crate) unsafe fn renew_trigger(state: usize) {
 /// This thread runs a domain.
 pub(crate) unsafe fn interrupt_oneself() {
     // SAFETY: as the caller's.
-    unsafe {
-        set(EXTERNAL_INTERRUPT, 1);
-        set(ACTION_PENDING, 1);
+    if let Some((layout, state)) = unsafe { known_state() } {
+        let offsets = layout.offsets();
+        // SAFETY: the state has that layout; these words may be written by any thread.
+        unsafe {
+            set(state, offsets.external_interrupt, 1);
+            set(state, offsets.action_pending, 1);
+        }
     }
 }
 
@@ -207,48 +227,32 @@ pub(crate) unsafe fn interrupt_oneself() {
 /// This thread runs a domain.
 pub(crate) unsafe fn end_interrupt() {
     // SAFETY: as the caller's.
-    unsafe { set(EXTERNAL_INTERRUPT, 0) };
+    if let Some((layout, state)) = unsafe { known_state() } {
+        // SAFETY: as above.
+        unsafe { set(state, layout.offsets().external_interrupt, 0) };
+    }
 }
 
-/// Sets a word of the state of this domain, if it has the layout of OCaml 5.3.
+/// Sets a word of the state of a domain.
+///
+/// # Safety
+///
+/// The state has that word, and any thread may write to it.
+unsafe fn set(state: State, index: usize, value: usize) {
+    // SAFETY: as the caller's.
+    unsafe { AtomicUsize::from_ptr(state.add(index)).store(value, Ordering::Release) };
+}
+
+/// The state of this domain, if its layout is known.
 ///
 /// # Safety
 ///
 /// This thread runs a domain.
-unsafe fn set(index: usize, value: usize) {
-    // SAFETY: as the caller's; these words may be written by any thread.
-    unsafe {
-        let functions = FUNCTIONS.get_or_init(functions).as_ref();
-        if let Some(state) = functions.and_then(|functions| known_state(functions)) {
-            AtomicUsize::from_ptr(state.add(index)).store(value, Ordering::Release);
-        }
-    }
-}
-
-/// The state of this domain, if it has the layout of OCaml 5.3.
-///
-/// # Safety
-///
-/// This thread runs a domain.
-unsafe fn known_state(functions: &Functions) -> Option<State> {
-    // A symbol of a thread's own: what is found is that of this one.
-    let variable = symbol(c"caml_state")?;
-    // SAFETY: it is a variable that holds the address of the domain's state.
-    let state: State = unsafe { *std::ptr::with_exposed_provenance::<State>(variable) };
-    if state.is_null() {
-        return None;
-    }
-    // SAFETY: the state has more words than this, each an aligned slot that nobody else writes to.
-    let (slot, unique_id) = unsafe {
-        (
-            *state.add(ID).cast::<i32>(),
-            *state.add(UNIQUE_ID).cast::<i32>(),
-        )
-    };
-    let number = |value: Value| i32::try_from(value >> 1).ok();
-    let is_known = number((functions.domain_index)(UNIT)) == Some(slot)
-        && number((functions.domain_id)(UNIT)) == Some(unique_id);
-    is_known.then_some(state)
+unsafe fn known_state() -> Option<(&'static Layout, State)> {
+    let layout = layout::known()?;
+    // SAFETY: as the caller's.
+    let state = unsafe { layout.state() }?;
+    Some((layout, state))
 }
 
 /// Gives this domain a sampler with a seed of its own; false if that cannot be done.
@@ -258,35 +262,28 @@ unsafe fn known_state(functions: &Functions) -> Option<State> {
 /// This thread is a domain that has run no OCaml code yet, and nobody has a pointer to its sampler.
 unsafe fn reseed(functions: &Functions) -> bool {
     // SAFETY: as the caller's.
-    let Some(state) = (unsafe { known_state(functions) }) else {
+    let Some((layout, state)) = (unsafe { known_state() }) else {
         return false;
     };
-    // SAFETY: the state has more words than this, each an aligned slot that nobody else writes to.
-    let (id, unique_id, memprof) = unsafe {
+    let offsets = layout.offsets();
+    // SAFETY: the state has that layout; each word is an aligned slot that nobody else writes to.
+    let (id, memprof) = unsafe {
         (
-            state.add(ID).cast::<i32>(),
-            *state.add(UNIQUE_ID).cast::<i32>(),
-            state.add(MEMPROF),
+            state.add(offsets.id).cast::<i32>(),
+            state.add(offsets.memprof),
         )
     };
     // SAFETY: as above.
-    let slot = unsafe { *id };
-    // SAFETY: as above.
-    let old = unsafe { *memprof };
-    if old == 0 || !old.is_multiple_of(8) {
-        return false;
-    }
-    // SAFETY: all else is where it is in 5.3, so this is the sampler, which begins with a
-    // pointer back.
-    if unsafe { *std::ptr::with_exposed_provenance::<State>(old) } != state {
-        return false;
-    }
-    let Some(seed) = FIRST_SEED.checked_add(unique_id) else {
+    let (slot, old, unique_id) = unsafe { (*id, *memprof, layout.unique_id()) };
+    let seed = i32::try_from(unique_id)
+        .ok()
+        .and_then(|unique_id| FIRST_SEED.checked_add(unique_id));
+    let Some(seed) = seed else {
         return false;
     };
     // What a new domain inherits comes from its parent: a stand-in that has the old sampler.
     let mut parent = [0; STATE_WORDS];
-    parent[MEMPROF] = old;
+    parent[offsets.memprof] = old;
     // SAFETY: as above; the runtime is not looking at the slot's number while this domain is here.
     unsafe { *id = seed };
     (functions.new_domain)(parent.as_mut_ptr(), state);

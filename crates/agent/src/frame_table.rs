@@ -3,26 +3,17 @@
 //! Frames are found by the runtime's own `caml_next_frame_descriptor`, so that this needs to know little
 //! of them: where a walk begins, and of a descriptor the return address, the size of the frame, and
 //! the debug information of combined allocations. All of that is the same in OCaml 4.11 to 4.14 and
-//! 5.3.
+//! 5.3 to 5.5.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::arch;
 use crate::domains;
+use crate::layout::fiber::{CURRENT_STACK, HANDLER, PARENT};
+use crate::layout::single::BOTTOM_OF_STACK;
 use crate::runtime::{Kind, symbol};
 use crate::walker::{Calls, Frame, Position};
-
-/// Offsets in OCaml 4's `Caml_state`, in words: `bottom_of_stack`, which `last_return_address`
-/// follows. The first is that of 4.12 to 4.14, the second that of 4.11.
-const BOTTOM_OF_STACK: [usize; 2] = [26, 25];
-
-/// Offset of `current_stack` in OCaml 5's `caml_domain_state`, in words.
-const CURRENT_STACK: usize = 5;
-/// Offset of `handler` in OCaml 5's `struct stack_info`, in words; `sp` comes first.
-const HANDLER: usize = 2;
-/// Offset of `parent` in OCaml 5's `struct stack_handler`, in words.
-const PARENT: usize = 3;
 
 /// Bits of a frame's size that have another meaning.
 const HAS_DEBUG_INFO: u16 = 1;
@@ -204,7 +195,7 @@ unsafe fn find_state() -> Option<usize> {
     if !unsafe { domains::has_known_state() } {
         return None;
     }
-    // SAFETY: the state is that of OCaml 5.3, so it has a stack there. It begins with the stack pointer,
+    // SAFETY: the layout of the state is known, so it has a stack there. It begins with the stack pointer,
     // as long as C code runs, and ends at the handler.
     let is_stack = unsafe {
         let stack = current_stack(offset);

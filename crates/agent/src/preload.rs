@@ -19,6 +19,7 @@ use crate::callbacks::{self, Session};
 use crate::check;
 use crate::domains;
 use crate::dormant;
+use crate::layout;
 use crate::own_sampler::{self, Policy};
 use crate::patch::Patch;
 use crate::runtime::{Kind, Runtime, Unfit, symbol};
@@ -171,6 +172,12 @@ pub(crate) extern "C" fn before_start() -> usize {
     let start_program = unsafe { START_PROGRAM.restore() };
     contained(|| {
         safe_point::note_first_domain();
+        // A program that waits is hooked only if it has domains.
+        if RUNTIME.get().is_none_or(attach::has_domains) {
+            // Now, before the program sets hooks. Whoever needs it later is told if it is not known.
+            // SAFETY: it is OCaml 5.3 or later, which is up, and has called us.
+            let _ = unsafe { layout::get() };
+        }
         if let (Some(settings), Some(runtime)) = (SETTINGS.get(), RUNTIME.get()) {
             start(settings, runtime);
         }
@@ -192,11 +199,10 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
     // SAFETY: no OCaml code runs yet.
     let finds_stacks = wants_own && unsafe { stacks::replace(runtime.kind) };
     let depth = stacks::limit(settings.stack_depth, finds_stacks);
-    let tracker = tracker::closures(runtime.kind);
     // SAFETY: this happens once.
-    let rate = unsafe { tracker::rate(0, settings.rate) };
+    let arguments = unsafe { tracker::arguments(0, settings.rate, runtime.kind) };
     // SAFETY: as above.
-    unsafe { runtime.start_sampler(rate, depth, tracker) };
+    unsafe { runtime.start_sampler(arguments.rate, depth, arguments.tracker) };
     watch_forks();
     if settings.exit_snapshot.is_some()
         && let Some(exit) = symbol(c"caml_do_exit").or_else(|| symbol(c"caml_sys_exit"))
@@ -294,7 +300,11 @@ pub(crate) extern "C" fn before_exit() -> usize {
             && callbacks::session().is_some()
         {
             // SAFETY: the runtime calls this in a thread that may run OCaml code, and does not.
-            unsafe { snapshot::at_exit(file) };
+            if let Err(error) = unsafe { snapshot::at_exit(file) } {
+                say(&format!(
+                    "no heap snapshot of the end of the program: {error}"
+                ));
+            }
         }
     });
     function.unwrap_or_default()

@@ -1,29 +1,17 @@
 //! Finds out if a sampler is running, and whose it is.
 //!
-//! The runtime does not say: starting a second sampler raises an exception inside of the program. So for
-//! OCaml 5.3 this reads the runtime's data. Its layout is verified as far as possible; where it is
-//! another one, nothing is started.
+//! Up to OCaml 5.4 starting a second sampler raises an exception inside of the program, and from 5.5 on it replaces
+//! the first. Before 5.5 the runtime does not say if there is one, and never whose it is. So this reads the runtime's
+//! data; where their [layout](crate::layout) is not known, nothing is started.
 
 use std::ffi::{c_int, c_void};
 
-use crate::attach::wanted_rate;
+use crate::attach::wanted_mark;
 use crate::callbacks;
 use crate::domains;
+use crate::layout::sampler::{self, config as field};
 use crate::runtime::{Runtime, Value, symbol};
 use crate::tracker;
-
-/// Offsets in OCaml 5.3's `struct memprof_domain_s`, in words: the configuration of the domain's own
-/// entries, and the current thread.
-const CONFIG: usize = 8;
-const CURRENT_THREAD: usize = 12;
-
-/// The fields of a configuration: its number, and those used.
-const CONFIG_FIELDS: usize = 9;
-const STATUS: usize = 0;
-const RATE: usize = 1;
-
-/// In place of a configuration: there is none.
-const NO_CONFIG: Value = 1;
 
 /// Values of the status.
 const SAMPLING: usize = 0;
@@ -32,18 +20,18 @@ const STOPPED: usize = 1;
 /// The sampler of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// It is in the middle of a callback.
+    /// It is in the middle of a callback, or between two threads.
     Suspended,
-    /// The layout is not that of OCaml 5.3.
+    /// Its layout is not known.
     Unknown,
     /// Nothing is sampled.
     None,
     /// The program has started it.
     Foreign,
-    /// We have started it, with this rate.
+    /// We have started it.
     Ours {
-        /// The value that was passed for it, by which recordings are told apart.
-        rate: Value,
+        /// By this value recordings are told apart.
+        mark: Value,
         /// Its description in the runtime.
         config: Value,
         /// False if it was stopped.
@@ -76,7 +64,7 @@ pub(crate) unsafe fn of_domain() -> Profile {
 ///
 /// # Safety
 ///
-/// The state of this domain, or of one that stands still, with the layout of OCaml 5.3.
+/// The state of this domain, or of one that stands still.
 pub(crate) unsafe fn stop_in(state: usize) {
     // SAFETY: as the caller's.
     let profile = unsafe {
@@ -94,7 +82,7 @@ pub(crate) unsafe fn stop_in(state: usize) {
     else {
         return;
     };
-    let status = std::ptr::with_exposed_provenance_mut::<Value>(config + 8 * STATUS);
+    let status = std::ptr::with_exposed_provenance_mut::<Value>(config + 8 * field::STATUS);
     // SAFETY: the status is an integer, and nobody looks at it now.
     unsafe {
         *status = STOPPED << 1 | 1;
@@ -121,14 +109,19 @@ unsafe fn read(state: usize, memprof: usize) -> Option<(Profile, bool)> {
         if word(memprof, 0) != state {
             return None;
         }
-        (word(memprof, CONFIG), word(memprof, CURRENT_THREAD))
+        (
+            word(memprof, sampler::CONFIG),
+            word(memprof, sampler::CURRENT_THREAD),
+        )
     };
-    if thread == 0 || !thread.is_multiple_of(8) {
+    if !thread.is_multiple_of(8) {
         return None;
     }
+    // When a thread has ended, the domain has none until another one runs.
     // SAFETY: a thread's data begin with a flag.
-    let is_suspended = unsafe { *std::ptr::with_exposed_provenance::<u8>(thread) } != 0;
-    if config == NO_CONFIG {
+    let is_suspended =
+        thread == 0 || unsafe { *std::ptr::with_exposed_provenance::<u8>(thread) } != 0;
+    if config == sampler::NO_CONFIG {
         return Some((Profile::None, is_suspended));
     }
     if config == 0 || !config.is_multiple_of(8) {
@@ -136,14 +129,19 @@ unsafe fn read(state: usize, memprof: usize) -> Option<(Profile, bool)> {
     }
     // SAFETY: it is an OCaml block, which has a header before it.
     let header = unsafe { word(config - 8, 0) };
-    if header << 8 >> 18 != CONFIG_FIELDS || header & 0xff != 0 {
+    if header << 8 >> 18 != field::FIELDS || header & 0xff != 0 {
         return None;
     }
     // SAFETY: the block has more fields than these.
-    let (status, rate) = unsafe { (word(config, STATUS) >> 1, word(config, RATE)) };
+    let (status, mark) = unsafe {
+        (
+            word(config, field::STATUS) >> 1,
+            word(config, field::ALLOC_MINOR),
+        )
+    };
     let profile = match status {
-        SAMPLING | STOPPED if tracker::is_rate(rate) => Profile::Ours {
-            rate,
+        SAMPLING | STOPPED if tracker::is_mark(mark) => Profile::Ours {
+            mark,
             config,
             is_sampling: status == SAMPLING,
         },
@@ -156,7 +154,7 @@ unsafe fn read(state: usize, memprof: usize) -> Option<(Profile, bool)> {
 impl Profile {
     /// Returns true if it is to be started or stopped.
     pub(crate) fn is_due(self) -> bool {
-        let wanted = wanted_rate();
+        let wanted = wanted_mark();
         match self {
             Self::Suspended => false,
             Self::Unknown | Self::Foreign => wanted != 0 && callbacks::session().is_none(),
@@ -167,7 +165,7 @@ impl Profile {
 
     /// Returns true if it samples for the recording that is wanted.
     pub(crate) fn is_current(self) -> bool {
-        matches!(self, Self::Ours { rate, is_sampling: true, .. } if rate == wanted_rate())
+        matches!(self, Self::Ours { mark, is_sampling: true, .. } if mark == wanted_mark())
     }
 
     /// Stops and discards a sampler of an earlier recording.

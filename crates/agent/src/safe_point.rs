@@ -22,6 +22,7 @@ use heapline_recorder::tail::Note;
 use crate::attach;
 use crate::callbacks;
 use crate::domains;
+use crate::layout;
 use crate::profile::{self, Profile};
 use crate::runtime::{Kind, Runtime, symbol};
 use crate::snapshot;
@@ -213,6 +214,10 @@ extern "C" fn minor_gc_ended() {
                 // SAFETY: the runtime calls this in a domain.
                 unsafe {
                     let profile = profile::of_domain();
+                    if profile == Profile::Unknown {
+                        refuse();
+                        return;
+                    }
                     if let (Profile::Foreign, Some(session)) = (profile, callbacks::session()) {
                         session.recorder.note(Note::DomainNotRecorded);
                     }
@@ -223,6 +228,16 @@ extern "C" fn minor_gc_ended() {
             }
         }
     });
+}
+
+/// Gives up what is wanted: the state of a domain is not as it should be.
+#[cold]
+fn refuse() {
+    if let Some(refusal) = layout::unverified() {
+        let message = refusal.to_string();
+        attach::refuse(&message);
+        snapshot::refuse(&message);
+    }
 }
 
 extern "C" fn external_interrupt() {
@@ -243,7 +258,7 @@ extern "C" fn external_interrupt() {
             }
             profile.stop_if_old(runtime);
             match profile {
-                Profile::Unknown => attach::refuse(attach::UNKNOWN),
+                Profile::Unknown => refuse(),
                 Profile::Foreign => {
                     attach::refuse(attach::OWN_SAMPLER);
                     attach::at_safe_point_of_domain(runtime, true);

@@ -40,13 +40,17 @@ const DOUBLE: usize = 253;
 /// Arity 1, and where the variables of the closure would begin.
 const CLOSURE_INFO: Value = 1 << 56 | 2 << 1 | 1;
 
-/// Rates of recordings, one after the other.
-const RATES: usize = 256;
+/// Recordings of a process, one after the other, whose samplers can be told apart.
+const RECORDINGS: usize = 256;
 
-static RATE: [Outside<1>; RATES] = [const { Outside::new(DOUBLE, [0]) }; RATES];
-static CLOSURES: [Outside<2>; 5] = [const { Outside::new(CLOSURE, [0, CLOSURE_INFO]) }; 5];
+static RATES: [Outside<1>; RECORDINGS] = [const { Outside::new(DOUBLE, [0]) }; RECORDINGS];
+/// What a sampler calls for a block in the minor heap: one for each recording, all with the same code. Unlike the
+/// rate, which OCaml 5.5 copies, it stays in the sampler's configuration as it was passed.
+static ALLOC_MINOR: [Outside<2>; RECORDINGS] =
+    [const { Outside::new(CLOSURE, [0, CLOSURE_INFO]) }; RECORDINGS];
+static OTHERS: [Outside<2>; 4] = [const { Outside::new(CLOSURE, [0, CLOSURE_INFO]) }; 4];
 static START: Outside<2> = Outside::new(CLOSURE, [0, CLOSURE_INFO]);
-static TRACKER: Outside<5> = Outside::new(0, [UNIT; 5]);
+static TRACKERS: [Outside<5>; RECORDINGS] = [const { Outside::new(0, [UNIT; 5]) }; RECORDINGS];
 
 /// The code of a closure.
 #[derive(Clone, Copy)]
@@ -57,29 +61,42 @@ pub(crate) struct Closure {
     pub(crate) switching: unsafe extern "C" fn(Value) -> Value,
 }
 
-/// The sampling rate of a recording, as OCaml has numbers. Recordings of a process have different
-/// numbers, by which their samplers are told apart.
+/// The arguments with which the samplers of a recording are started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arguments {
+    pub(crate) rate: Value,
+    pub(crate) tracker: Value,
+    /// The value in the configuration of a sampler by which those of this recording are known.
+    pub(crate) mark: Value,
+}
+
+/// The arguments of a recording.
 ///
 /// # Safety
 ///
-/// No sampler that is needed has that of [`RATES`] recordings before.
-pub(crate) unsafe fn rate(recording: usize, rate: f64) -> Value {
-    let place = &RATE[recording % RATES];
+/// No sampler that is needed has those of [`RECORDINGS`] recordings before.
+pub(crate) unsafe fn arguments(recording: usize, rate: f64, kind: Kind) -> Arguments {
+    write_closures(kind);
+    let number = recording % RECORDINGS;
+    let place = &RATES[number];
     // SAFETY: the caller promises that nobody looks at it.
     unsafe { (*place.fields.get())[0] = usize::from_ne_bytes(rate.to_ne_bytes()) };
-    place.value()
+    Arguments {
+        rate: place.value(),
+        tracker: TRACKERS[number].value(),
+        mark: ALLOC_MINOR[number].value(),
+    }
 }
 
-/// Returns true for values that [`rate`] has returned.
-pub(crate) fn is_rate(value: Value) -> bool {
-    RATE.iter().any(|place| place.value() == value)
+/// Returns true for the marks of samplers that were started by us.
+pub(crate) fn is_mark(value: Value) -> bool {
+    ALLOC_MINOR.iter().any(|closure| closure.value() == value)
 }
 
-/// The tracker with which a sampler is started so that it calls us.
-pub(crate) fn closures(kind: Kind) -> Value {
+/// Writes all closures, once.
+fn write_closures(kind: Kind) {
     static WRITTEN: Once = Once::new();
     let codes = [
-        arch::ALLOC_MINOR,
         arch::ALLOC_MAJOR,
         arch::PROMOTE,
         arch::DEALLOC,
@@ -87,22 +104,35 @@ pub(crate) fn closures(kind: Kind) -> Value {
     ];
     // SAFETY: nobody has them before this.
     WRITTEN.call_once(|| unsafe {
-        for (closure, codes) in CLOSURES.iter().zip(codes) {
+        let set = |closure: &Outside<2>, codes: Closure| {
             let code = match kind {
                 Kind::Single => codes.direct,
                 Kind::Domains { .. } => codes.switching,
             };
             (*closure.fields.get())[0] = (code as *const ()).expose_provenance();
+        };
+        for (closure, codes) in OTHERS.iter().zip(codes) {
+            set(closure, codes);
         }
-        *TRACKER.fields.get() = CLOSURES.each_ref().map(Outside::value);
+        let [alloc_major, promote, dealloc_minor, dealloc_major] =
+            OTHERS.each_ref().map(Outside::value);
+        for (tracker, alloc_minor) in TRACKERS.iter().zip(&ALLOC_MINOR) {
+            set(alloc_minor, arch::ALLOC_MINOR);
+            *tracker.fields.get() = [
+                alloc_minor.value(),
+                alloc_major,
+                promote,
+                dealloc_minor,
+                dealloc_major,
+            ];
+        }
         (*START.fields.get())[0] = (arch::start_sampler as *const ()).expose_provenance();
     });
-    TRACKER.value()
 }
 
 /// A closure that starts the sampler with [arguments](crate::runtime::START_ARGUMENTS): exceptions of a
 /// closure can be caught.
 pub(crate) fn starter(kind: Kind) -> Value {
-    closures(kind);
+    write_closures(kind);
     START.value()
 }

@@ -117,6 +117,10 @@ pub(crate) fn take(settings: &[u8]) -> Outcome {
         CONTROL.fail(&Unfit::Missing(name).to_string());
         return Outcome::Failed;
     }
+    if let Err(refusal) = attach::check_layout(runtime) {
+        CONTROL.fail(&refusal);
+        return Outcome::Failed;
+    }
     let Some(settings) = SnapshotSettings::parse(settings) else {
         CONTROL.fail("the settings of the snapshot are not understood");
         return Outcome::Failed;
@@ -129,30 +133,43 @@ pub(crate) fn take(settings: &[u8]) -> Outcome {
     Outcome::Done
 }
 
-/// Takes a snapshot of a program that exits. If that fails, there is none.
+/// Takes a snapshot of a program that exits. The error says why that cannot be done.
 ///
 /// # Safety
 ///
 /// At a safe point.
-pub(crate) unsafe fn at_exit(file: &Path) {
-    let Ok(runtime) = attach::find_runtime() else {
-        return;
-    };
-    if functions::find(runtime).is_err() {
-        return;
-    }
+pub(crate) unsafe fn at_exit(file: &Path) -> Result<(), String> {
+    let runtime = attach::find_runtime().map_err(|unfit| unfit.to_string())?;
+    functions::find(runtime).map_err(|name| Unfit::Missing(name).to_string())?;
+    attach::check_layout(runtime)?;
     let settings = SnapshotSettings {
         file: file.to_owned(),
         in_place: false,
         fold: Fold::Auto,
     };
     let start = Instant::now();
+    let mut taken = Ok(());
     let take = |domains: &[usize]| {
         // SAFETY: as the caller's; no other domain runs.
-        let _ = unsafe { begin(runtime, &settings, domains, start) };
+        taken = unsafe { begin(runtime, &settings, domains, start) };
     };
     // SAFETY: as the caller's.
-    unsafe { safe_point::alone(runtime, take) };
+    let was_alone = unsafe { safe_point::alone(runtime, take) };
+    if !was_alone {
+        return Err("the other domains could not be stopped".to_owned());
+    }
+    taken.map_err(|error| error.to_string())
+}
+
+/// Gives up a snapshot that is wanted, if one is.
+pub(crate) fn refuse(message: &str) {
+    if is_wanted()
+        && let Ok(mut wanted) = WANTED.try_lock()
+    {
+        IS_WANTED.store(false, Ordering::Release);
+        *wanted = None;
+        CONTROL.fail(message);
+    }
 }
 
 /// Ends what is left of the copy of the process, if it has exited. Returns true if there is none any more.
@@ -280,7 +297,7 @@ unsafe fn write(
     let roots = unsafe { Roots::find(raw, functions, &mappings, domains) }.ok_or_else(unknown)?;
     let none = functions.no_key.map_or(0, |none| raw.word(none));
     let mut ephemerons = Ephemerons::new(none);
-    for list in roots::ephemerons(raw, functions, domains) {
+    for list in roots::ephemerons(raw, functions, domains).ok_or_else(unknown)? {
         if !ephemerons.add_list(raw, list) {
             return Err(unknown());
         }

@@ -9,9 +9,7 @@ use super::block::{Header, is_pointer};
 use super::functions::{Functions, OfKind, domains, single};
 use super::images::Mappings;
 use super::raw::Raw;
-
-/// Offset of `ephe_info` in OCaml 5.3's `caml_domain_state`, in words.
-const EPHEMERONS: usize = 21;
+use crate::layout::{self, sampler::entry, single::tracked};
 
 /// Modules of a program, and blocks of a module, at most.
 const MANY: usize = 1 << 20;
@@ -147,12 +145,12 @@ impl Roots {
         self.add(RootKind::Registered, &registered);
         self.add(RootKind::Finaliser, &finalisers);
         self.add(RootKind::Sampler, &sampled);
-        // struct tracked: block, n_samples, wosize, user_data
+        let field = |slot: usize, n: isize| raw.word(slot.wrapping_add_signed(8 * n));
         self.sampled
             .extend(sampled.iter().map(|(data, slot)| Sampled {
-                block: raw.word(slot - 24),
-                samples: raw.word(slot - 16),
-                words: raw.word(slot - 8),
+                block: field(*slot, tracked::BLOCK),
+                samples: field(*slot, tracked::SAMPLES),
+                words: field(*slot, tracked::WORDS),
                 data: *data,
             }));
         Some(())
@@ -198,12 +196,13 @@ impl Roots {
             self.add(RootKind::Finaliser, &finalisers);
             let sampled = collect(&|found| sampler(add, 0, found, *domain, false));
             self.add(RootKind::Sampler, &sampled);
-            // struct entry_s: block, user_data, samples, wosize. The table's configuration is among them.
+            // The table's configuration is among them.
             let entries = sampled.iter().filter(|(data, _)| !is_pointer(*data));
+            let field = |slot: usize, n: isize| raw.word(slot.wrapping_add_signed(8 * n));
             self.sampled.extend(entries.map(|(data, slot)| Sampled {
-                block: raw.word(slot - 8),
-                samples: raw.word(slot + 8),
-                words: raw.word(slot + 16),
+                block: field(*slot, entry::BLOCK),
+                samples: field(*slot, entry::SAMPLES),
+                words: field(*slot, entry::WORDS),
                 data: *data,
             }));
         }
@@ -285,17 +284,17 @@ fn modules(raw: Raw, globals: usize) -> Vec<usize> {
     modules
 }
 
-/// The beginnings of the runtime's lists of ephemerons.
-pub(super) fn ephemerons(raw: Raw, functions: &Functions, domains: &[usize]) -> Vec<usize> {
+/// The beginnings of the runtime's lists of ephemerons; `None` if it is not known where they are.
+pub(super) fn ephemerons(raw: Raw, functions: &Functions, domains: &[usize]) -> Option<Vec<usize>> {
     match functions.of_kind {
-        OfKind::Single { ephemerons, .. } => vec![raw.word(ephemerons)],
+        OfKind::Single { ephemerons, .. } => Some(vec![raw.word(ephemerons)]),
         OfKind::Domains { .. } => {
-            let infos = domains.iter().map(|state| raw.word(state + 8 * EPHEMERONS));
+            let ephe_info = layout::known()?.offsets().ephe_info;
+            let infos = domains.iter().map(|state| raw.word(state + 8 * ephe_info));
             let infos = infos.filter(|info| is_pointer(*info));
             // struct caml_ephe_info: todo, live
-            infos
-                .flat_map(|info| [raw.word(info), raw.word(info + 8)])
-                .collect()
+            let lists = infos.flat_map(|info| [raw.word(info), raw.word(info + 8)]);
+            Some(lists.collect())
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) const ANOTHER_SNAPSHOT: &str =
 
 /// Bytes of the control block before the message, and of the message at most.
 const MESSAGE_AT: u64 = 8;
-const MESSAGE: usize = 256;
+const MESSAGE: usize = 1024;
 
 /// A task of the agent, with a control block of its own.
 #[derive(Clone, Copy)]
