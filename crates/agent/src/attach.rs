@@ -67,6 +67,11 @@ impl Control {
     }
 
     pub(crate) fn fail(&self, message: &str) {
+        self.tell(State::Failed, message);
+    }
+
+    /// Sets a state with a message, of which the end is cut off if it is too long.
+    pub(crate) fn tell(&self, state: State, message: &str) {
         let bytes = message.as_bytes();
         let len = bytes.len().min(MESSAGE);
         for (word, chunk) in self.message.iter().zip(bytes[..len].chunks(8)) {
@@ -76,7 +81,7 @@ impl Control {
         }
         let len = u32::try_from(len).unwrap_or(0);
         self.message_len.store(len, Ordering::Relaxed);
-        self.set(State::Failed);
+        self.set(state);
     }
 }
 

@@ -9,6 +9,7 @@ use heapline_recorder::control::{FileView, Outcome, Reply, Request};
 use heapline_recorder::listener::listen;
 
 use crate::attach;
+use crate::explain;
 use crate::preload;
 use crate::snapshot;
 
@@ -47,6 +48,7 @@ fn answer(request: &Request) -> Reply {
         Request::Attach(settings) => attach::attach(settings),
         Request::Detach => attach::detach(),
         Request::Snapshot(settings) => snapshot::take(settings),
+        Request::Explain => explain::explain(),
         Request::SnapshotState => {
             snapshot::reap();
             attach::ask_again();
@@ -55,6 +57,7 @@ fn answer(request: &Request) -> Reply {
     };
     let control = match request {
         Request::Snapshot(_) | Request::SnapshotState => &snapshot::CONTROL,
+        Request::Explain => &explain::CONTROL,
         _ => &attach::CONTROL,
     };
     let reply = reply(outcome, control);

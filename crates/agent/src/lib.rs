@@ -20,7 +20,7 @@
 //!    their samplers can be started and stopped, and whether there is one; `own_sampler`: programs that
 //!    start one themselves.
 //! 8. `snapshot`: writes all blocks of the heap, and what holds them, in a copy of the process.
-//! 9. `layout`: the offsets of the runtime's data that all of these need.
+//! 9. `layout`: the offsets of the runtime's data that all of these need; `explain`: prints them.
 //! 10. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
 //!
 //! It must never harm the program: any error silently ends the recording. So it uses its own memory
@@ -33,6 +33,7 @@ mod callbacks;
 mod check;
 mod domains;
 mod dormant;
+pub mod explain;
 mod frame_table;
 mod layout;
 mod memory;

@@ -78,10 +78,13 @@ pub extern "C" fn heapline_listen(wake: Wake) -> c_int {
 /// Said if a snapshot is asked for: `heapline snapshot` goes on with ptrace then.
 const NO_SNAPSHOTS: &str = "the OCaml library takes no heap snapshots by itself";
 
+/// Said if it is asked for the layout of the runtime.
+const NO_LAYOUT: &str = "the OCaml library needs no data of the OCaml runtime";
+
 fn answer(request: &Request) -> Reply {
     let mut attachment = lock();
     let outcome = match request {
-        Request::State => Outcome::Done,
+        Request::State | Request::Explain => Outcome::Done,
         Request::Attach(settings) => attachment.attach(settings),
         Request::Detach => {
             attachment.detach();
@@ -92,6 +95,7 @@ fn answer(request: &Request) -> Reply {
     let state = attachment.state();
     let message = match request {
         Request::Snapshot(_) | Request::SnapshotState => NO_SNAPSHOTS.to_owned(),
+        Request::Explain => NO_LAYOUT.to_owned(),
         _ => attachment.failure.clone().unwrap_or_default(),
     };
     drop(attachment);

@@ -45,6 +45,8 @@ pub enum Request {
     Snapshot(Vec<u8>),
     /// Return the state of the last snapshot.
     SnapshotState,
+    /// Describe the runtime.
+    Explain,
 }
 
 /// The result of a request.
@@ -128,7 +130,7 @@ pub struct Reply {
     pub state: State,
     /// The files that the program sees.
     pub files: FileView,
-    /// A message for the user, if something failed.
+    /// A message for the user, if something failed, or a description that was asked for.
     pub message: String,
 }
 
@@ -151,6 +153,7 @@ impl Request {
             Self::Detach => (2, &[][..]),
             Self::Snapshot(settings) => (3, &settings[..]),
             Self::SnapshotState => (4, &[][..]),
+            Self::Explain => (5, &[][..]),
         };
         [&[VERSION, number], settings].concat()
     }
@@ -166,6 +169,7 @@ impl Request {
                 Ok(Self::Snapshot(settings.to_vec()))
             }
             [4] => Ok(Self::SnapshotState),
+            [5] => Ok(Self::Explain),
             _ => Err(Invalid::Malformed),
         }
     }
@@ -269,6 +273,7 @@ mod tests {
             Request::Detach,
             Request::Snapshot(b"file=/a\0".to_vec()),
             Request::SnapshotState,
+            Request::Explain,
         ] {
             assert_eq!(Request::parse(&request.to_bytes()), Ok(request));
         }

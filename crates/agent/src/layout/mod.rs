@@ -7,7 +7,8 @@
 //! 2. compared with those of the sources of this version (`table`),
 //! 3. verified on the state of each domain before it is used ([`Layout::state`]).
 //!
-//! If any of that fails, nothing is read or written: the user is told why.
+//! If any of that fails, nothing is read or written: the user is told why. `heapline attach --explain` prints what was
+//! found.
 
 mod calls;
 mod probe;
@@ -19,7 +20,7 @@ pub(crate) use probe::WORDS as STATE_WORDS;
 pub(crate) use table::{Offsets, Version};
 
 use std::ffi::CStr;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::OnceLock;
 
 use crate::runtime::{UNIT, Value, symbol};
@@ -253,6 +254,39 @@ impl Layout {
         let word = |address: usize| unsafe { *std::ptr::with_exposed_provenance(address) };
         is_state(&self.offsets, state.expose_provenance(), numbers, word).then_some(state)
     }
+
+    /// Describes what was found.
+    fn describe(&self) -> String {
+        let Offsets {
+            action_pending,
+            ephe_info,
+            final_info,
+            external_interrupt,
+            id,
+            unique_id,
+            memprof,
+        } = self.offsets;
+        let version = self.version;
+        let mut text = String::new();
+        let fields = [
+            ("action_pending", action_pending, "caml_set_action_pending"),
+            ("ephe_info", ephe_info, "the word before final_info"),
+            ("final_info", final_info, "caml_final_do_roots"),
+            (
+                "requested_external_interrupt",
+                external_interrupt,
+                "caml_process_external_interrupt",
+            ),
+            ("id", id, "caml_memprof_new_domain, Domain.self_index"),
+            ("unique_id", unique_id, "Domain.self"),
+            ("memprof", memprof, "caml_memprof_new_domain, points back"),
+        ];
+        let _ = writeln!(text, "caml_domain_state as in OCaml {version}:");
+        for (name, word, how) in fields {
+            let _ = writeln!(text, "  word {word:>3}  {name:28}  {how}");
+        }
+        text
+    }
 }
 
 /// Compares what was found with the sources.
@@ -331,4 +365,27 @@ fn full_version() -> Option<String> {
             (is_number().is_some() && is_number().is_some()).then(|| text.to_owned())
         })
     }
+}
+
+/// Describes the runtime of this process, and what was found in it, if that is known.
+///
+/// # Safety
+///
+/// This thread runs a domain, or has no domain state.
+pub(crate) unsafe fn explain() -> String {
+    let mut text = String::new();
+    if let Some(name) = full_version() {
+        let _ = writeln!(text, "OCaml {name}");
+    }
+    if let Some(layout) = known() {
+        text.push_str(&layout.describe());
+        // SAFETY: as the caller's.
+        let is_verified = unsafe { layout.state() }.is_some();
+        text.push_str(if is_verified {
+            "verified on the state of a domain"
+        } else {
+            "to be verified when the program next runs OCaml code"
+        });
+    }
+    text
 }

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use heapline_attach::{Error, Library, Process, call, offset};
 use heapline_recorder::settings::{AttachSettings, SnapshotSettings};
 
@@ -35,6 +35,7 @@ const MESSAGE: usize = 1024;
 enum Task {
     Recording,
     Snapshot,
+    Description,
 }
 
 impl Task {
@@ -43,6 +44,7 @@ impl Task {
         match self {
             Self::Recording => "heapline_control",
             Self::Snapshot => "heapline_snapshot_control",
+            Self::Description => "heapline_explain_control",
         }
     }
 }
@@ -130,6 +132,20 @@ impl<'p> Agent<'p> {
         }
     }
 
+    /// Asks for a description of the program's runtime.
+    pub(in crate::commands) fn explain(&self) -> anyhow::Result<String> {
+        match self {
+            Self::Dormant(dormant) => dormant.explain(),
+            Self::Injected(injected) => {
+                injected.call(Task::Description, "heapline_explain", &[])?;
+                injected
+                    .read_control(Task::Description)
+                    .map(|(_, message)| message)
+                    .context("the program has ended")
+            }
+        }
+    }
+
     /// The state of the snapshot.
     pub(in crate::commands) fn snapshot_state(&self) -> State {
         match self {
@@ -173,23 +189,28 @@ impl<'p> Injected<'p> {
     }
 
     fn read_state(&self, task: Task) -> Option<State> {
+        let (state, message) = self.read_control(task)?;
+        Some(match state {
+            0 => State::Idle,
+            1 => State::Armed,
+            2 => State::Recording,
+            _ => State::Failed(message),
+        })
+    }
+
+    /// The state and the message of a control block.
+    fn read_control(&self, task: Task) -> Option<(u64, String)> {
         let base = match self.base.get() {
             Some(base) => *base,
             None => self.library().find(&self.process.modules().ok()?)?,
         };
         let control = base + offset(AGENT, task.control())?;
         let words = self.process.word(control).ok()?;
-        Some(match words & 0xffff_ffff {
-            0 => State::Idle,
-            1 => State::Armed,
-            2 => State::Recording,
-            _ => {
-                let len = usize::try_from(words >> 32).unwrap_or(0).min(MESSAGE);
-                let mut message = vec![0; len];
-                self.process.read(control + MESSAGE_AT, &mut message).ok()?;
-                State::Failed(String::from_utf8_lossy(&message).into_owned())
-            }
-        })
+        let len = usize::try_from(words >> 32).unwrap_or(0).min(MESSAGE);
+        let mut message = vec![0; len];
+        self.process.read(control + MESSAGE_AT, &mut message).ok()?;
+        let message = String::from_utf8_lossy(&message).into_owned();
+        Some((words & 0xffff_ffff, message))
     }
 
     fn call(&self, task: Task, function: &str, argument: &[u8]) -> anyhow::Result<Duration> {
@@ -204,7 +225,7 @@ impl<'p> Injected<'p> {
                     thread::sleep((start.elapsed() / 4).max(Duration::from_millis(2)));
                 }
                 BUSY => match task {
-                    Task::Recording => return Err(Error::NoSafeMoment.into()),
+                    Task::Recording | Task::Description => return Err(Error::NoSafeMoment.into()),
                     Task::Snapshot => bail!("{ANOTHER_SNAPSHOT}"),
                 },
                 _ => match self.state(task) {

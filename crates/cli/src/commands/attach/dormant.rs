@@ -148,27 +148,34 @@ impl Dormant {
         if request.to_bytes().len() > MAX_REQUEST {
             bail!("the description of --context and the name of the file are too long");
         }
-        self.request(&request)
+        self.request(&request).map(drop)
     }
 
     /// Asks for a heap snapshot.
     pub(in crate::commands) fn snapshot(&self, settings: &SnapshotSettings) -> anyhow::Result<()> {
         self.request(&Request::Snapshot(settings.to_bytes()))
+            .map(drop)
     }
 
     /// Ends the recording.
     pub(in crate::commands) fn detach(&self) -> anyhow::Result<()> {
-        self.request(&Request::Detach)
+        self.request(&Request::Detach).map(drop)
     }
 
-    fn request(&self, request: &Request) -> anyhow::Result<()> {
+    /// Asks for a description of the runtime.
+    pub(in crate::commands) fn explain(&self) -> anyhow::Result<String> {
+        self.request(&Request::Explain)
+    }
+
+    /// Sends a request until the program has time for it. Returns its message.
+    fn request(&self, request: &Request) -> anyhow::Result<String> {
         let start = Instant::now();
         loop {
             let Some(reply) = self.ask(request)? else {
                 bail!("the program has ended");
             };
             match reply.outcome {
-                Outcome::Done => return Ok(()),
+                Outcome::Done => return Ok(reply.message),
                 Outcome::Busy if start.elapsed() < PATIENCE => {
                     thread::sleep(Duration::from_millis(2));
                 }

@@ -19,6 +19,7 @@ use super::recording::RecordingOptions;
 use super::top::{self, IsRunning};
 use super::view::Serving;
 use crate::error::note;
+use crate::output::to_stdout;
 use agent::Agent;
 use program::{Purpose, Running};
 use session::Session;
@@ -78,6 +79,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "view", "push"])]
     detach: bool,
 
+    /// Print where heapline finds the data of the program's OCaml runtime, and exit
+    #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "detach", "summary", "view", "push"])]
+    explain: bool,
+
     /// Print the summary of the trace at the end
     #[arg(long)]
     summary: bool,
@@ -105,7 +110,7 @@ pub(crate) struct Args {
     /// Show the trace in the terminal while it is being recorded, and detach when that is quit
     ///
     /// `heapline top PID` does the same, and has more options for what is shown.
-    #[arg(long, conflicts_with_all = ["view", "duration", "detach", "push"])]
+    #[arg(long, conflicts_with_all = ["view", "duration", "detach", "explain", "push"])]
     top: bool,
 }
 
@@ -129,6 +134,11 @@ impl Args {
         let running = self.find()?;
         if self.detach {
             return self.end_earlier(&running);
+        }
+        if self.explain {
+            let description = Agent::new(&running).explain()?;
+            to_stdout(format!("{description}\n").as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
         }
         let mut session = Session::begin(&self, &running)?;
         if !self.quiet {
