@@ -77,13 +77,14 @@ static intnat record(uint64_t words, uint64_t samples, int source, value stack, 
 
 /* What the sampler tells. None of these allocates or raises. */
 
-/* The fields of Gc.Memprof.allocation, and the last constructor of allocation_source. */
+/* The fields of Gc.Memprof.allocation, and the first constructor of allocation_source that is outside of the heap: Custom,
+   which Map_file follows from OCaml 5.4 on. */
 enum { SAMPLES, SIZE, SOURCE, STACK };
 enum { CUSTOM = 2 };
 
 intnat heapline_ml_alloc(value allocation, intnat is_major)
 {
-  int source = Int_val(Field(allocation, SOURCE)) == CUSTOM ? HEAPLINE_EXTERNAL
+  int source = Int_val(Field(allocation, SOURCE)) >= CUSTOM ? HEAPLINE_EXTERNAL
                : is_major                                    ? HEAPLINE_MAJOR
                                                              : HEAPLINE_MINOR;
   return record(Long_val(Field(allocation, SIZE)), Long_val(Field(allocation, SAMPLES)), source,

@@ -18,8 +18,10 @@ use crate::tracker::header;
 /// Domains that can run at once.
 const MAX_DOMAINS: usize = 4096;
 
-/// The source of a block outside of the OCaml heap, in the sampler's words.
+/// The sources of memory outside of the OCaml heap, in the sampler's words: that of custom blocks, and, from OCaml 5.4
+/// on, files that are mapped into memory.
 const CUSTOM: Value = 2 << 1 | 1;
+const MAP_FILE: Value = 3 << 1 | 1;
 
 /// The number 1.
 const ONE: Value = 1 << 1 | 1;
@@ -138,7 +140,7 @@ impl Allocation {
     }
 
     fn is_external(&self) -> bool {
-        self.source == CUSTOM
+        matches!(self.source, CUSTOM | MAP_FILE)
     }
 
     fn stack(&self) -> &[TaggedCode] {
