@@ -1,7 +1,8 @@
 //! Programs that use `Gc.Memprof` themselves.
 //!
-//! A runtime has one sampler, or one per domain, and raises an exception if it is started twice. So while
-//! ours runs, the functions that the program calls for its own are replaced: see [`Policy`].
+//! A runtime has one sampler, or one per domain. Up to OCaml 5.4 it raises an exception if that is started twice, and
+//! from 5.5 on the second one replaces the first. So while ours runs, the functions that the program calls for its
+//! own are replaced: see [`Policy`].
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,12 +22,16 @@ use crate::safe_point;
 static START: Patch = Patch::new();
 static STOP: Patch = Patch::new();
 static DISCARD: Patch = Patch::new();
+static IS_SAMPLING: Patch = Patch::new();
 
 /// The runtime whose functions are replaced.
 static RUNTIME: OnceLock<&'static Runtime> = OnceLock::new();
 
 /// True for [`Policy::Pretend`].
 static PRETENDS: AtomicBool = AtomicBool::new(false);
+
+/// True if the program believes to have a sampler.
+static BELIEVES: AtomicBool = AtomicBool::new(false);
 
 /// The function `caml_failwith` of the runtime.
 pub(crate) static FAILWITH: AtomicUsize = AtomicUsize::new(0);
@@ -74,6 +79,10 @@ pub(crate) unsafe fn guard(runtime: &'static Runtime, policy: Policy) {
         if let Some(discard) = runtime.memprof_discard().filter(|_| pretends) {
             let _ = DISCARD.set(discard, address(pretend as *const ()));
         }
+        // 5.5
+        if let Some(is_sampling) = symbol(c"caml_memprof_is_sampling") {
+            let _ = IS_SAMPLING.set(is_sampling, address(own_is_sampling as *const ()));
+        }
     }
 }
 
@@ -83,7 +92,7 @@ pub(crate) unsafe fn guard(runtime: &'static Runtime, policy: Policy) {
 ///
 /// No other thread runs OCaml code.
 pub(crate) unsafe fn restore() {
-    for patch in [&START, &STOP, &DISCARD] {
+    for patch in [&START, &STOP, &DISCARD, &IS_SAMPLING] {
         // SAFETY: as the caller's.
         unsafe { patch.restore() };
     }
@@ -94,6 +103,16 @@ extern "C" fn pretend(_: Value, _: Value, _: Value) -> Value {
     UNIT
 }
 
+/// Takes the place of `caml_memprof_is_sampling`: ours is none of the program's.
+extern "C" fn own_is_sampling(_: Value) -> Value {
+    let is_own = contained(false, || {
+        // SAFETY: OCaml code has called us.
+        let profile = unsafe { profile::of_domain() };
+        BELIEVES.load(Ordering::Acquire) || profile == Profile::Foreign
+    });
+    usize::from(is_own) << 1 | 1
+}
+
 /// Comes before the program's `caml_memprof_start`. Returns where to go on.
 pub(crate) unsafe extern "C" fn before_own_start(registers: *mut Registers) -> usize {
     let Some(runtime) = RUNTIME.get() else {
@@ -101,6 +120,7 @@ pub(crate) unsafe extern "C" fn before_own_start(registers: *mut Registers) -> u
     };
     let session = callbacks::session();
     if let Some(session) = session.filter(|_| PRETENDS.load(Ordering::Acquire)) {
+        BELIEVES.store(true, Ordering::Release);
         contained((), || session.recorder.note(Note::OwnSampler));
         return (pretend as *const ()).expose_provenance();
     }
@@ -121,6 +141,7 @@ pub(crate) extern "C" fn before_own_stop(_: *mut Registers) -> usize {
         return 0;
     };
     if PRETENDS.load(Ordering::Acquire) {
+        BELIEVES.store(false, Ordering::Release);
         return (pretend as *const ()).expose_provenance();
     }
     // SAFETY: OCaml code has called us.

@@ -27,6 +27,7 @@ mod processes;
 #[path = "../common/pushed.rs"]
 mod pushed;
 mod refusals;
+mod replaced_sampler;
 mod run;
 mod snapshot;
 mod stacks;
