@@ -164,12 +164,32 @@ impl<L: Fn(usize) -> Option<usize>> Code<'_, L> {
             Some(&[0xe8, a, b, c, d]) => {
                 let after = self.start + at + next + 5;
                 let offset = i32::from_le_bytes([a, b, c, d]);
-                Some(after.wrapping_add_signed(offset as isize)) == self.initialize
+                let function = after.wrapping_add_signed(offset as isize);
+                self.initialize.is_some_and(|initialize| {
+                    function == initialize || self.behind_stub(function) == Some(initialize)
+                })
             }
             _ => false,
         };
         let is_passed = (len..len + CALL).any(is_call);
         (is_passed && offset.is_multiple_of(8)).then_some(offset / 8)
+    }
+
+    /// The function that a stub jumps to, by which a module that was loaded later calls one of the program:
+    /// `jmp [rip + offset]`, after `endbr64` or not.
+    fn behind_stub(&self, stub: usize) -> Option<usize> {
+        let bytes = |at: usize| (self.load)(at).map(usize::to_le_bytes);
+        let jump = match bytes(stub)? {
+            [0xf3, 0x0f, 0x1e, 0xfa, ..] => stub + 4,
+            _ => stub,
+        };
+        let (offset, len) = match bytes(jump)? {
+            [0xff, 0x25, a, b, c, d, ..] => ([a, b, c, d], 6),
+            [0xf2, 0xff, 0x25, a, b, c, d, _] => ([a, b, c, d], 7),
+            _ => return None,
+        };
+        let offset = i32::from_le_bytes(offset);
+        (self.load)((jump + len).wrapping_add_signed(offset as isize))
     }
 }
 
@@ -254,5 +274,34 @@ mod tests {
         let last = code.len() - 1;
         code[last] = 1;
         assert_eq!(stores(&code, |_| None), []);
+    }
+
+    #[test]
+    fn functions_are_found_behind_stubs() {
+        const STUB: usize = 0x1800;
+        const TABLE: usize = 0x1900;
+        let mut code = Vec::new();
+        lea(&mut code, 0x3d);
+        // mov rsi, rax; call
+        code.extend([0x48, 0x89, 0xc6, 0xe8]);
+        let offset = STUB - (START + code.len() + 4);
+        code.extend(u32::try_from(offset).unwrap().to_le_bytes());
+        // endbr64; jmp [rip + offset]
+        let mut stub = [0; 16];
+        stub[..6].copy_from_slice(&[0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25]);
+        let offset = u32::try_from(TABLE - (STUB + 10)).unwrap();
+        stub[6..10].copy_from_slice(&offset.to_le_bytes());
+        let load = |function: usize| {
+            move |at: usize| match at {
+                TABLE => Some(function),
+                STUB.. => {
+                    let bytes = stub.get(at - STUB..at - STUB + 8)?;
+                    Some(usize::from_le_bytes(bytes.try_into().ok()?))
+                }
+                _ => None,
+            }
+        };
+        assert_eq!(stores(&code, load(INITIALIZE)), [(0, START)]);
+        assert_eq!(stores(&code, load(INITIALIZE + 8)), []);
     }
 }
