@@ -29,6 +29,9 @@ const SOON: Duration = Duration::from_millis(300);
 /// The time for which the beginning of a short recording is waited for.
 const BEGIN: Duration = Duration::from_secs(2);
 
+/// The time of its own that a program needs at most to come to a safe point.
+const BUSY: Duration = Duration::from_millis(200);
+
 /// A program that is being recorded.
 pub(super) struct Session<'a> {
     args: &'a Args,
@@ -40,6 +43,8 @@ pub(super) struct Session<'a> {
     began: Option<Instant>,
     /// The time from then until detaching.
     took: Option<Duration>,
+    /// The time that the program had spent when it was attached to, and when it was last looked at.
+    spent: [Duration; 2],
     /// Set by signals, which end the recording, not this program.
     interrupted: Arc<AtomicBool>,
 }
@@ -83,6 +88,7 @@ impl<'a> Session<'a> {
             }
         };
         args.say_stopped(stopped, "attach");
+        let spent = running.user_time().unwrap_or_default();
         Ok(Self {
             args,
             running,
@@ -91,6 +97,7 @@ impl<'a> Session<'a> {
             attached: Instant::now(),
             began: None,
             took: None,
+            spent: [spent; 2],
             interrupted,
         })
     }
@@ -138,6 +145,9 @@ impl<'a> Session<'a> {
 
     /// Looks at the program. Returns false if it is not going to be recorded any more.
     fn is_on(&mut self) -> anyhow::Result<bool> {
+        if let Some(spent) = self.running.user_time() {
+            self.spent[1] = spent;
+        }
         match self.agent.state() {
             State::Recording => {
                 self.began.get_or_insert_with(Instant::now);
@@ -189,6 +199,16 @@ impl<'a> Session<'a> {
         let Args { quiet, summary, .. } = *self.args;
         let trace = self.place.collect()?;
         let Some(took) = self.took else {
+            let spent = self.spent[1].saturating_sub(self.spent[0]);
+            if spent >= BUSY {
+                bail!(
+                    "nothing was recorded: the program ran for {:.1} s after it was attached to, but came to no \
+                     point at which its sampler could be started; if it is not in C code all the time, show what \
+                     was found in it: heapline attach {} --explain",
+                    spent.as_secs_f64(),
+                    self.args.pid
+                );
+            }
             if !quiet {
                 note("detached before the program ran OCaml code: nothing was recorded");
             }
