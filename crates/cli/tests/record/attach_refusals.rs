@@ -148,7 +148,7 @@ fn program_with_symbols(folder: &Path, name: &str, symbols: &[&str]) -> PathBuf 
     compile(folder, &code, name)
 }
 
-fn compile(folder: &Path, code: &Path, name: &str) -> PathBuf {
+pub(crate) fn compile(folder: &Path, code: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
     let status = Command::new("cc")
         .args(["-w", "-rdynamic", "-o"])

@@ -17,6 +17,7 @@ mod estimates;
 mod keep;
 mod keep_same_run;
 mod killed;
+mod layout;
 mod library;
 mod messages;
 mod names;
