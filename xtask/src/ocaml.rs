@@ -81,10 +81,10 @@ pub(crate) fn install() -> Outcome {
 /// Unpacks and builds the other compilers. Returns the value for [`COMPILERS`].
 pub(crate) fn compilers() -> Outcome<String> {
     let mut compilers = vec![setup::path_of("ocamlopt")?];
-    let cache = setup::cache()?;
-    compilers.push(SOURCE.install(&cache)?);
+    compilers.push(SOURCE.install(&setup::cache()?)?);
+    let directory = setup::shared_cache()?;
     for (version, suites) in PREBUILT {
-        compilers.push(unpack(version, suites, &cache)?);
+        compilers.push(unpack(version, suites, &directory)?);
     }
     let compilers = std::env::join_paths(compilers)
         .map_err(|error| format!("a compiler has an odd path: {error}"))?;
@@ -143,6 +143,8 @@ fn write_tools(root: &Root) -> std::io::Result<Outcome> {
             return Ok(Err(problem));
         }
     }
+    // The compiler is also a large program to record.
+    std::os::unix::fs::symlink(bin.join("ocamlopt.opt"), tools.join("ocamlopt.opt"))?;
     for tool in TOOLS {
         let cc = match tool {
             "ocamlopt" | "ocamlc" => format!("-cc '{}' ", root.c_compiler()),

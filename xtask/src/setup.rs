@@ -52,6 +52,17 @@ pub(crate) fn cache() -> Outcome<PathBuf> {
     Ok(cache)
 }
 
+/// A directory like [`cache`], for what other users run in tests as root: they cannot read root's home directory.
+pub(crate) fn shared_cache() -> Outcome<PathBuf> {
+    if !is_root() {
+        return cache();
+    }
+    let shared = PathBuf::from("/var/cache/heapline");
+    std::fs::create_dir_all(&shared)
+        .map_err(|error| format!("cannot make {}: {error}", shared.display()))?;
+    Ok(shared)
+}
+
 /// Installs a component of the Rust toolchain unless `command` is there.
 pub(crate) fn rust_component(command: &str, component: &str) -> Outcome {
     if exists(command) {

@@ -325,7 +325,7 @@ fn has_blocks(trace: &Path) -> bool {
         .output()
         .unwrap();
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    summary["subject"]["blocks"].as_u64() > Some(0)
+    summary["subject"]["sampled_blocks"].as_u64() > Some(0)
 }
 
 /// Programs in system calls begin to be recorded when these end.

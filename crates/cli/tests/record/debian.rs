@@ -35,18 +35,19 @@ fn programs_of_debian_do_the_same_and_are_estimated_right() {
         return;
     }
     for case in CASES {
-        check(&in_path(case.0), case);
+        check(&Program::new(in_path(case.0)), case);
     }
 }
 
 #[test]
 fn a_large_program_of_ocaml_5_does_the_same_and_is_estimated_right() {
     for compiler in with_domains("a_large_program_of_ocaml_5_does_the_same") {
-        check(&compiler.path, COMPILER);
+        let program = Program::new(compiler.native()).env("OCAMLLIB", &compiler.libraries());
+        check(&program, COMPILER);
     }
 }
 
-fn check(program: &Path, (name, arguments, files): Case) {
+fn check(program: &Program, (name, arguments, files): Case) {
     // In the same folder each time, which some print, with what is in it as it was.
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("work");
@@ -54,8 +55,7 @@ fn check(program: &Path, (name, arguments, files): Case) {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).unwrap();
         copy(&root().join("tests/ocaml/debian"), &folder);
-        let program = Program::new(program).args(arguments);
-        what(program.folder(&folder));
+        what(program.clone().args(arguments).folder(&folder));
         let read = |file| fs::read(folder.join(file)).unwrap();
         files.iter().map(|file| (*file, read(file))).collect()
     };

@@ -18,6 +18,7 @@ pub(crate) struct Ended {
 }
 
 /// A program with what it is started with.
+#[derive(Clone)]
 pub(crate) struct Program {
     /// A program that starts it, with arguments.
     starter: Vec<String>,

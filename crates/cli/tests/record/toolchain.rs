@@ -101,11 +101,22 @@ impl Compiler {
         build.join("default/test")
     }
 
+    /// The compiler as a native program: `path` may be a script that runs it.
+    pub(crate) fn native(&self) -> PathBuf {
+        let native = self.path.with_extension("opt");
+        native.canonicalize().unwrap_or_else(|_| self.path.clone())
+    }
+
+    /// The directory of the standard library.
+    pub(crate) fn libraries(&self) -> String {
+        let output = Command::new(&self.path).arg("-where").output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
     /// Returns true if it has the library that loads modules into a running program.
     pub(crate) fn has_dynlink(&self) -> bool {
-        let output = Command::new(&self.path).arg("-where").output().unwrap();
-        let libraries = String::from_utf8(output.stdout).unwrap();
-        let found = |name: &str| Path::new(libraries.trim()).join(name).exists();
+        let libraries = self.libraries();
+        let found = |name: &str| Path::new(&libraries).join(name).exists();
         found("dynlink.cmxa") || found("dynlink/dynlink.cmxa")
     }
 
