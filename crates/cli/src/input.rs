@@ -17,7 +17,7 @@ use heapline_trace::{ByteSource, Options, Reader, Snapshot};
 
 use crate::error::{note, warn};
 use crate::progress::Watched;
-use crate::snapshot_file::refuse_snapshot;
+use crate::snapshot_file::refuse_other_than_trace;
 
 /// The built-in trace.
 pub(crate) mod demo {
@@ -217,7 +217,7 @@ impl Input {
 
     /// Opens a regular file, together with the tail of its recording.
     pub(crate) fn snapshot(&self) -> anyhow::Result<Snapshot> {
-        refuse_snapshot(&self.trace)?;
+        refuse_other_than_trace(&self.trace)?;
         let name = self.name();
         let snapshot =
             Snapshot::open(&self.trace).with_context(|| format!("cannot open {name}"))?;

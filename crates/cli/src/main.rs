@@ -13,6 +13,7 @@ mod question;
 mod reopen;
 mod screen;
 mod snapshot_file;
+mod subject;
 mod unfinished;
 
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ use commands::Cli;
 use error::is_broken_pipe;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(subject::with_command(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => error::exit(&error),
     };

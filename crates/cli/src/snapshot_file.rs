@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use heapline_engine::{LoadedSnapshot, Report, SnapshotSession};
+use heapline_engine::{LoadedSnapshot, Report, SnapshotSession, shell_quote};
 use heapline_heap::reports::HeapError;
 use heapline_heap::{Graph, Heap};
 use heapline_heapfile::{MAGIC, is_snapshot};
@@ -87,14 +87,16 @@ impl SnapshotFile {
 
 /// Returns true if a file is a heap snapshot. Pipes are not looked into.
 pub(crate) fn is_snapshot_file(path: &Path) -> bool {
-    let head = || {
-        let is_file = path.metadata().ok()?.is_file();
-        let mut head = [0; MAGIC.len()];
-        let mut file = File::open(path).ok().filter(|_| is_file)?;
-        file.read_exact(&mut head).ok()?;
-        Some(head)
-    };
-    head().is_some_and(|head| is_snapshot(&head))
+    head::<{ MAGIC.len() }>(path).is_some_and(|head| is_snapshot(&head))
+}
+
+/// The first bytes of a regular file.
+fn head<const LENGTH: usize>(path: &Path) -> Option<[u8; LENGTH]> {
+    let is_file = path.metadata().ok()?.is_file();
+    let mut head = [0; LENGTH];
+    let mut file = File::open(path).ok().filter(|_| is_file)?;
+    file.read_exact(&mut head).ok()?;
+    Some(head)
 }
 
 /// The recording of a snapshot's run, by the name that the snapshot has of it: there, or beside the snapshot if both were
@@ -108,13 +110,24 @@ pub(crate) fn recording_of(snapshot: &Path, named: Option<&str>) -> Option<PathB
         .map(Path::to_owned)
 }
 
-/// Fails if a file is a heap snapshot, which is no trace.
-pub(crate) fn refuse_snapshot(path: &Path) -> anyhow::Result<()> {
+/// Fails if a file is a heap snapshot or a program, and says what to do with it.
+pub(crate) fn refuse_other_than_trace(path: &Path) -> anyhow::Result<()> {
+    let name = path.display();
     if is_snapshot_file(path) {
         anyhow::bail!(
-            "{} is a heap snapshot, not a trace; use: heapline view, info, retained, dominators, why, \
-             findings, diff, report or export",
-            path.display()
+            "{name} is a heap snapshot, not a trace; use: heapline view, info, retained, dominators, why, \
+             findings, diff, report or export"
+        );
+    }
+    if head(path) == Some(*b"\x7fELF") {
+        // A name without a directory is looked up in PATH.
+        let program = match path.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => format!("./{name}"),
+            _ => name.to_string(),
+        };
+        anyhow::bail!(
+            "{name} is a program, not a trace; record it with: heapline record -- {}",
+            shell_quote(&program)
         );
     }
     Ok(())

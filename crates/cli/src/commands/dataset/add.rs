@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Address;
 use crate::error;
 use crate::output::to_stdout;
-use crate::snapshot_file::refuse_snapshot;
+use crate::snapshot_file::refuse_other_than_trace;
 
 /// Add traces to a dataset, which is created if it does not exist
 ///
@@ -68,7 +68,7 @@ impl Args {
 }
 
 fn add(dataset: &Dataset, trace: &Path, labels: &Labels) -> anyhow::Result<Added> {
-    refuse_snapshot(trace)?;
+    refuse_other_than_trace(trace)?;
     Ok(dataset.add(trace, labels)?)
 }
 

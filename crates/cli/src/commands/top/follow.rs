@@ -14,6 +14,7 @@ use heapline_tui::{Newest, Progress, Source};
 use crate::input::Input;
 use crate::process;
 use crate::reopen;
+use crate::snapshot_file::refuse_other_than_trace;
 
 /// Size and time of a file: they change when the file does.
 type Stamp = (u64, Option<SystemTime>);
@@ -43,6 +44,7 @@ impl Follower {
         let name = input.name();
         let snapshot = match input.file_size() {
             Some(_) => {
+                refuse_other_than_trace(&input.trace)?;
                 Snapshot::open(&input.trace).with_context(|| format!("cannot open {name}"))?
             }
             None => {
