@@ -18,13 +18,11 @@ mod unfinished;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use commands::Cli;
 use error::is_broken_pipe;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(subject::with_command(std::env::args_os())) {
+    let cli = match Cli::from_arguments(subject::with_command(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => error::exit(&error),
     };

@@ -22,7 +22,8 @@ fn has_unicode() -> bool {
     })
 }
 
-fn width() -> usize {
+/// The width of standard output.
+pub(crate) fn width() -> usize {
     let variable = || env::var("COLUMNS").ok()?.parse().ok();
     let terminal = || {
         let (width, _) = terminal_size::terminal_size()?;

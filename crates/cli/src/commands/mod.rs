@@ -13,6 +13,7 @@ mod export;
 mod flame;
 mod fleet;
 mod follow;
+mod groups;
 pub(crate) mod index;
 mod info;
 mod man;
@@ -40,9 +41,10 @@ mod unavailable;
 mod view;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::input::Input;
 use crate::snapshot_file::SnapshotFile;
@@ -56,15 +58,16 @@ use crate::snapshot_file::SnapshotFile;
     name = "heapline",
     version,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 success, 1 a check failed, 2 error.\n\
-                  Run `heapline COMMAND --help` for examples, or `heapline demo` to try it on a built-in trace."
+    after_help = "Run `heapline --help` for what the commands do, `heapline COMMAND -h` for the options of one.",
+    after_long_help = "Exit codes: 0 success, 1 a check failed, 2 error.\n\
+                       Run `heapline COMMAND --help` for all options and examples."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 
     /// Use only ASCII characters in charts and tables
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     ascii: bool,
 }
 
@@ -124,6 +127,12 @@ enum Command {
 }
 
 impl Cli {
+    /// Parses the arguments of the process.
+    pub(crate) fn from_arguments(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
+        let matches = groups::grouped(Self::command()).try_get_matches_from(arguments)?;
+        Self::from_arg_matches(&matches)
+    }
+
     /// Runs the command; the exit code is 1 if a check failed.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let screen = crate::screen::detect(self.ascii);
@@ -171,7 +180,7 @@ impl Cli {
 }
 
 /// Parses the arguments of a command that another one runs, with the defaults of all others.
-fn parse<A: clap::Args>(arguments: Vec<std::ffi::OsString>) -> Result<A, clap::Error> {
+fn parse<A: clap::Args>(arguments: Vec<OsString>) -> Result<A, clap::Error> {
     let command = A::augment_args(clap::Command::new("heapline").no_binary_name(true));
     A::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }

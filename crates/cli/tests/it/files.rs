@@ -299,10 +299,11 @@ fn every_command_has_a_manual_page_and_completions() {
         String::from_utf8(output.stdout).unwrap()
     };
     let help = stdout(&["--help"]);
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands: Vec<&str> = commands
-        .map_while(|line| line.split_whitespace().next())
-        .filter(|command| *command != "help" && *command != "man")
+    let commands: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|word| word.starts_with(char::is_alphabetic))
+        .filter(|word| !["heapline", "help", "man"].contains(word))
         .collect();
     assert!(commands.contains(&"info"), "{commands:?}");
     for command in &commands {
