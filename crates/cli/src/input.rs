@@ -46,19 +46,30 @@ pub(crate) struct Input {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Reading {
     /// Fail on damaged traces instead of reading the intact parts
-    #[arg(long)]
+    #[arg(long, help_heading = "Input", hide_short_help = true)]
     pub(crate) strict: bool,
 
     /// Name functions of Spacetime profiles by the program that wrote them
-    #[arg(long, short, value_name = "PROGRAM")]
+    #[arg(
+        long,
+        short,
+        value_name = "PROGRAM",
+        help_heading = "Input",
+        hide_short_help = true
+    )]
     pub(crate) executable: Option<PathBuf>,
 
     /// Limit the memory for a trace; the rest goes to temporary files [default: a quarter of the machine's memory]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        help_heading = "Input",
+        hide_short_help = true
+    )]
     pub(crate) memory: Option<Size>,
 
     /// Ignore the index of a trace
-    #[arg(long)]
+    #[arg(long, help_heading = "Input", hide_short_help = true)]
     pub(crate) no_index: bool,
 }
 

@@ -23,10 +23,10 @@ use crate::reopen::SnapshotsBeside;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Question {
     #[command(flatten)]
-    pub(crate) input: Input,
+    pub(crate) filter: Filter,
 
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) input: Input,
 }
 
 impl Question {

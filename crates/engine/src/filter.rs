@@ -16,23 +16,34 @@ pub struct Filter {
     /// Select blocks, such as 'inside "Parser.*" and size >= 64KiB'
     ///
     /// Repeated queries are combined with "and". docs/query.md describes the language.
-    #[arg(long = "where", short = 'w', value_name = "QUERY")]
+    #[arg(
+        long = "where",
+        short = 'w',
+        value_name = "QUERY",
+        help_heading = "Select"
+    )]
     #[serde(rename = "where", serialize_with = "restrictions")]
     pub queries: Vec<Query>,
 
     /// Select blocks live at this time: peak, end, 10s, 90%
     ///
     /// Short for --where 'live at TIME'.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = "Select")]
     pub live: Option<TimePoint>,
 
     /// Select how samples are scaled to totals
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        help_heading = "Attribute",
+        hide_short_help = true
+    )]
     #[serde(serialize_with = "value_name")]
     pub estimator: Estimator,
 
     /// Keep all frames of recursive calls, not only the first of each function
-    #[arg(long)]
+    #[arg(long, help_heading = "Attribute", hide_short_help = true)]
     pub keep_recursion: bool,
 }
 

@@ -82,30 +82,30 @@ pub struct Look {
     /// Hide matching functions; their memory is attributed to the caller
     ///
     /// A pattern is a name with * and ?, or /REGEX/.
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, help_heading = "Attribute", value_name = "PATTERN")]
     pub hide: Vec<Pattern>,
 
     /// Distinguish anonymous functions by source line
-    #[arg(long)]
+    #[arg(long, help_heading = "Attribute", hide_short_help = true)]
     pub split_anonymous: bool,
 
     /// Attribute the memory of libraries to your own code: the innermost function outside of them
     ///
     /// Libraries are Rust's and OCaml's standard libraries, the dependencies of Rust programs, and common libraries of OCaml.
-    #[arg(long)]
+    #[arg(long, help_heading = "Attribute")]
     pub own_code: bool,
 
     /// Attribute memory to the function that allocates it, also in libraries
     ///
     /// This is the default except in summary, leaks and temporary with --by site or --by function, which attribute to
     /// your own code.
-    #[arg(long, conflicts_with_all = ["own_code", "mine"])]
+    #[arg(long, help_heading = "Attribute", conflicts_with_all = ["own_code", "mine"], hide_short_help = true)]
     pub all_code: bool,
 
     /// Count only matching functions and crates as your own code; implies --own-code
     ///
     /// A pattern is a name with * and ?, or /REGEX/.
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, help_heading = "Attribute", value_name = "PATTERN")]
     pub mine: Vec<Pattern>,
 }
 

@@ -49,18 +49,24 @@ pub(crate) struct Args {
     tree: bool,
 
     /// Merge nodes of the tree below this share of before and after together into "other"
-    #[arg(long, default_value = "1%", value_name = "SHARE", requires = "tree")]
+    #[arg(
+        long,
+        default_value = "1%",
+        value_name = "SHARE",
+        requires = "tree",
+        hide_short_help = true
+    )]
     min: Share,
 
     /// The table of another program
-    #[arg(long, value_enum, conflicts_with_all = ["window", "per", "of", "by"])]
+    #[arg(long, value_enum, conflicts_with_all = ["window", "per", "of", "by"], hide_short_help = true)]
     compat: Option<Compat>,
 
     #[command(flatten)]
-    reading: Reading,
+    filter: Filter,
 
     #[command(flatten)]
-    filter: Filter,
+    reading: Reading,
 
     #[command(flatten)]
     json: Json,

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     output: PathBuf,
 
     /// Show the path to the block at this address (dot)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
     address: Option<Address>,
 
     /// Draw callers above callees (svg)

@@ -107,6 +107,46 @@ mod tests {
         assert_eq!(listed, defined);
     }
 
+    /// Options that the short help of a command has at most.
+    const SHORT: usize = 12;
+
+    #[track_caller]
+    fn assert_short(command: &Command) {
+        let options = command
+            .get_arguments()
+            .filter(|option| !option.is_positional());
+        let shown =
+            options.filter(|option| !option.is_hide_set() && !option.is_hide_short_help_set());
+        let shown: Vec<&str> = shown.map(|option| option.get_id().as_str()).collect();
+        assert!(shown.len() <= SHORT, "{}: {shown:?}", command.get_name());
+        command.get_subcommands().for_each(assert_short);
+    }
+
+    #[test]
+    fn the_short_help_of_a_command_has_at_most_12_options() {
+        let mut command = Cli::command();
+        command.build();
+        assert_short(&command);
+    }
+
+    #[test]
+    fn options_of_reading_are_under_their_heading() {
+        let mut command = Cli::command();
+        command.build();
+        for name in ["hotspots", "diff", "summary", "top"] {
+            let command = command.find_subcommand(name).unwrap();
+            let input = command
+                .get_arguments()
+                .filter(|option| option.get_help_heading() == Some("Input"));
+            let input: Vec<&str> = input.map(|option| option.get_id().as_str()).collect();
+            assert_eq!(
+                input,
+                ["strict", "executable", "memory", "no_index"],
+                "{name}"
+            );
+        }
+    }
+
     #[test]
     fn descriptions_are_wrapped_below_themselves() {
         let text = descriptions(&Cli::command(), |group| format!("{group}:"));

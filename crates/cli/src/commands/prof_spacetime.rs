@@ -14,15 +14,15 @@ use crate::output::{Force, to_stdout, write_file};
 #[derive(Debug, clap::Args)]
 pub(super) struct PrintOptions {
     /// Select what is counted (`prof_spacetime`) [default: words]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     mode: Option<PrintMode>,
 
     /// Select the snapshot: a number from 0, or last (`prof_spacetime`) [default: last]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     snapshot: Option<SnapshotNumber>,
 
     /// Print the outermost frame first (`prof_spacetime`)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     inverted: bool,
 }
 

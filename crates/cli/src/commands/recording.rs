@@ -2,8 +2,22 @@
 
 use std::path::PathBuf;
 
+#[cfg(recording)]
+use clap::Arg;
+
 use super::rate::Rate;
 use crate::output::Force;
+
+/// Keeps options for how a recording is shown and sent out of the short help.
+#[cfg(recording)]
+pub(super) fn in_long_help(option: Arg) -> Arg {
+    let is_of_others = matches!(
+        option.get_id().as_str(),
+        "port" | "listen" | "no_browser" | "push_interval" | "header" | "label" | "service"
+    );
+    let is_hidden = is_of_others || option.is_hide_short_help_set();
+    option.hide_short_help(is_hidden)
+}
 
 /// The trace to write, and the rate of samples.
 #[derive(Clone, Debug, clap::Args)]

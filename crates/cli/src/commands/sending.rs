@@ -23,15 +23,15 @@ pub(crate) struct Sending {
     /// `HEAPLINE_PUSH_HEADERS`, or for otlp `OTEL_EXPORTER_OTLP_HEADERS`, as NAME=VALUE,NAME=VALUE with
     /// special characters percent-encoded.
     // Parsed later: an error of the argument parser would print it.
-    #[arg(long, value_name = "HEADER")]
+    #[arg(long, help_heading = "Push", value_name = "HEADER")]
     header: Vec<String>,
 
     /// Add a label to the profiles, such as env=production
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, help_heading = "Push", value_name = "NAME=VALUE")]
     label: Vec<Label>,
 
     /// Name the service that the profiles are of [default: the name of the program]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = "Push", value_name = "NAME")]
     service: Option<String>,
 }
 

@@ -36,13 +36,13 @@ pub(crate) struct Args {
     traces: Vec<PathBuf>,
 
     #[command(flatten)]
-    reading: Reading,
+    filter: Filter,
 
     #[command(flatten)]
     options: SummaryOptions,
 
     #[command(flatten)]
-    filter: Filter,
+    reading: Reading,
 
     #[command(flatten)]
     json: Json,

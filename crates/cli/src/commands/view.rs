@@ -88,15 +88,20 @@ impl OtherFiles {
 #[derive(Debug, clap::Args)]
 pub(super) struct Serving {
     /// Listen on this port [default: first free port from 8080]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, help_heading = "Server", value_name = "PORT")]
     port: Option<u16>,
 
     /// Listen on this address; access from other machines needs the printed token
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(
+        long,
+        help_heading = "Server",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1"
+    )]
     listen: IpAddr,
 
     /// Do not open the browser
-    #[arg(long)]
+    #[arg(long, help_heading = "Server")]
     no_browser: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct PeakOptions {
     pub without: Vec<Query>,
 
     /// Show the peak of a time window: 0s..10s, ..peak, 50%.. [default: the whole run]
-    #[arg(long, value_name = "FROM..TO")]
+    #[arg(long, value_name = "FROM..TO", help_heading = "Select")]
     pub window: Option<Window>,
 
     /// Group by

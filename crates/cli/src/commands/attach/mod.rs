@@ -15,7 +15,7 @@ use heapline_profile::query::Size;
 use heapline_text::Screen;
 
 use super::record::{LiveViewer, PushOptions};
-use super::recording::RecordingOptions;
+use super::recording::{self, RecordingOptions};
 use super::top::{self, IsRunning};
 use super::view::Serving;
 use crate::error::note;
@@ -34,7 +34,9 @@ use session::Session;
 ///
 /// Blocks that were allocated before are not in the trace.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    mut_args(recording::in_long_help),
+    after_help = "\
 Examples:
   heapline attach 4711
   heapline attach 4711 -o server.ctf --for 30s --summary
@@ -42,7 +44,8 @@ Examples:
   heapline attach $(pidof server) --rate 1e-3 --max-size 1GiB
   heapline attach --detach 4711
 
-If `heapline attach` is killed, the program goes on recording; `heapline attach --detach PID` ends that.")]
+If `heapline attach` is killed, the program goes on recording; `heapline attach --detach PID` ends that."
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent command-line flags"
@@ -60,7 +63,7 @@ pub(crate) struct Args {
     duration: Option<Duration>,
 
     /// Store a description in the trace
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     context: Option<String>,
 
     /// Stop recording new blocks before the trace exceeds this size
@@ -68,11 +71,11 @@ pub(crate) struct Args {
     max_size: Option<Size>,
 
     /// Keep at most this many frames of a stack, the innermost ones [default: all]
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     stack_depth: Option<u32>,
 
     /// Attach to a program under a seccomp filter, which might kill it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_seccomp: bool,
 
     /// End a recording that an earlier `heapline attach` has left running, and exit
@@ -92,7 +95,7 @@ pub(crate) struct Args {
     quiet: bool,
 
     /// Print for how long the program was stopped
-    #[arg(short, long)]
+    #[arg(short, long, hide_short_help = true)]
     verbose: bool,
 
     /// Show the trace in the browser while it is being recorded

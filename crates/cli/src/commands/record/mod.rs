@@ -23,7 +23,7 @@ use clap::ValueEnum;
 use heapline_profile::query::Size;
 use heapline_text::Screen;
 
-use super::recording::RecordingOptions;
+use super::recording::{self, RecordingOptions};
 use super::sending;
 use super::view::Serving;
 use crate::error::warn;
@@ -48,7 +48,9 @@ const MIN_MAX_SIZE: u64 = 512 * 1024;
 /// programs need two lines: Heapline's allocator, and a call of `heapline::trace_if_requested()` in
 /// `main`. Input, output, signals and exit code of the program are unaffected.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    mut_args(recording::in_long_help),
+    after_help = "\
 Examples:
   heapline record -- ./server --port 8080
   heapline record -o parse.ctf --rate 1e-3 --summary -- ./parse big.json
@@ -61,7 +63,8 @@ Examples:
   heapline record --wait -- ./server --port 8080
 
 The exit code is that of the program, 128 plus the signal number if a signal ended it, or 2 if it
-was not started.")]
+was not started."
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent command-line flags"
@@ -71,13 +74,13 @@ pub(crate) struct Args {
     recording: RecordingOptions,
 
     /// Store a description in the trace
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     context: Option<String>,
 
     /// Stop recording new blocks before the trace exceeds this size
     ///
     /// Promotions and collections of recorded blocks are still recorded, so their lifetimes are right.
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
     max_size: Option<Size>,
 
     /// Keep the trace within this size, however long the program runs
@@ -92,7 +95,7 @@ pub(crate) struct Args {
     ///
     /// A frame `<deeper calls>` stands for the others. Limits the cost of stacks with tens of thousands
     /// of frames.
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     stack_depth: Option<u32>,
 
     /// Record forked processes too, each to its own file (OCaml only)
@@ -104,7 +107,7 @@ pub(crate) struct Args {
     follow_exec: bool,
 
     /// Select who gets Gc.Memprof if the program uses it too
-    #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE")]
+    #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE", hide_short_help = true)]
     memprof: Memprof,
 
     /// Take heap snapshots: `end`, `10s`, `every 60s`, `live > 1GiB`, `limit 90%`, `signal USR2`
@@ -132,7 +135,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = [
         "output", "rate", "context", "max_size", "stack_depth", "memprof", "summary", "view", "port", "listen", "no_browser", "force",
         "push",
-    ])]
+    ], hide_short_help = true)]
     wait: bool,
 
     /// Show the trace in the browser while it is being recorded
@@ -151,7 +154,7 @@ pub(crate) struct Args {
     ///
     /// Set `LD_PRELOAD` to it to record programs that are started by other programs. `MEMTRACE` sets
     /// the output file, `MEMTRACE_RATE` the rate, as with memtrace.
-    #[arg(long, exclusive = true)]
+    #[arg(long, exclusive = true, hide_short_help = true)]
     print_agent: bool,
 
     /// Program to record, and its arguments

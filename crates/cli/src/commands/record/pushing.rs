@@ -31,11 +31,11 @@ pub(in crate::commands) struct PushOptions {
     ///
     /// Each has what was allocated since the one before, and what is live. Can be given more than once. The
     /// program does not wait for the server: if that is down, the oldest profiles are dropped. See docs/push.md.
-    #[arg(long, value_name = "PROTOCOL=URL")]
+    #[arg(long, value_name = "PROTOCOL=URL", help_heading = "Push")]
     push: Vec<Endpoint>,
 
     /// Send a profile this often [default: 15s]
-    #[arg(long, value_name = "DURATION", value_parser = crate::commands::attach::duration, requires = "push")]
+    #[arg(long, value_name = "DURATION", value_parser = crate::commands::attach::duration, requires = "push", help_heading = "Push")]
     push_interval: Option<Duration>,
 
     #[command(flatten)]

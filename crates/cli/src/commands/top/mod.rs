@@ -61,13 +61,13 @@ pub(crate) struct Args {
     mouse: bool,
 
     #[command(flatten)]
-    reading: Reading,
-
-    #[command(flatten)]
     filter: Filter,
 
     #[command(flatten)]
     look: Look,
+
+    #[command(flatten)]
+    reading: Reading,
 
     #[command(flatten)]
     recording: RecordingOptions,

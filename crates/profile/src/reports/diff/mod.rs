@@ -39,7 +39,7 @@ pub struct DiffOptions {
     pub rows: usize,
 
     /// Show significant changes only
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub only_real: bool,
 
     /// Options for the display of functions

@@ -90,7 +90,7 @@ pub enum WindowError {
 #[serde(rename_all = "kebab-case")]
 pub struct DiffSides {
     /// Compare two time windows of one trace: 0s..10s, ..peak, 50%.. (give it twice)
-    #[arg(long, value_name = "FROM..TO")]
+    #[arg(long, value_name = "FROM..TO", help_heading = "Select")]
     pub window: Vec<Window>,
 
     /// Select the measure to compare
@@ -99,7 +99,7 @@ pub struct DiffSides {
 
     /// Normalise the second trace or window to the same duration or total allocation [default: time for
     /// allocations in windows of different lengths, otherwise none]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     pub per: Option<Normalise>,
 }
 

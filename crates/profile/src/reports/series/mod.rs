@@ -80,21 +80,31 @@ pub struct SeriesOptions {
     pub top: usize,
 
     /// Set the number of time intervals [default: the terminal's width, or 100]
-    #[arg(long, value_name = "N", value_parser = options::number(1, 100_000))]
+    #[arg(long, value_name = "N", value_parser = options::number(1, 100_000), hide_short_help = true)]
     pub points: Option<usize>,
 
     /// Start at this time: 10s, 20%, peak
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Select",
+        hide_short_help = true
+    )]
     pub from: Option<TimePoint>,
 
     /// End at this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Select",
+        hide_short_help = true
+    )]
     pub to: Option<TimePoint>,
 
     /// Show allocations of matching functions, split by caller
     ///
     /// Repeat to follow a call chain, from the allocating function up.
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     pub callers_of: Vec<Pattern>,
 
     /// Options for the display of functions

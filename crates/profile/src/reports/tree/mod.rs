@@ -73,11 +73,11 @@ pub struct TreeOptions {
     pub depth: Option<usize>,
 
     /// Show the source location of each allocation below its function; implied by --bottom-up
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub sites: bool,
 
     /// Add lifetime, heap, growth, module and file of each node to the JSON
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub details: bool,
 
     /// Options for the display of functions
