@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use heapline_engine::{
     Answer, Ask, Cancel, Filter, LoadedTrace, Request, Session, check_read, shell_path, shell_quote,
 };
@@ -203,22 +203,46 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     query::share(text).ok_or_else(|| "expected a share from 0% to 100%".to_owned())
 }
 
-/// The option that selects JSON output.
+/// The options that select JSON output.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Json {
-    /// Print JSON (see docs/json.md)
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Print JSON (see docs/json.md); short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+
+    /// Select the output format
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text, hide_short_help = true)]
+    format: ReportFormat,
+}
+
+/// The output formats of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// Tables and charts
+    Text,
+    /// The complete report
+    Json,
 }
 
 impl Json {
+    /// The choice of a command with formats of its own.
+    pub(crate) fn new(json: bool) -> Self {
+        let format = ReportFormat::Text;
+        Self { json, format }
+    }
+
+    /// Returns true for JSON, false for text.
+    pub(crate) fn is_json(self) -> bool {
+        self.json || self.format == ReportFormat::Json
+    }
+
     /// Prints a report as JSON, or as text with `render`.
     pub(crate) fn print<T: Serialize>(
         self,
         report: &T,
         render: impl FnOnce(&T) -> Text,
     ) -> anyhow::Result<()> {
-        if self.json {
+        if self.is_json() {
             let mut text = serde_json::to_vec_pretty(report)?;
             text.push(b'\n');
             crate::output::to_stdout(&text)

@@ -117,7 +117,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   heapline retained server.heap
-  heapline retained server.heap --by module --top 5
+  heapline retained server.heap --by module -n 5
   heapline retained server.heap --at 'Cache.table > Hashtbl.t'
   heapline retained server.heap --by closure --json")]
     Retained(RetainedOptions),
@@ -138,7 +138,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   heapline findings server.heap
-  heapline findings server.heap --top 20 --json")]
+  heapline findings server.heap -n 20 --json")]
     Findings(FindingsOptions),
     /// Continuations of a query that is being typed.
     Complete(CompleteOptions),

@@ -1,4 +1,4 @@
-//! `diff --compat prof-spacetime`: the table of `prof_spacetime compare`.
+//! `diff --compat prof_spacetime`: the table of `prof_spacetime compare`.
 
 use heapline_profile::reports::FileChange;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use heapline_export::cut::{Cut, CutError, Kept, Names, Subsample};
 use heapline_formats::memtrace_damage;
-use heapline_profile::query::TimePoint;
+use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::{Estimator, Profile, StoreOptions};
 use heapline_text::sanitize;
 use heapline_text::units::{count, percent, seconds};
@@ -24,11 +24,11 @@ use crate::reopen;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  heapline cut trace.ctf -o second.ctf --from 1s --to 2s
-  heapline cut trace.ctf -o after.ctf --from peak
+  heapline cut trace.ctf -o second.ctf --window 1s..2s
+  heapline cut trace.ctf -o after.ctf --window peak..
   heapline cut trace.ctf -o small.ctf --subsample 10
   heapline cut trace.ctf -o secret.ctf --hash-names --hash-key my-key
-  heapline cut trace.ctf -o - --to 10s | zstd > beginning.ctf.zst")]
+  heapline cut trace.ctf -o - --window ..10s | zstd > beginning.ctf.zst")]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
@@ -41,14 +41,18 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
+    /// Keep blocks allocated in this window: 1s..2s, ..peak, 90%.. [default: the whole run]
+    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["from", "to"], help_heading = "Select")]
+    window: Option<Window>,
+
     /// Keep blocks allocated at or after this time: 10s, 90%, peak, @14:30:05 [default: start]
     ///
     /// A number without a unit is in seconds since the start of the trace.
-    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, help_heading = "Select", hide_short_help = true)]
     from: Option<TimePoint>,
 
     /// Keep blocks allocated before this time [default: end]
-    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, help_heading = "Select", hide_short_help = true)]
     to: Option<TimePoint>,
 
     /// Keep each sample with probability 1/N, and adjust the sampling rate
@@ -95,7 +99,10 @@ impl Args {
         let mut reader = open(Options::new().stacks(!self.strip_names))?;
         let time = self.window(reader.info().start_time, &snapshot)?;
         if time.is_empty() {
-            anyhow::bail!("--from must be before --to");
+            anyhow::bail!(match self.window {
+                Some(_) => "--window must start before it ends",
+                None => "--from must be before --to",
+            });
         }
         let cut = Cut {
             time,
@@ -159,14 +166,15 @@ impl Args {
             // The peak is reached after all events of its microsecond.
             Ok(micros.saturating_add(u64::from(*time == TimePoint::Peak)))
         };
-        let from = match &self.from {
-            Some(time) => micros(time)?,
-            None => 0,
+        let (from, to) = match &self.window {
+            Some(window) => {
+                let (from, to) = window.bounds();
+                (Some(from), Some(to))
+            }
+            None => (self.from.as_ref(), self.to.as_ref()),
         };
-        let to = match &self.to {
-            Some(time) => micros(time)?,
-            None => u64::MAX,
-        };
+        let from = from.map_or(Ok(0), &mut micros)?;
+        let to = to.map_or(Ok(u64::MAX), &mut micros)?;
         Ok(from..to)
     }
 
@@ -195,7 +203,7 @@ fn report(name: &str, cut: &Cut, kept: &Kept) {
     if kept.allocations == 0 && kept.allocations_before > 0 {
         let lasts = seconds(kept.duration as f64 / 1e6);
         warn(&if cut.time.start > kept.duration {
-            format!("no blocks are left: --from is after the end of the trace at {lasts}")
+            format!("no blocks are left: the window starts after the end of the trace at {lasts}")
         } else {
             format!(
                 "no blocks are left: none were sampled in this time window; the trace lasts {lasts}"

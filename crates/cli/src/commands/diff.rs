@@ -27,7 +27,7 @@ Examples:
   heapline diff trace.ctf --window ..50% --window 50%.. --of end
   heapline diff before.ctf after.ctf --tree --min 2%
   heapline diff before.heap after.heap
-  heapline diff before.ctf after.ctf --compat prof-spacetime")]
+  heapline diff before.ctf after.ctf --compat prof_spacetime")]
 pub(crate) struct Args {
     /// The trace before: a .ctf file or a Spacetime profile, plain or compressed (.gz, .zst), or - for standard input
     #[arg(value_name = "BEFORE")]
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     )]
     min: Share,
 
-    /// The table of another program
+    /// Print the table of another program
     #[arg(long, value_enum, conflicts_with_all = ["window", "per", "of", "by"], hide_short_help = true)]
     compat: Option<Compat>,
 
@@ -74,7 +74,8 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Compat {
-    /// `prof_spacetime` compare: words and blocks alive at the end, and words allocated, per file
+    /// `prof_spacetime compare`: words and blocks alive at the end, and words allocated, per file
+    #[value(name = "prof_spacetime", alias = "prof-spacetime")]
     ProfSpacetime,
 }
 
@@ -91,7 +92,7 @@ impl Args {
         if self.compat.is_some()
             && let Some(after) = &after
         {
-            let is_plain = !self.json.json && self.filter.query().is_all();
+            let is_plain = !self.json.is_json() && self.filter.query().is_all();
             if is_plain && before.is_spacetime() && after.is_spacetime() {
                 return prof_spacetime::compare(&before, after);
             }

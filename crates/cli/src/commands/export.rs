@@ -19,20 +19,21 @@ use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  heapline export trace.ctf --format pprof -o heap.pb.gz && go tool pprof -http=: heap.pb.gz
-  heapline export trace.ctf --format speedscope -o heap.speedscope.json
-  heapline export trace.ctf --format svg --at peak -o peak.svg
-  heapline export trace.ctf --format parquet -o heap.parquet
-  heapline export server.heap --format heapsnapshot -o server.heapsnapshot
+  heapline export trace.ctf -o heap.pb.gz && go tool pprof -http=: heap.pb.gz
+  heapline export trace.ctf -o heap.speedscope.json
+  heapline export trace.ctf --format firefox | gzip > firefox.json.gz
+  heapline export trace.ctf --at peak -o peak.svg
+  heapline export trace.ctf -o heap.parquet
+  heapline export server.heap -o server.heapsnapshot
 
 docs/export.md describes the formats.")]
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// Select the output format
+    /// Select the output format [default: by the end of the file name, such as .svg or .pb.gz]
     #[arg(long, value_enum)]
-    format: Format,
+    format: Option<Format>,
 
     /// Write to this file, or - for standard output
     ///
@@ -79,6 +80,32 @@ enum Format {
 }
 
 impl Format {
+    /// Ends of the names of files in a format.
+    const ENDS: [(&str, Self); 10] = [
+        (".pb.gz", Self::Pprof),
+        (".pprof", Self::Pprof),
+        (".collapsed", Self::Collapsed),
+        (".folded", Self::Collapsed),
+        (".svg", Self::Svg),
+        (".speedscope.json", Self::Speedscope),
+        (".parquet", Self::Parquet),
+        (".csv", Self::Csv),
+        (".heapsnapshot", Self::HeapSnapshot),
+        (".dot", Self::Dot),
+    ];
+
+    /// The format that the name of a file ends in.
+    fn of_file(path: &Path) -> anyhow::Result<Self> {
+        let name = path.to_string_lossy();
+        let format = Self::ENDS.iter().find(|(end, _)| name.ends_with(end));
+        format.map(|(_, format)| *format).ok_or_else(|| {
+            let ends = Self::ENDS.map(|(end, _)| end).join(", ");
+            anyhow::anyhow!(
+                "cannot tell the format of the output; give --format, or a file name with -o that ends in {ends}"
+            )
+        })
+    }
+
     /// The format of stacks in one file that it is, if it is one.
     fn stacks(self) -> Option<StackFormat> {
         match self {
@@ -94,7 +121,11 @@ impl Format {
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let to_stdout = self.output == Path::new("-");
-        match self.format {
+        let format = match self.format {
+            Some(format) => format,
+            None => Format::of_file(&self.output)?,
+        };
+        match format {
             Format::Parquet if to_stdout => {
                 anyhow::bail!(
                     "cannot write Parquet to standard output, because it has two files; \
@@ -105,21 +136,21 @@ impl Args {
             _ => {}
         }
         if is_snapshot_file(&self.question.input.trace) {
-            return self.export_snapshot();
+            return self.export_snapshot(format);
         }
-        if matches!(self.format, Format::HeapSnapshot | Format::Dot) {
+        if matches!(format, Format::HeapSnapshot | Format::Dot) {
             anyhow::bail!("this format is for heap snapshots (.heap) only");
         }
         let profile = self.question.load()?;
         let scope = self.question.scope(&profile)?.showing(&self.options.look);
-        if self.format.stacks().is_some_and(StackFormat::has_times) {
+        if format.stacks().is_some_and(StackFormat::has_times) {
             check_lifetimes(
                 "the times of single blocks, which this format has",
                 &profile,
             )?;
         }
         let has_blocks = profile.tells().sizes;
-        if self.format == Format::Parquet {
+        if format == Format::Parquet {
             write_file(&self.output, &self.force, |out| {
                 if has_blocks {
                     export::parquet::blocks(&scope, out)?;
@@ -134,17 +165,17 @@ impl Args {
             });
         }
         write_file(&self.output, &self.force, |out| {
-            self.format(&scope, out)?;
+            self.write(format, &scope, out)?;
             self.question.check_read(&profile)
         })
     }
 
-    fn format(&self, scope: &Scope<'_>, mut out: impl Write) -> io::Result<()> {
-        if let Some(format) = self.format.stacks() {
+    fn write(&self, format: Format, scope: &Scope<'_>, mut out: impl Write) -> io::Result<()> {
+        if let Some(format) = format.stacks() {
             return format.write(scope, &self.options, &mut out);
         }
         let live = self.options.live(scope);
-        match self.format {
+        match format {
             Format::Svg => flame::svg(&live, self.options.leaf(), self.icicle, &mut out),
             Format::Csv => export::csv(scope, &mut out),
             Format::Parquet => unreachable!("written by the caller, to two files"),
@@ -153,12 +184,12 @@ impl Args {
     }
 
     /// Exports a heap snapshot.
-    fn export_snapshot(&self) -> anyhow::Result<()> {
+    fn export_snapshot(&self, format: Format) -> anyhow::Result<()> {
         use export::heap;
 
         let has_filter = !self.question.filter.query().is_all() || self.options.at.is_some();
         let is_supported = matches!(
-            self.format,
+            format,
             Format::Pprof | Format::Parquet | Format::HeapSnapshot | Format::Dot
         );
         anyhow::ensure!(
@@ -180,12 +211,12 @@ impl Args {
             ),
             None => None,
         };
-        if self.format == Format::Parquet {
+        if format == Format::Parquet {
             write_file(&self.output, &self.force, |out| heap::nodes(&snapshot, out))?;
             let edges = with_part(&self.output, "edges");
             return write_file(&edges, &self.force, |out| heap::edges(&snapshot, out));
         }
-        write_file(&self.output, &self.force, |out| match (self.format, node) {
+        write_file(&self.output, &self.force, |out| match (format, node) {
             (Format::Pprof, _) => heap::pprof(&snapshot, out),
             (Format::Dot, Some(node)) => heap::dot_of_path(&snapshot, node, out),
             (Format::Dot, None) => heap::dot(&snapshot, out),

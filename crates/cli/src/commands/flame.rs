@@ -59,7 +59,7 @@ enum Format {
     /// Flame graph
     Svg,
     /// Print a Spacetime profile as `prof_spacetime print` did
-    #[value(name = "prof_spacetime")]
+    #[value(name = "prof_spacetime", alias = "prof-spacetime")]
     ProfSpacetime,
 }
 

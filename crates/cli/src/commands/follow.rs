@@ -60,7 +60,7 @@ impl FollowOptions {
             .validate()
             .map_err(|error| anyhow::anyhow!("--{error}"))?;
         let mut live = open(input, filter)?;
-        let redraws = io::stdout().is_terminal() && !watch.json.json;
+        let redraws = io::stdout().is_terminal() && !watch.json.is_json();
         loop {
             let news = live.refresh().with_context(|| input.name())?;
             let has_ended = live.has_ended();
@@ -90,7 +90,7 @@ impl FollowOptions {
 
 impl<O: Ask> Watch<'_, O> {
     fn print(&self, report: &O::Report) -> anyhow::Result<()> {
-        if self.json.json {
+        if self.json.is_json() {
             // A line for each, so that whoever reads them knows where one ends.
             let mut line = serde_json::to_vec(report)?;
             line.push(b'\n');

@@ -25,11 +25,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// How to show it
+    /// Select the output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Print JSON
+    /// Print JSON (see docs/json.md); short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
@@ -38,35 +38,38 @@ pub(crate) struct Args {
 enum Format {
     /// For people
     Text,
+    /// The complete report
+    Json,
     /// As memtrace's identify
     Memtrace,
 }
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        if self.format == Format::Text && is_snapshot_file(&self.input.trace) {
-            return self.of_snapshot(screen);
+        let format = if self.json { Format::Json } else { self.format };
+        if format != Format::Memtrace && is_snapshot_file(&self.input.trace) {
+            return self.of_snapshot(Json::new(format == Format::Json), screen);
         }
         // What memtrace's identify leaves out, it must leave out too.
         let options = Options {
             stacks: false,
-            partial_packets: self.format != Format::Memtrace,
+            partial_packets: format != Format::Memtrace,
             ..Options::default()
         };
         let overview = reports::info(&self.input.load(options, StoreOptions::default())?);
         let file = self.input.trace.display().to_string();
         let file_size = self.input.file_size();
-        if self.json {
-            let json = Info {
-                file,
-                file_size,
-                overview,
-            };
-            let mut text = serde_json::to_vec_pretty(&json)?;
-            text.push(b'\n');
-            return to_stdout(&text);
-        }
-        match self.format {
+        match format {
+            Format::Json => {
+                let info = Info {
+                    file,
+                    file_size,
+                    overview,
+                };
+                let mut text = serde_json::to_vec_pretty(&info)?;
+                text.push(b'\n');
+                to_stdout(&text)
+            }
             Format::Text => {
                 let file = TraceFile {
                     name: &self.input.name(),
@@ -87,7 +90,7 @@ impl Args {
     }
 
     /// Shows the contents of a heap snapshot.
-    fn of_snapshot(&self, screen: Screen) -> anyhow::Result<()> {
+    fn of_snapshot(&self, json: Json, screen: Screen) -> anyhow::Result<()> {
         let path = self.input.trace.clone();
         let info = heapline_heap::reports::info(&SnapshotFile { path }.graph()?);
         let file_size = self.input.file_size();
@@ -96,7 +99,7 @@ impl Args {
             file_size,
             info,
         };
-        Json { json: self.json }.print(&report, |report| {
+        json.print(&report, |report| {
             let file = TraceFile {
                 name: &report.file,
                 size: report.file_size,

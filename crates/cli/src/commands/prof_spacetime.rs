@@ -1,5 +1,5 @@
 //! The output of `prof_spacetime`: `heapline flame --format prof_spacetime` and
-//! `heapline diff --compat prof-spacetime`.
+//! `heapline diff --compat prof_spacetime`.
 
 use std::path::Path;
 use std::str::FromStr;

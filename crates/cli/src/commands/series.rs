@@ -1,5 +1,7 @@
 //! `heapline series`.
 
+use clap::ValueEnum;
+use heapline_profile::query::Window;
 use heapline_profile::reports::{Series, SeriesOptions};
 use heapline_text::units::label;
 use heapline_text::{self as text, Screen};
@@ -13,9 +15,10 @@ use crate::question::{Json, Question};
 #[command(after_help = "\
 Examples:
   heapline series trace.ctf
-  heapline series trace.ctf --by module --top 8
+  heapline series trace.ctf --by module -n 8
   heapline series trace.ctf --measure allocation-rate --where 'heap = major'
-  heapline series trace.ctf --points 1000 --csv > memory.csv")]
+  heapline series trace.ctf --window 10s..20s
+  heapline series trace.ctf --points 1000 --format csv > memory.csv")]
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
@@ -23,26 +26,61 @@ pub(crate) struct Args {
     #[command(flatten)]
     options: SeriesOptions,
 
-    /// Print a table of all values as CSV
-    #[arg(long, conflicts_with = "json")]
+    /// Show a part of the run: 0s..10s, ..peak, 50%.. [default: the whole run]
+    #[arg(long, value_name = "FROM..TO", conflicts_with_all = ["from", "to"], help_heading = "Select")]
+    window: Option<Window>,
+
+    /// Select the output format
+    #[arg(long, value_enum, default_value_t = Format::Text, hide_short_help = true)]
+    format: Format,
+
+    /// Print a table of all values as CSV; short for --format csv
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     csv: bool,
 
-    #[command(flatten)]
-    json: Json,
+    /// Print JSON (see docs/json.md); short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Charts
+    Text,
+    /// The complete report
+    Json,
+    /// A table of all values
+    Csv,
 }
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        let mut options = self.options.clone();
-        if options.points.is_none() && !self.json.json && !self.csv {
+        let format = self.format();
+        let mut options = self.options;
+        if let Some(window) = &self.window {
+            let (from, to) = window.bounds();
+            options.from = Some(from.clone());
+            options.to = Some(to.clone());
+        }
+        if options.points.is_none() && format == Format::Text {
             options.points = Some(text::chart_points(screen));
         }
         let report = self.question.ask(&options)?;
-        if self.csv {
+        if format == Format::Csv {
             return crate::output::to_stdout(&csv(&report)?);
         }
-        self.question
-            .print(self.json, screen, &report, text::series)
+        let json = Json::new(format == Format::Json);
+        self.question.print(json, screen, &report, text::series)
+    }
+
+    fn format(&self) -> Format {
+        if self.json {
+            Format::Json
+        } else if self.csv {
+            Format::Csv
+        } else {
+            self.format
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     options: StatsOptions,
 
-    /// The numbers of another program, mistakes included
+    /// Print the numbers of another program, mistakes included
     #[arg(long, value_enum)]
     compat: Option<Compat>,
 

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
-        if self.options.details && !self.json.json {
+        if self.options.details && !self.json.is_json() {
             anyhow::bail!("--details applies to JSON only; add --json");
         }
         let report = self.question.ask(&self.options)?;

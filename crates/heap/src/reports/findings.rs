@@ -18,7 +18,7 @@ use crate::roots::GroupKind;
 #[serde(rename_all = "kebab-case")]
 pub struct FindingsOptions {
     /// Limit the number of rows of each finding
-    #[arg(long, visible_alias = "top", default_value_t = 5, value_name = "N",
+    #[arg(long, short = 'n', alias = "top", default_value_t = 5, value_name = "N",
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=MAX_ROWS))]
     pub rows: usize,
 }

@@ -23,7 +23,7 @@ pub struct RetainedOptions {
     pub at: Option<String>,
 
     /// Limit the number of rows
-    #[arg(long, visible_alias = "top", default_value_t = 20, value_name = "N",
+    #[arg(long, short = 'n', alias = "top", default_value_t = 20, value_name = "N",
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=MAX_ROWS))]
     pub rows: usize,
 }

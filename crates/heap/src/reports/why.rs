@@ -46,7 +46,7 @@ pub struct WhyOptions {
     pub depth: usize,
 
     /// Limit the number of rows
-    #[arg(long, visible_alias = "top", default_value_t = 10, value_name = "N",
+    #[arg(long, short = 'n', alias = "top", default_value_t = 10, value_name = "N",
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=MAX_ROWS))]
     pub rows: usize,
 }

@@ -251,6 +251,12 @@ impl Window {
         &self.text
     }
 
+    /// The times that it is between.
+    #[must_use]
+    pub fn bounds(&self) -> (&TimePoint, &TimePoint) {
+        (&self.span.from, &self.span.to)
+    }
+
     /// Its first and its last moment.
     #[must_use]
     pub fn moments(&self, profile: &Profile, estimator: Estimator) -> (Moment, Moment) {

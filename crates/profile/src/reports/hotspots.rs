@@ -63,7 +63,7 @@ pub struct HotspotOptions {
     pub reverse: bool,
 
     /// Limit the number of rows
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
+    #[arg(long, short = 'n', alias = "top", default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
     /// Options for the display of functions

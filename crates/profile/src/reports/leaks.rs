@@ -38,7 +38,7 @@ pub struct LeakOptions {
     pub at: TimePoint,
 
     /// Limit the number of rows
-    #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
+    #[arg(long, short = 'n', alias = "top", default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
     /// Options for the display of functions

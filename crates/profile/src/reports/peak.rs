@@ -48,7 +48,7 @@ pub struct PeakOptions {
     pub by: GroupBy,
 
     /// Limit the number of rows
-    #[arg(long, visible_alias = "top", default_value_t = 10, value_name = "N",
+    #[arg(long, short = 'n', alias = "top", default_value_t = 10, value_name = "N",
           value_parser = options::number(0, MAX_PEAK_ROWS))]
     pub rows: usize,
 

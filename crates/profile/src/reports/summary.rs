@@ -21,7 +21,7 @@ pub struct SummaryOptions {
     pub by: GroupBy,
 
     /// Limit the number of rows of each list
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
+    #[arg(long, short = 'n', alias = "top", default_value_t = 5, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
     /// Limit the number of findings

@@ -29,7 +29,7 @@ pub struct TemporaryOptions {
     pub within: Within,
 
     /// Limit the number of rows
-    #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
+    #[arg(long, short = 'n', alias = "top", default_value_t = 10, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
     /// Which functions are shown, and how

@@ -35,7 +35,7 @@ pub struct DiffOptions {
     pub by: GroupBy,
 
     /// Limit the number of rows
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
+    #[arg(long, short = 'n', alias = "top", default_value_t = 20, value_name = "N", value_parser = options::number(0, MAX_ROWS))]
     pub rows: usize,
 
     /// Show significant changes only

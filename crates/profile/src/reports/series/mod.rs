@@ -76,7 +76,7 @@ pub struct SeriesOptions {
     pub by: Option<GroupBy>,
 
     /// Show the N largest groups and merge the others
-    #[arg(long, default_value_t = 10, value_name = "N", value_parser = options::number(0, 1000))]
+    #[arg(long, short = 'n', alias = "rows", default_value_t = 10, value_name = "N", value_parser = options::number(0, 1000))]
     pub top: usize,
 
     /// Set the number of time intervals [default: the terminal's width, or 100]
