@@ -11,6 +11,14 @@ use crate::filter::FilterLine;
 use crate::help::HELP;
 use crate::menu::Menu;
 
+/// Drops whole characters from the beginning of a text, at least so many columns. Returns how many, and the rest.
+fn drop_columns(text: &str, least: usize) -> (usize, &str) {
+    let starts = text.char_indices().map(|(start, _)| start);
+    let mut rests = starts.map(|start| (columns(&text[..start]), &text[start..]));
+    let found = rests.find(|(dropped, _)| *dropped >= least);
+    found.unwrap_or_else(|| (columns(text), ""))
+}
+
 impl App {
     /// The filter line, the place of its error, and what could follow above it.
     pub(crate) fn draw_filter(&self, frame: &mut Frame<'_>, filter: &FilterLine, status: Rect) {
@@ -19,9 +27,8 @@ impl App {
         let room = usize::from(status.width).saturating_sub(columns(prompt) + 1);
         let cursor = columns(filter.line.before());
         // A line that is too long is scrolled to the cursor.
-        let hidden = cursor.saturating_sub(room);
-        let text: String = filter.line.text().chars().skip(hidden).collect();
-        let mut rows = vec![Line::new(prompt, Style::Label).with(&text, Style::Plain)];
+        let (hidden, text) = drop_columns(filter.line.text(), cursor.saturating_sub(room));
+        let mut rows = vec![Line::new(prompt, Style::Label).with(text, Style::Plain)];
         let error = filter.error().filter(|error| {
             // Until it is entered, what is missing at the end is not an error.
             filter.is_entered || error.end < filter.line.text().trim_end().len()
@@ -194,5 +201,19 @@ impl App {
         } else {
             ratatui::symbols::border::PLAIN
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::drop_columns;
+
+    #[test]
+    fn wide_characters_are_dropped_by_their_columns() {
+        assert_eq!(drop_columns("abc", 0), (0, "abc"));
+        assert_eq!(drop_columns("abc", 2), (2, "c"));
+        assert_eq!(drop_columns("\u{65e5}\u{672c}x", 2), (2, "\u{672c}x"));
+        assert_eq!(drop_columns("\u{65e5}\u{672c}x", 3), (4, "x"));
+        assert_eq!(drop_columns("ab", 9), (2, ""));
     }
 }
