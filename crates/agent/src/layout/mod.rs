@@ -114,7 +114,7 @@ pub(crate) enum Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what_to_do = "use `heapline record`, or a newer heapline";
+        let what_to_do = "`heapline record` works; attaching and snapshots need a newer heapline";
         let of = |version: &Version| match full_version() {
             Some(name) => name,
             None => version.to_string(),

@@ -1,27 +1,67 @@
 //! The data of each runtime are found, and a runtime whose data are elsewhere is refused.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use heapline_trace::Source;
 
-use crate::attach::{Running, attach, said};
+use crate::attach::Running;
 use crate::attach_refusals::compile;
 use crate::dormant::waiting;
 use crate::run::{Program, heapline};
 use crate::toolchain::{Compiler, compilers, with_domains};
 use crate::trace::Trace;
 
-/// The time in which something that does happen has happened, also on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The lines that somebody writes, who may never do so.
+struct Lines(Receiver<String>);
 
-/// A program that reads lines and answers them. It ends with the test, also if that fails.
+impl Lines {
+    fn new(from: impl Read + Send + 'static) -> Self {
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(from).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self(receiver)
+    }
+
+    #[track_caller]
+    fn next(&self) -> String {
+        self.0.recv_timeout(heapline_testkit::DEADLINE).unwrap()
+    }
+}
+
+/// A process that ends with the test, also if that fails.
+struct Process(Child);
+
+impl Process {
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    #[track_caller]
+    fn wait(&mut self) -> Option<i32> {
+        heapline_testkit::wait_for("the end of the process", || self.0.try_wait().unwrap()).code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program that reads lines and answers them.
 struct Answering {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
+    process: Process,
+    stdin: ChildStdin,
+    answers: Lines,
 }
 
 impl Answering {
@@ -31,42 +71,39 @@ impl Answering {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut program = Self { child, stdout };
-        assert_eq!(program.answer(), "ready");
+        let program = Self {
+            stdin: child.stdin.take().unwrap(),
+            answers: Lines::new(child.stdout.take().unwrap()),
+            process: Process(child),
+        };
+        assert_eq!(program.answers.next(), "ready");
         program
     }
 
-    fn answer(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
     fn tell(&mut self, line: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        writeln!(self.stdin, "{line}").unwrap();
     }
 
     /// Lets it end.
-    fn finish(mut self) -> Option<i32> {
-        drop(self.child.stdin.take());
-        self.child.wait().unwrap().code()
+    #[track_caller]
+    fn finish(self) -> Option<i32> {
+        let mut process = self.process;
+        drop(self.stdin);
+        process.wait()
     }
 }
 
-impl Drop for Answering {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < DEADLINE, "{what}");
-        std::thread::yield_now();
-    }
+/// Runs heapline to its end. Returns its exit code, and what it said.
+#[track_caller]
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut child = heapline()
+        .args(arguments)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = Lines::new(child.stderr.take().unwrap());
+    let code = Process(child).wait();
+    (code, said.0.iter().collect::<Vec<_>>().join("\n"))
 }
 
 /// From 5.4 on.
@@ -106,23 +143,20 @@ fn domains_that_are_started_after_attaching_have_their_own_seeds() {
             let folder = tempfile::tempdir().unwrap();
             let trace = folder.path().join("trace.ctf");
             let mut recording = heapline()
-                .args(["attach", &program.child.id().to_string(), "--rate", "1e-3"])
-                .arg("-o")
+                .args(["attach", &program.process.pid(), "--rate", "1e-3", "-o"])
                 .arg(&trace)
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            let mut stderr = BufReader::new(recording.stderr.take().unwrap());
-            let mut line = String::new();
-            stderr.read_line(&mut line).unwrap();
+            let said = Lines::new(recording.stderr.take().unwrap());
+            let mut recording = Process(recording);
+            let line = said.next();
             assert!(line.contains("attached to process"), "{line}");
             program.tell("go");
-            let words: f64 = program.answer().parse().unwrap();
+            let words: f64 = program.answers.next().parse().unwrap();
             program.tell("end");
             assert_eq!(program.finish(), Some(0));
-            wait_for("heapline does not end", || {
-                recording.try_wait().unwrap().is_some()
-            });
+            assert_eq!(recording.wait(), Some(0));
             let trace = Trace::strict(&trace);
             let estimate = trace.words_where(|a| a.domain != 0);
             trace.assert_near(estimate, words, &compiler.version);
@@ -163,15 +197,11 @@ fn a_runtime_with_a_shifted_layout_is_refused_and_goes_on() {
     let output = output.to_str().unwrap();
     for command in ["attach", "snapshot"] {
         let program = Answering::start(Command::new(&program));
-        let refused = heapline()
-            .args([command, &program.child.id().to_string(), "-o", output])
-            .output()
-            .unwrap();
-        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-        let said = said(&refused);
+        let (code, said) = run(&[command, &program.process.pid(), "-o", output]);
+        assert_eq!(code, Some(2), "{said}");
         assert!(
             said.contains("OCaml runtime (like that of 5.4) has memprof at word 63")
-                && said.contains("use `heapline record`"),
+                && said.contains("`heapline record` works"),
             "{said}"
         );
         // It is as it was, and ends as it should.
@@ -206,13 +236,12 @@ fn a_busy_program_of_which_nothing_was_recorded_is_an_error() {
                 }\n";
     fs::write(&code, functions.concat() + main).unwrap();
     let program = compile(folder.path(), &code, "busy");
-    let mut child = Command::new(program).spawn().unwrap();
+    let mut busy = Process(Command::new(program).spawn().unwrap());
     let trace = folder.path().join("trace.ctf");
-    let output = attach(child.id(), &["--for", "1s", "-o", trace.to_str().unwrap()]);
-    assert!(child.try_wait().unwrap().is_none());
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(said(&output).contains("nothing was recorded"), "{output:?}");
+    let options = ["--for", "1s", "-o", trace.to_str().unwrap()];
+    let (code, said) = run(&[&["attach", &busy.pid()], &options[..]].concat());
+    assert!(busy.0.try_wait().unwrap().is_none());
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("nothing was recorded"), "{said}");
     assert!(!trace.exists());
 }
