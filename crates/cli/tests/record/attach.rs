@@ -188,11 +188,10 @@ pub(crate) fn attach_again_and_again(
     let trace = running.folder.path().join("trace.ctf");
     let mut before = None;
     for time in 0..times() {
-        let options = ["--for", "40ms", "--rate", "1e-3", "--force", "-o"];
-        let output = running.attach(&[&options[..], &[trace.to_str().unwrap()]].concat());
-        assert!(output.status.success(), "{time}: {output:?}");
-        let trace = Trace::strict(&trace);
-        assert!(!trace.allocations.is_empty(), "{time}: {output:?}");
+        let options = ["--rate", "1e-3", "--force", "-o", trace.to_str().unwrap()];
+        attach_until(&trace, is_any, |period| {
+            running.attach(&[&["--for", period], &options[..]].concat())
+        });
         if time == 3 {
             before = Some(running.resources());
         }
@@ -203,6 +202,31 @@ pub(crate) fn attach_again_and_again(
     assert!(descriptors <= before.0 + 1, "{descriptors} {before:?}");
     assert!(files <= before.1 + 2 * domains, "{files} {before:?}");
     assert_undisturbed(&program, &running.finish(), domains);
+}
+
+/// Attaches for longer and longer until a trace has enough: on a busy machine a program may not run for a while.
+pub(crate) fn attach_until(
+    trace: &Path,
+    is_enough: impl Fn(&Trace) -> bool,
+    mut attach: impl FnMut(&str) -> Output,
+) -> (Output, Trace) {
+    for time in ["50ms", "500ms", "5s", "30s"] {
+        let output = attach(time);
+        if said(&output).contains("nothing was recorded") {
+            continue;
+        }
+        assert!(output.status.success(), "{output:?}");
+        let trace = Trace::strict(trace);
+        if is_enough(&trace) {
+            return (output, trace);
+        }
+    }
+    panic!("{} has too little after 30 seconds", trace.display());
+}
+
+/// Returns true if anything was sampled.
+pub(crate) fn is_any(trace: &Trace) -> bool {
+    !trace.allocations.is_empty()
 }
 
 /// A copy without symbols that are not needed.
@@ -239,22 +263,14 @@ fn all_domains_are_recorded() {
         let program = compiler.program("ocaml5/steady_domains");
         let running = Running::start(&program, &[]);
         let trace = running.folder.path().join("trace.ctf");
-        let options = [
-            "--for",
-            "500ms",
-            "--rate",
-            "1e-3",
-            "-o",
-            trace.to_str().unwrap(),
-        ];
-        let output = running.attach(&options);
-        assert!(output.status.success(), "{output:?}");
-        let domains: std::collections::BTreeSet<u16> = Trace::strict(&trace)
-            .allocations
-            .iter()
-            .map(|a| a.domain)
-            .collect();
-        assert_eq!(domains.len(), 4, "{}", said(&output));
+        let options = ["--rate", "1e-3", "--force", "-o", trace.to_str().unwrap()];
+        let has_all = |trace: &Trace| {
+            let domains = trace.allocations.iter().map(|a| a.domain);
+            domains.collect::<std::collections::BTreeSet<u16>>().len() == 4
+        };
+        attach_until(&trace, has_all, |period| {
+            running.attach(&[&["--for", period], &options[..]].concat())
+        });
         assert_undisturbed(&program, &running.finish(), 4);
     }
 }
@@ -300,19 +316,25 @@ fn a_program_that_waits_in_a_system_call_is_recorded_and_not_interrupted() {
     attach_in_system_calls(test, Command::new);
 }
 
-/// Waits until a program waits in a system call: until it has used no time, and slept, for some looks in a row.
+/// Waits until the main thread of a program waits in a system call: until it has slept, and used no time, for some looks in
+/// a row.
 fn wait_until_idle(pid: u32) {
-    let stat = format!("/proc/{pid}/stat");
-    let mut before = String::new();
+    let stat = format!("/proc/{pid}/task/{pid}/stat");
+    let mut before = Vec::new();
     let mut same = 0;
     heapline_testkit::wait("the program to wait in a system call", || {
         let stat = fs::read_to_string(&stat).unwrap();
-        same = if stat == before && stat.contains(") S ") {
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        // The state, and the time in user and kernel mode.
+        let now = [fields[0], fields[11], fields[12]]
+            .map(str::to_owned)
+            .to_vec();
+        same = if now == before && now[0] == "S" {
             same + 1
         } else {
             0
         };
-        before = stat;
+        before = now;
         same >= 10
     });
 }
@@ -413,10 +435,10 @@ fn root_attaches_to_programs_of_other_users_and_in_other_mount_namespaces() {
         for command in [other_user, other_namespace] {
             let running = Running::start_as(command, &[]);
             let trace = place.path().join("trace.ctf");
-            let options = ["--for", "200ms", "--rate", "1e-3", "--force", "-o"];
-            let output = running.attach(&[&options[..], &[trace.to_str().unwrap()]].concat());
-            assert!(output.status.success(), "{output:?}");
-            assert!(!Trace::strict(&trace).allocations.is_empty(), "{output:?}");
+            let options = ["--rate", "1e-3", "--force", "-o", trace.to_str().unwrap()];
+            attach_until(&trace, is_any, |period| {
+                running.attach(&[&["--for", period], &options[..]].concat())
+            });
             assert_undisturbed(&program, &running.finish(), 1);
         }
     }

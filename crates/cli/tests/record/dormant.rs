@@ -13,7 +13,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use crate::attach::{
-    Running, assert_undisturbed, attach_again_and_again, attach_in_system_calls, listens, said,
+    Running, assert_undisturbed, attach_again_and_again, attach_in_system_calls, attach_until,
+    is_any, listens, said,
 };
 use crate::killed::send;
 use crate::run::{Ended, Program, heapline, shell_status};
@@ -56,12 +57,10 @@ pub(crate) fn waiting(program: PathBuf) -> Command {
 /// Attaches for a moment, and returns what was said and the trace.
 fn record(running: &Running) -> (Output, Trace) {
     let trace = running.folder.path().join("trace.ctf");
-    let options = ["--for", "100ms", "--rate", "1e-3", "--force", "-v", "-o"];
-    let output = running.attach(&[&options[..], &[trace.to_str().unwrap()]].concat());
-    assert!(output.status.success(), "{output:?}");
-    let trace = Trace::strict(&trace);
-    assert!(!trace.allocations.is_empty(), "{output:?}");
-    (output, trace)
+    let options = ["--rate", "1e-3", "--force", "-v", "-o"];
+    attach_until(&trace, is_any, |period| {
+        running.attach(&[&["--for", period], &options[..], &[trace.to_str().unwrap()]].concat())
+    })
 }
 
 /// A program that starts others so that they cannot be traced.
@@ -139,9 +138,10 @@ fn programs_that_allow_it_are_attached_to_under_a_filter() {
         let program = compiler.program("steady");
         let running = launch(&launcher, "filtered", false, &program);
         let trace = running.folder.path().join("trace.ctf");
-        let options = ["--allow-seccomp", "--for", "100ms", "-o"];
-        let output = running.attach(&[&options[..], &[trace.to_str().unwrap()]].concat());
-        assert!(output.status.success(), "{output:?}");
+        let options = ["--allow-seccomp", "--force", "--rate", "1e-3", "-o"];
+        attach_until(&trace, is_any, |period| {
+            running.attach(&[&["--for", period], &options[..], &[trace.to_str().unwrap()]].concat())
+        });
         assert_undisturbed(&program, &running.finish(), 1);
     }
 }
@@ -171,9 +171,9 @@ impl Shared {
     }
 
     /// Attaches as a user without rights.
-    fn attach_as_nobody(&self, pid: u32) -> Output {
+    fn attach_as_nobody(&self, pid: u32, period: &str) -> Output {
         Command::new(&self.heapline)
-            .args(["attach", &pid.to_string(), "--for", "100ms"])
+            .args(["attach", &pid.to_string(), "--for", period])
             .args(["--rate", "1e-3", "--force", "-o"])
             .arg(self.folder.path().join("trace.ctf"))
             .uid(NOBODY)
@@ -213,7 +213,7 @@ fn users_record_their_own_protected_programs_and_no_others() {
         let mut command = Command::new(&program);
         command.uid(NOBODY).gid(NOBODY);
         let plain = Running::start_as(command, &[]);
-        let refused = shared.attach_as_nobody(plain.pid());
+        let refused = shared.attach_as_nobody(plain.pid(), "1s");
         assert!(said(&refused).contains("protects itself"), "{refused:?}");
         assert_undisturbed(&program, &plain.finish(), 1);
 
@@ -225,16 +225,15 @@ fn users_record_their_own_protected_programs_and_no_others() {
             .env("HEAPLINE_WAIT", "1");
         let waits = Running::spawn(command, &[]);
         waits.wait_for_listener();
-        let output = shared.attach_as_nobody(waits.pid());
-        assert!(output.status.success(), "{output:?}");
-        let trace = Trace::strict(&shared.folder.path().join("trace.ctf"));
-        assert!(!trace.allocations.is_empty());
+        attach_until(&shared.folder.path().join("trace.ctf"), is_any, |period| {
+            shared.attach_as_nobody(waits.pid(), period)
+        });
         // Root may do so too.
         record(&waits);
         assert_undisturbed(&program, &waits.finish(), 1);
 
         let roots = Running::start_waiting(&compiler.program("steady"), &[]);
-        let refused = shared.attach_as_nobody(roots.pid());
+        let refused = shared.attach_as_nobody(roots.pid(), "1s");
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(
             said(&refused).contains("only the user of the program and root"),
