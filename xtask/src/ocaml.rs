@@ -143,8 +143,8 @@ fn write_tools(root: &Root) -> std::io::Result<Outcome> {
             return Ok(Err(problem));
         }
     }
-    // The compiler is also a large program to record.
-    std::os::unix::fs::symlink(bin.join("ocamlopt.opt"), tools.join("ocamlopt.opt"))?;
+    // The compiler is also a large program to record. Dune would prefer the name ocamlopt.opt.
+    std::os::unix::fs::symlink(bin.join("ocamlopt.opt"), tools.join("ocamlopt.native"))?;
     for tool in TOOLS {
         let cc = match tool {
             "ocamlopt" | "ocamlc" => format!("-cc '{}' ", root.c_compiler()),

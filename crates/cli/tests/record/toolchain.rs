@@ -103,7 +103,7 @@ impl Compiler {
 
     /// The compiler as a native program: `path` may be a script that runs it.
     pub(crate) fn native(&self) -> PathBuf {
-        let native = self.path.with_extension("opt");
+        let native = self.path.with_extension("native");
         native.canonicalize().unwrap_or_else(|_| self.path.clone())
     }
 
