@@ -3,6 +3,7 @@
 //! Each command is one file in `commands`: it parses its arguments, calls the libraries, and prints
 //! the result.
 
+mod candidates;
 mod commands;
 mod error;
 mod input;
@@ -22,6 +23,7 @@ use commands::Cli;
 use error::is_broken_pipe;
 
 fn main() -> ExitCode {
+    candidates::answer_shell();
     let cli = match Cli::from_arguments(subject::with_command(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => error::exit(&error),

@@ -314,10 +314,7 @@ fn every_command_has_a_manual_page_and_completions() {
     }
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&["completions", shell]);
-        assert!(
-            commands.iter().all(|command| script.contains(command)),
-            "{shell}"
-        );
+        assert!(script.contains("HEAPLINE_COMPLETE"), "{shell}");
     }
 }
 
