@@ -188,16 +188,23 @@ fn session() -> Option<Session> {
 }
 
 fn profile(path: &Path) -> Option<Profile> {
-    let file = TraceFile::new(path, heapline_index::default_memory());
-    if let Some(profile) = file.indexed(false) {
-        return Some(profile);
-    }
-    let bytes: Box<dyn Read + Send> = match File::open(path) {
-        Ok(file) if file.metadata().ok()?.len() <= LARGEST => Box::new(file),
-        Ok(_) => return None,
-        Err(_) => Box::new(demo::TRACE),
+    let memory = heapline_index::default_memory();
+    let bytes = || -> Result<Box<dyn Read + Send>, ()> {
+        match File::open(path) {
+            Ok(file) if file.metadata().is_ok_and(|data| data.len() <= LARGEST) => {
+                Ok(Box::new(file))
+            }
+            Ok(_) => Err(()),
+            Err(_) => Ok(Box::new(demo::TRACE)),
+        }
     };
-    let options = heapline_formats::Options::default();
-    let mut reader = heapline_formats::Reader::new(bytes, options).ok()?;
-    file.load(&mut reader, StoreOptions::default()).ok()
+    heapline_index::load(
+        Some(&TraceFile::new(path, memory)),
+        memory,
+        heapline_formats::Options::default(),
+        StoreOptions::default(),
+        bytes,
+        drop,
+    )
+    .ok()
 }
