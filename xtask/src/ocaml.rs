@@ -97,7 +97,7 @@ fn unpack(version: &str, suites: &[&'static str], cache: &Path) -> Outcome<PathB
     let ocamlopt = folder.join("tools/ocamlopt");
     // Written last.
     let complete = folder.join(".complete");
-    let recipe = format!("{PACKAGES:?} {TOOLS:?} {}", include_str!("debian.rs"));
+    let recipe = [include_str!("debian.rs"), include_str!("ocaml.rs")].concat();
     if fs::read_to_string(&complete).ok().as_ref() == Some(&recipe) {
         return Ok(ocamlopt);
     }
@@ -146,8 +146,9 @@ fn write_tools(root: &Root) -> std::io::Result<Outcome> {
     // The compiler is also a large program to record. Dune would prefer the name ocamlopt.opt.
     std::os::unix::fs::symlink(bin.join("ocamlopt.opt"), tools.join("ocamlopt.native"))?;
     for tool in TOOLS {
+        // With a C compiler of ours, OCaml does not tell it to make a library.
         let cc = match tool {
-            "ocamlopt" | "ocamlc" => format!("-cc '{}' ", root.c_compiler()),
+            "ocamlopt" | "ocamlc" => format!("-cc \"{} $shared\" ", root.c_compiler()),
             _ => String::new(),
         };
         let native = bin.join(format!("{tool}.opt"));
@@ -158,7 +159,9 @@ fn write_tools(root: &Root) -> std::io::Result<Outcome> {
             format!("{bin}/ocamlrun {bin}/{tool}")
         };
         let script = format!(
-            "#!/bin/sh\nexport OCAMLLIB={}\nexec {run} {cc}\"$@\"\n",
+            "#!/bin/sh\nexport OCAMLLIB={}\n\
+             case \" $* \" in *\" -shared \"*) shared=-shared;; *) shared=;; esac\n\
+             exec {run} {cc}\"$@\"\n",
             library.display()
         );
         let path = tools.join(tool);
