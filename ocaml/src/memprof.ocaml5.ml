@@ -3,7 +3,16 @@
 
 type profile = Gc.Memprof.t
 
+module Sampler = struct
+  (* Replaced by the function of this name that OCaml 5.5 has. *)
+  let[@warning "-32"] is_sampling () = false
+
+  include Gc.Memprof
+end
+
 let start ~sampling_rate ~callstack_size tracker : profile =
+  (* OCaml 5.3 and 5.4 refuse to start a second sampler; 5.5 would end the first one. *)
+  if Sampler.is_sampling () then failwith "Gc.Memprof.start: already started.";
   Gc.Memprof.start ~sampling_rate ~callstack_size tracker
 
 let stop profile =

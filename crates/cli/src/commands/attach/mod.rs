@@ -83,7 +83,7 @@ pub(crate) struct Args {
     detach: bool,
 
     /// Print where heapline finds the data of the program's OCaml runtime, and exit
-    #[arg(long, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "detach", "summary", "view", "push"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["output", "duration", "context", "max_size", "stack_depth", "detach", "summary", "view", "push"])]
     explain: bool,
 
     /// Print the summary of the trace at the end
