@@ -274,8 +274,10 @@ fn hostile_clients_do_no_harm() {
             assert!(reply.len() < 4096);
         }
         // The path that cannot be written may still be tried.
+        let trace = running.folder.path().join("trace.ctf");
         heapline_testkit::wait("the program to take requests again", || {
-            let output = running.attach(&["--for", "10ms", "--force"]);
+            let options = ["--for", "10ms", "--force", "-o", trace.to_str().unwrap()];
+            let output = running.attach(&options);
             !said(&output).contains("already")
         });
         record(&running);
