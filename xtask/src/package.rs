@@ -114,9 +114,18 @@ fn install(members: &[Member], folder: &Path) -> Outcome {
     .env("CARGO_PROFILE_AGENT_OPT_LEVEL", "1")
     .env("CARGO_PROFILE_AGENT_CODEGEN_UNITS", "16")
     .run()?;
-    let heapline = bin.join("heapline");
+    try_out(&bin.join("heapline"), version, &folder.join("tried"))
+}
+
+/// Uses an installed program, in a directory that is made anew: it refuses to overwrite what an earlier run left.
+fn try_out(heapline: &Path, version: &str, folder: &Path) -> Outcome {
+    let problem = |error: io::Error| format!("cannot write to {}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(problem)?;
+    }
+    fs::create_dir_all(folder).map_err(problem)?;
     let heapline = Installed {
-        program: &text(&heapline),
+        program: &text(heapline),
         folder,
     };
     heapline.says(&["--version"], version)?;
