@@ -24,10 +24,12 @@ pub mod lives;
 pub mod long_run;
 mod owned;
 pub mod plain;
+mod programs;
 mod properties;
 mod waiting;
 
 pub use owned::{OwnedEvent, OwnedFrame, OwnedTrace};
+pub use programs::{copy_program, write_program};
 pub use properties::property_config;
 pub use waiting::{DEADLINE, pass_time, wait, wait_for};
 

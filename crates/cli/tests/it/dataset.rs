@@ -308,7 +308,6 @@ fn a_damaged_dataset_is_listed_as_far_as_it_is_intact() {
 #[cfg(unix)]
 mod fleet {
     use std::io::{BufRead, BufReader};
-    use std::os::unix::fs::PermissionsExt;
     use std::process::Stdio;
 
     use super::*;
@@ -317,8 +316,7 @@ mod fleet {
     fn fake() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("heapline-fleet");
-        fs::write(&path, "#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        heapline_testkit::write_program(&path, "#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n");
         folder
     }
 

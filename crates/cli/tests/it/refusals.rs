@@ -102,8 +102,7 @@ fn bytecode_is_refused() {
         "#!/usr/bin/ocamlrun\nCaml1999X031",
         "\x7fELF with its own runtime Caml1999X031",
     ] {
-        fs::write(&program, bytes).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        heapline_testkit::write_program(&program, bytes);
         assert!(refusal(&folder, &program).contains("is OCaml bytecode"));
     }
 }
@@ -113,8 +112,7 @@ fn what_is_no_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
     for bytes in ["", "\x7fELF", "text", "\x7fELF\x02\x01\x01 cut off"] {
-        fs::write(&program, bytes).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        heapline_testkit::write_program(&program, bytes);
         assert!(refusal(&folder, &program).contains("is not a 64-bit ELF program"));
     }
 }
@@ -123,8 +121,7 @@ fn what_is_no_program_is_refused() {
 fn a_script_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
-    fs::write(&program, "#!/bin/sh -e\ntouch started\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    heapline_testkit::write_program(&program, "#!/bin/sh -e\ntouch started\n");
     let message = refusal(&folder, &program);
     assert!(message.contains("is a script for /bin/sh -e"), "{message}");
     assert!(message.contains("--follow-exec"), "{message}");

@@ -427,7 +427,7 @@ fn root_attaches_to_programs_of_other_users_and_in_other_mount_namespaces() {
         let place = tempfile::tempdir().unwrap();
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let program = place.path().join("steady");
-        fs::copy(compiler.program("steady"), &program).unwrap();
+        heapline_testkit::copy_program(&compiler.program("steady"), &program);
         let mut other_user = Command::new(&program);
         other_user.uid(NOBODY).gid(NOBODY);
         let mut other_namespace = Command::new("unshare");

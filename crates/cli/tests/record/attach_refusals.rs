@@ -1,8 +1,6 @@
 //! Programs that cannot be attached to are refused, with a reason, and are not touched.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -255,11 +253,7 @@ fn programs_of_32_bits_are_refused() {
     elf.extend(code);
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("small");
-    let mut file = fs::File::create(&program).unwrap();
-    file.write_all(&elf).unwrap();
-    file.set_permissions(fs::Permissions::from_mode(0o755))
-        .unwrap();
-    drop(file);
+    heapline_testkit::write_program(&program, &elf);
     let Ok(child) = Command::new(&program).spawn() else {
         heapline_testkit::missing("programs_of_32_bits_are_refused: this system does not run them");
         return;

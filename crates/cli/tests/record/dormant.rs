@@ -159,7 +159,7 @@ impl Shared {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let copy = |from: &Path, name: &str| {
             let to = folder.path().join(name);
-            fs::copy(from, &to).unwrap();
+            heapline_testkit::copy_program(from, &to);
             fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
             to
         };
@@ -208,7 +208,7 @@ fn users_record_their_own_protected_programs_and_no_others() {
         // Nobody may read it, so the system protects the process.
         let program = shared.folder.path().join("steady");
         let _ = fs::remove_file(&program);
-        fs::copy(compiler.program("steady"), &program).unwrap();
+        heapline_testkit::copy_program(&compiler.program("steady"), &program);
         fs::set_permissions(&program, fs::Permissions::from_mode(0o711)).unwrap();
         let mut command = Command::new(&program);
         command.uid(NOBODY).gid(NOBODY);

@@ -61,7 +61,7 @@ fn static_and_setuid_programs_are_refused() {
         assert_refused(&linked, &["static"]);
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("setuid");
-        fs::copy(compiler.program("maps"), &program).unwrap();
+        heapline_testkit::copy_program(&compiler.program("maps"), &program);
         fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
         assert_refused(&program, &["setuid"]);
     }

@@ -268,7 +268,7 @@ fn definitions_have_names_where_cmt_files_or_sources_are() {
             // Last, since newer files are not taken.
             let copy = folder.path().join("bin/heap.exe");
             fs::create_dir(folder.path().join("bin")).unwrap();
-            fs::copy(&program, &copy).unwrap();
+            heapline_testkit::copy_program(&program, &copy);
             let running = start(&copy, 100);
             let found = names(&take(&running, &[]));
             for (line, name) in &expected {

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use heapline_server::Fleet;
@@ -13,8 +12,7 @@ use super::client::Running;
 /// A server whose program is this script.
 fn serve(folder: &Path, script: &str) -> Running {
     let program = folder.join("heapline-fleet");
-    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    heapline_testkit::write_program(&program, format!("#!/bin/sh\n{script}\n"));
     Running::fleet(Fleet {
         dataset: "some/profiles".to_owned(),
         program,
