@@ -169,8 +169,11 @@ fn compile() -> Outcome {
 }
 
 fn unit() -> Outcome {
+    // Many tests wait for programs that they record: with a test for each core, most of the time would be spent waiting.
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
     // What is missing is a failure here, not a test less.
     lint(&[&TESTS[..], &["--no-fail-fast"]].concat())
+        .env("RUST_TEST_THREADS", &(3 * cores).to_string())
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
         .env("HEAPLINE_REQUIRE", "1")
         .run()
