@@ -22,6 +22,7 @@
 
 mod executable;
 mod follow;
+pub mod marshal;
 mod memtrace;
 mod reader;
 pub mod spacetime;

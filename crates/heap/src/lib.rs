@@ -15,7 +15,7 @@ mod shapes;
 
 pub use aggregate::{AggregateId, AggregateTree};
 pub use classes::{Class, ClassId, Kind};
-pub use definition_names::{Binding, Bindings, CmtError, MarshalError};
+pub use definition_names::{Binding, Bindings, CmtError};
 pub use dominators::Dominators;
 pub use graph::{Field, Graph, LoadDamage, NodeId, Virtual};
 pub use heap::{Amount, Heap};

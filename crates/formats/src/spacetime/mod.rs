@@ -7,7 +7,6 @@
 mod emit;
 #[cfg(test)]
 mod golden;
-mod marshal;
 mod names;
 mod print;
 mod processed;
@@ -23,9 +22,9 @@ use heapline_model::{
     Batch, Capabilities, Damage, Decoder, Error, Flaw, Header, InputSize, Runtime, Scheme, Step,
 };
 
+use crate::marshal::{self, Heap};
 use crate::{Format, Options};
 use emit::Emission;
-use marshal::Heap;
 pub use print::PrintMode;
 use raw::Raw;
 use series::{Contents, WORD};
@@ -219,14 +218,16 @@ impl Spacetime {
             }
             self.header = Some(header_of(&self.options));
         }
-        let header = match marshal::Header::read(self.input()) {
+        let header = match marshal::Header::read(self.input(), marshal::Limits::default()) {
             Ok(Some(header)) if header.total() <= self.input().len() => header,
             Ok(_) => return Ok(false),
             Err(invalid) => return self.broken(None, invalid.offset, invalid.reason),
         };
         let bytes = &self.buffer[self.start..self.end];
         let mut complete = None;
-        let taken = match Heap::read(&header, bytes) {
+        let content = header.content(bytes);
+        let heap = content.as_ref().map_err(|invalid| *invalid);
+        let taken = match heap.and_then(|content| Heap::parse(&header, content)) {
             Err(invalid) => Err((invalid.offset, invalid.reason)),
             Ok(heap) => match &mut self.state {
                 State::Raw(raw) => raw.take(&heap).map_err(|reason| (0, reason)),

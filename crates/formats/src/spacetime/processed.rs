@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::marshal::{Block, Heap, Value};
 use super::raw::{count, counters};
 use super::series::{Call, Contents, Gc, Live, NO_STACK, Point, Snapshot, StackNode};
+use crate::marshal::{Block, Heap, Value};
 
 /// Reads the contents of a processed profile.
 pub(super) fn read(heap: &Heap<'_>) -> Result<Contents, &'static str> {

@@ -8,10 +8,10 @@ use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
 
-use super::marshal::{Block, Heap, Value};
 use super::series::{Contents, Gc, Live, Mark, Point, Snapshot};
 use super::tables::{Shapes, frame_table};
 use super::trie::Walk;
+use crate::marshal::{Block, Heap, Value};
 
 /// The low 32 bits of the first value.
 const MAGIC: u64 = 0xace0_0ace;

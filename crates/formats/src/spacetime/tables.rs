@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::marshal::{Heap, Value};
 use super::series::{FrameTable, Functions};
+use crate::marshal::{Heap, Value};
 
 /// The kind of a part of a function's node in the trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 //! each other in cycles. A node of OCaml code has the tag 0, and one field or more for each part of
 //! its function's shape. Nodes of C code have the tag 1 and form lists.
 
-use super::marshal::{Block, Heap, Value};
 use super::series::{Call, Contents, NO_STACK, Point, StackNode};
 use super::tables::{Part, Shapes};
+use crate::marshal::{Block, Heap, Value};
 
 /// The function of a node: those that start the program have no positions, but
 /// where they are in the trie tells which they are.

@@ -3,11 +3,19 @@
 //! The layout of the tree is that of `typing/typedtree.ml` of OCaml 4.11 to 5.3. What does not look like it is left
 //! out: later versions may have more fields.
 
-use super::marshal::{MarshalError, Marshalled, Value};
+use heapline_formats::marshal::{Block, Header, Heap, Limits, MarshalError, Value};
+
 use super::{Binding, Bindings, MAX_BINDINGS, MAX_NAME, base_name, joined, qualified};
 
 /// The beginning of the part with the tree. A part with the interface, like a `.cmi` file, may come before it.
 const MAGIC: &[u8] = b"Caml1999T";
+
+/// Larger trees are refused.
+const LIMITS: Limits = Limits {
+    bytes: 32 << 20,
+    decompressed_bytes: 32 << 20,
+    objects: 1 << 22,
+};
 
 /// Digits after that.
 const VERSION: usize = 3;
@@ -53,15 +61,19 @@ pub(super) fn bindings(file: &[u8]) -> Result<Bindings, CmtError> {
         .position(|bytes| bytes == MAGIC)
         .ok_or(CmtError::NotCmt)?;
     let value = file.get(start + MAGIC.len() + VERSION..);
-    let tree = Marshalled::read(value.ok_or(CmtError::NotCmt)?)?;
+    let value = value.ok_or(CmtError::NotCmt)?;
+    let header = Header::read(value, LIMITS)?.ok_or(CmtError::NotCmt)?;
+    let content = header.content(value)?;
+    let tree = Tree(Heap::parse(&header, &content)?);
     // cmt_infos: cmt_modname, cmt_annots, ...
-    let unit = tree.field(tree.root(), 0).and_then(|name| tree.text(name));
-    let annotations = tree.field(tree.root(), 1).ok_or(CmtError::Unknown)?;
-    let Some((IMPLEMENTATION, &[structure])) = tree.block(annotations) else {
-        return Err(CmtError::Unknown);
-    };
+    let root = tree.0.root();
+    let unit = tree.field(root, 0).and_then(|name| tree.text(name));
+    let annotations = tree.field(root, 1).ok_or(CmtError::Unknown)?;
+    let structure = tree.tagged(annotations, IMPLEMENTATION);
+    let structure = structure.and_then(|block| block.exactly());
+    let [structure] = structure.ok_or(CmtError::Unknown)?;
     let mut found = Walk {
-        steps: tree.len(),
+        steps: tree.0.object_count(),
         tree: &tree,
         bindings: Vec::new(),
         pending: Vec::new(),
@@ -76,8 +88,38 @@ pub(super) fn bindings(file: &[u8]) -> Result<Bindings, CmtError> {
     })
 }
 
+/// The value in a file.
+struct Tree<'a>(Heap<'a>);
+
+impl Tree<'_> {
+    /// A field of a block.
+    fn field(&self, value: Value, field: usize) -> Option<Value> {
+        self.0.block(value)?.get(field)
+    }
+
+    /// A block with a tag.
+    fn tagged(&self, value: Value, tag: u8) -> Option<Block<'_>> {
+        self.0.block(value).filter(|block| block.tag == tag)
+    }
+
+    /// All fields of a block with tag 0, if there are so many.
+    fn record<const N: usize>(&self, value: Value) -> Option<[Value; N]> {
+        self.tagged(value, 0)?.exactly()
+    }
+
+    /// The block in the first field of a block: what a node of the tree is, before its location.
+    fn description(&self, value: Value) -> Option<Block<'_>> {
+        self.0.block(self.field(value, 0)?)
+    }
+
+    /// The text of a string in UTF-8.
+    fn text(&self, value: Value) -> Option<&str> {
+        std::str::from_utf8(self.0.string(value)?).ok()
+    }
+}
+
 struct Walk<'a> {
-    tree: &'a Marshalled,
+    tree: &'a Tree<'a>,
     bindings: Vec<Binding>,
     /// Structures, with the path of the modules around them.
     pending: Vec<(Value, String, usize)>,
@@ -90,7 +132,7 @@ impl<'a> Walk<'a> {
     fn list(&mut self, mut list: Value) -> Vec<Value> {
         let mut elements = Vec::new();
         while self.steps > 0
-            && let Some((0, &[head, tail])) = self.tree.block(list)
+            && let Some([head, tail]) = self.tree.record(list)
         {
             self.steps -= 1;
             elements.push(head);
@@ -106,21 +148,23 @@ impl<'a> Walk<'a> {
         };
         for item in self.list(items) {
             // str_desc, str_loc, str_env
-            let item = self.tree.field(item, 0);
-            match item.and_then(|item| self.tree.block(item)) {
-                Some((STRUCTURE_VALUE, &[_, bindings])) => {
+            let Some(item) = self.tree.description(item) else {
+                continue;
+            };
+            match (item.tag, item.len(), item.get(item.len() - 1)) {
+                (STRUCTURE_VALUE, 2, Some(bindings)) => {
                     for binding in self.list(bindings) {
                         self.value(binding, path, depth);
                     }
                 }
-                Some((STRUCTURE_MODULE, &[module])) => self.module(module, path, depth),
-                Some((STRUCTURE_RECURSIVE_MODULES, &[modules])) => {
+                (STRUCTURE_MODULE, 1, Some(module)) => self.module(module, path, depth),
+                (STRUCTURE_RECURSIVE_MODULES, 1, Some(modules)) => {
                     for module in self.list(modules) {
                         self.module(module, path, depth);
                     }
                 }
                 // incl_mod, ...
-                Some((STRUCTURE_INCLUDE, &[include])) => {
+                (STRUCTURE_INCLUDE, 1, Some(include)) => {
                     let included = self.tree.field(include, 0);
                     self.nested(included, path.to_owned(), depth);
                 }
@@ -131,7 +175,9 @@ impl<'a> Walk<'a> {
 
     /// Adds a definition of a value: `vb_pat`, `vb_expr`, ..., `vb_loc`.
     fn value(&mut self, binding: Value, path: &str, depth: usize) {
-        let Some((0, &[pattern, .., location])) = self.tree.block(binding) else {
+        let fields = self.tree.tagged(binding, 0).filter(|block| block.len() > 1);
+        let fields = fields.map(|block| (block.get(0), block.get_back(0)));
+        let Some((Some(pattern), Some(location))) = fields else {
             return;
         };
         let names = self.variables(pattern);
@@ -140,7 +186,9 @@ impl<'a> Walk<'a> {
 
     /// Adds a definition of a module: `mb_id`, `mb_name`, ..., `mb_expr`, `mb_attributes`, `mb_loc`.
     fn module(&mut self, module: Value, path: &str, depth: usize) {
-        let Some((0, &[_, name, .., expression, _, location])) = self.tree.block(module) else {
+        let fields = self.tree.tagged(module, 0).filter(|block| block.len() > 4);
+        let fields = fields.map(|block| [block.get(1), block.get_back(2), block.get_back(0)]);
+        let Some([Some(name), Some(expression), Some(location)]) = fields else {
             return;
         };
         // A name with its location, unless it is `_`.
@@ -163,15 +211,15 @@ impl<'a> Walk<'a> {
         let mut at = expression;
         for _ in 0..MAX_DEPTH {
             // mod_desc, mod_loc, ...
-            let desc = at.and_then(|at| self.tree.field(at, 0));
-            match desc.and_then(|desc| self.tree.block(desc)) {
-                Some((MODULE_STRUCTURE, &[structure])) => {
+            let Some(block) = at.and_then(|at| self.tree.description(at)) else {
+                return;
+            };
+            match (block.tag, block.len(), block.get(0)) {
+                (MODULE_STRUCTURE, 1, Some(structure)) => {
                     self.pending.push((structure, path, depth));
                     return;
                 }
-                Some((tag, &[inner, _, _, _])) if MODULE_CONSTRAINTS.contains(&tag) => {
-                    at = Some(inner);
-                }
+                (tag, 4, inner) if MODULE_CONSTRAINTS.contains(&tag) => at = inner,
                 _ => return,
             }
         }
@@ -180,28 +228,31 @@ impl<'a> Walk<'a> {
     /// The variables of a pattern that is a name, or a tuple of names: `pat_desc`, `pat_loc`, ...
     fn variables(&mut self, pattern: Value) -> Vec<&'a str> {
         let tree = self.tree;
-        let desc = |pattern| tree.field(pattern, 0).and_then(|desc| tree.block(desc));
         let variable = |pattern| {
+            let block = tree.description(pattern)?;
             // A name with its location follows its identifier.
-            let ((PATTERN_VARIABLE, &[_, name, ..]) | (PATTERN_ALIAS, &[_, _, name, ..])) =
-                desc(pattern)?
-            else {
-                return None;
+            let name = match block.tag {
+                PATTERN_VARIABLE => block.get(1)?,
+                PATTERN_ALIAS => block.get(2)?,
+                _ => return None,
             };
             tree.text(tree.field(name, 0)?)
         };
-        match desc(pattern) {
-            Some((PATTERN_TUPLE, &[patterns])) => {
+        let tuple = tree
+            .description(pattern)
+            .filter(|block| block.tag == PATTERN_TUPLE);
+        match tuple.and_then(|block| block.exactly()) {
+            Some([patterns]) => {
                 let patterns = self.list(patterns).into_iter();
                 patterns.filter_map(variable).take(MAX_VARIABLES).collect()
             }
-            _ => variable(pattern).into_iter().collect(),
+            None => variable(pattern).into_iter().collect(),
         }
     }
 
     /// Adds a definition with its location: `loc_start`, `loc_end`, `loc_ghost`.
     fn add(&mut self, location: Value, name: String, depth: usize) {
-        let Some((0, &[start, end, _])) = self.tree.block(location) else {
+        let Some([start, end, _]) = self.tree.record(location) else {
             return;
         };
         let (Some((file, first_line)), Some((_, last_line))) =
@@ -222,9 +273,9 @@ impl<'a> Walk<'a> {
 
     /// A file and a line: `pos_fname`, `pos_lnum`, `pos_bol`, `pos_cnum`.
     fn position(&self, position: Value) -> Option<(&'a str, u64)> {
-        let (0, &[file, Value::Immediate(line), _, _]) = self.tree.block(position)? else {
+        let [file, Value::Int(line), _, _] = self.tree.record(position)? else {
             return None;
         };
-        Some((self.tree.text(file)?, line.into()))
+        Some((self.tree.text(file)?, u64::try_from(line).ok()?))
     }
 }

@@ -4,11 +4,9 @@
 //! the compiler, or in the source.
 
 mod cmt;
-mod marshal;
 mod source;
 
 pub use cmt::CmtError;
-pub use marshal::MarshalError;
 
 /// Longer names are cut.
 const MAX_NAME: usize = 200;

@@ -1,82 +1,203 @@
-//! Reads values that OCaml's Marshal wrote: the part of its format that Spacetime uses.
+//! Reads values that OCaml's Marshal wrote: those of Spacetime's profiles and of the compiler's `.cmt` files.
 //!
 //! Nothing in the bytes is trusted. A block needs a byte at least for each of its fields, so what is
 //! allocated is bounded by the length of the input, and nothing is recursive.
+//!
+//! ```
+//! use heapline_formats::marshal::{Header, Heap, Limits, Value};
+//!
+//! // Marshal.to_string [7] []
+//! let bytes = [0x84, 0x95, 0xa6, 0xbe, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 3, 0xa0, 0x47, 0x40];
+//! let header = Header::read(&bytes, Limits::default())?.expect("a whole header");
+//! let content = header.content(&bytes)?;
+//! let heap = Heap::parse(&header, &content)?;
+//! assert_eq!(heap.list(heap.root()).collect::<Vec<_>>(), [Value::Int(7)]);
+//! # Ok::<(), heapline_formats::marshal::MarshalError>(())
+//! ```
 
-use std::fmt;
+use std::borrow::Cow;
+use std::io::Read;
 
-/// The first bytes of every value.
-pub(super) const MAGIC: [u8; 4] = [0x84, 0x95, 0xa6, 0xbe];
+/// The first bytes of a value in OCaml's usual format.
+pub const MAGIC: [u8; 4] = [0x84, 0x95, 0xa6, 0xbe];
 /// The first bytes of values with sizes of 64 bits.
 const BIG_MAGIC: [u8; 4] = [0x84, 0x95, 0xa6, 0xbf];
+/// The first bytes of compressed values.
+const COMPRESSED_MAGIC: [u8; 4] = [0x84, 0x95, 0xa6, 0xbd];
 
-/// Values are not larger than this, in bytes: five times the largest profile that is known.
-const MAX_LEN: usize = 1 << 30;
-
-/// Why bytes are not a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Invalid {
-    /// In bytes from the start of the value.
-    pub(super) offset: usize,
-    pub(super) reason: &'static str,
+/// The largest value that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes.
+    pub bytes: usize,
+    /// Bytes of a compressed value, when it is decompressed.
+    pub decompressed_bytes: usize,
+    /// Blocks, strings and numbers outside of blocks.
+    pub objects: u64,
 }
 
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason)
+impl Default for Limits {
+    /// Five times the largest profile that is known; nothing that is compressed.
+    fn default() -> Self {
+        Self {
+            bytes: 1 << 30,
+            decompressed_bytes: 0,
+            objects: u64::from(u32::MAX),
+        }
     }
+}
+
+/// Why bytes are not a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct MarshalError {
+    /// In bytes from the start of the value.
+    pub offset: usize,
+    /// What is wrong there.
+    pub reason: &'static str,
 }
 
 /// The header of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     /// Bytes of the header.
-    pub(super) len: usize,
+    len: usize,
+    /// Bytes of the value as it is stored, without the header.
+    stored: usize,
     /// Bytes of the value, without the header.
-    pub(super) data: usize,
+    plain: usize,
     objects: u64,
+    is_compressed: bool,
 }
 
 impl Header {
-    const SMALL: usize = 20;
-    const BIG: usize = 32;
-
     /// Reads a header; `None` if there are not enough bytes to tell.
-    pub(super) fn read(bytes: &[u8]) -> Result<Option<Self>, Invalid> {
-        let wrong = |reason| Err(Invalid { offset: 0, reason });
+    pub fn read(bytes: &[u8], limits: Limits) -> Result<Option<Self>, MarshalError> {
+        let wrong = |reason| Err(MarshalError { offset: 0, reason });
         let start = &bytes[..bytes.len().min(4)];
-        let is_big = BIG_MAGIC.starts_with(start) && !MAGIC.starts_with(start);
-        if !is_big && !MAGIC.starts_with(start) {
+        let magics = [MAGIC, BIG_MAGIC, COMPRESSED_MAGIC];
+        if !magics.iter().any(|magic| magic.starts_with(start)) {
             return wrong("there is no value of OCaml's Marshal");
         }
-        let len = if is_big { Self::BIG } else { Self::SMALL };
-        let Some(header) = bytes.get(..len) else {
+        let Some(Numbers {
+            len,
+            stored,
+            plain,
+            objects,
+        }) = Numbers::read(bytes)
+        else {
             return Ok(None);
         };
-        let number = |at: usize, width: usize| {
-            let bytes = header[at..at + width].iter();
-            bytes.fold(0, |n: u64, &byte| n << 8 | u64::from(byte))
-        };
-        let (data, objects) = if is_big {
-            (number(8, 8), number(16, 8))
+        let is_compressed = start == COMPRESSED_MAGIC;
+        let limit = if is_compressed {
+            limits.decompressed_bytes
         } else {
-            (number(4, 4), number(8, 4))
+            limits.bytes
         };
-        match usize::try_from(data) {
-            Ok(data) if data <= MAX_LEN => Ok(Some(Self { len, data, objects })),
-            _ => wrong("a value is said to be larger than 1 GiB"),
+        let is_small = stored.max(plain) <= limit as u64;
+        let (Ok(stored), Ok(plain), true) =
+            (usize::try_from(stored), usize::try_from(plain), is_small)
+        else {
+            return wrong("a value is said to be too large");
+        };
+        if objects > limits.objects {
+            return wrong("a value is said to have too many objects");
         }
+        Ok(Some(Self {
+            len,
+            stored,
+            plain,
+            objects,
+            is_compressed,
+        }))
     }
 
-    /// Bytes of header and value.
-    pub(super) fn total(&self) -> usize {
-        self.len + self.data
+    /// Bytes of header and value as they are stored.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.len.saturating_add(self.stored)
+    }
+
+    /// The value without its header, decompressed. `bytes` begin with the header.
+    pub fn content<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, MarshalError> {
+        let wrong = |reason| MarshalError {
+            offset: self.len,
+            reason,
+        };
+        let incomplete = wrong("a value is shorter than its header says");
+        let stored = bytes.get(self.len..self.total()).ok_or(incomplete)?;
+        if !self.is_compressed {
+            return Ok(Cow::Borrowed(stored));
+        }
+        let mut plain = Vec::new();
+        zstd::Decoder::with_buffer(stored)
+            .and_then(|decoder| decoder.take(self.plain as u64).read_to_end(&mut plain))
+            .map_err(|_| wrong("a compressed value is damaged"))?;
+        if plain.len() < self.plain {
+            return Err(incomplete);
+        }
+        Ok(Cow::Owned(plain))
+    }
+}
+
+/// The numbers of a header.
+struct Numbers {
+    len: usize,
+    stored: u64,
+    plain: u64,
+    objects: u64,
+}
+
+impl Numbers {
+    /// `None` if there are not enough bytes.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let number = |at: usize, width: usize| {
+            let bytes = bytes.get(at..at + width)?.iter();
+            Some(bytes.fold(0, |n: u64, &byte| n << 8 | u64::from(byte)))
+        };
+        let magic = bytes.first_chunk()?;
+        if *magic == COMPRESSED_MAGIC {
+            let mut at = 5;
+            let len = usize::from(bytes.get(4)? & 0x3f);
+            // 7 bits a byte, the highest ones first.
+            let mut variable = || {
+                let mut number: u64 = 0;
+                loop {
+                    let byte = *bytes.get(at)?;
+                    at += 1;
+                    number = number.saturating_mul(128) | u64::from(byte & 0x7f);
+                    if byte & 0x80 == 0 {
+                        return Some(number);
+                    }
+                }
+            };
+            let (stored, plain, objects) = (variable()?, variable()?, variable()?);
+            return Some(Self {
+                len,
+                stored,
+                plain,
+                objects,
+            });
+        }
+        let (len, data, objects) = if *magic == BIG_MAGIC {
+            (32, number(8, 8)?, number(16, 8)?)
+        } else {
+            (20, number(4, 4)?, number(8, 4)?)
+        };
+        bytes.get(..len)?;
+        Some(Self {
+            len,
+            stored: data,
+            plain: data,
+            objects,
+        })
     }
 }
 
 /// A value: an integer, or something in a [`Heap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub enum Value {
+    /// An integer.
     Int(i64),
     /// The number of an object, in the order of appearance.
     Object(u32),
@@ -110,10 +231,14 @@ impl Word {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    Block { tag: u8 },
+    Block {
+        tag: u8,
+    },
     String,
     Double,
     Int64,
+    /// Something that nobody needs to know.
+    Opaque,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +251,7 @@ struct Object {
 
 /// A value and all that it refers to.
 #[derive(Debug)]
-pub(super) struct Heap<'a> {
+pub struct Heap<'a> {
     data: &'a [u8],
     fields: Vec<Word>,
     objects: Vec<Object>,
@@ -135,43 +260,67 @@ pub(super) struct Heap<'a> {
 
 /// A block of a [`Heap`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block<'a> {
-    pub(super) tag: u8,
+pub struct Block<'a> {
+    /// Its tag.
+    pub tag: u8,
     fields: &'a [Word],
 }
 
 impl Block<'_> {
-    pub(super) fn len(&self) -> usize {
+    /// The number of fields, which is not 0.
+    #[expect(clippy::len_without_is_empty, reason = "blocks are never empty")]
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    pub(super) fn get(&self, field: usize) -> Option<Value> {
+    /// All fields, if there are so many.
+    #[must_use]
+    pub fn exactly<const N: usize>(&self) -> Option<[Value; N]> {
+        let fields: &[Word; N] = self.fields.try_into().ok()?;
+        Some(fields.map(Word::value))
+    }
+
+    /// A field.
+    #[must_use]
+    pub fn get(&self, field: usize) -> Option<Value> {
         self.fields.get(field).map(|word| word.value())
     }
 
-    pub(super) fn int(&self, field: usize) -> Option<i64> {
+    /// A field, counted from the last.
+    #[must_use]
+    pub fn get_back(&self, field: usize) -> Option<Value> {
+        self.get(self.len().checked_sub(field + 1)?)
+    }
+
+    /// A field that is an integer.
+    #[must_use]
+    pub fn int(&self, field: usize) -> Option<i64> {
         match self.get(field)? {
             Value::Int(n) => Some(n),
             _ => None,
         }
     }
 
-    pub(super) fn ints(&self) -> impl Iterator<Item = Option<i64>> {
+    /// All fields, as far as they are integers.
+    pub fn ints(&self) -> impl Iterator<Item = Option<i64>> {
         (0..self.len()).map(|field| self.int(field))
     }
 }
 
 impl<'a> Heap<'a> {
-    /// Reads a value; `bytes` are those that its header announces.
-    pub(super) fn read(header: &Header, bytes: &'a [u8]) -> Result<Self, Invalid> {
+    /// Reads a value from the [content](Header::content) that its header announces.
+    pub fn parse(header: &Header, content: &'a [u8]) -> Result<Self, MarshalError> {
         let mut parser = Parser {
-            data: &bytes[header.len..header.total()],
+            data: content,
             at: 0,
+            counts_from_start: header.is_compressed,
+            max_objects: header.objects,
             pending: 0,
             heap_fields: Vec::new(),
             objects: Vec::new(),
         };
-        let root = parser.parse().map_err(|reason| Invalid {
+        let root = parser.parse().map_err(|reason| MarshalError {
             offset: header.len + parser.at,
             reason,
         })?;
@@ -183,7 +332,7 @@ impl<'a> Heap<'a> {
             ..
         } = parser;
         let wrong = |reason| {
-            Err(Invalid {
+            Err(MarshalError {
                 offset: header.len + at,
                 reason,
             })
@@ -202,11 +351,15 @@ impl<'a> Heap<'a> {
         })
     }
 
-    pub(super) fn root(&self) -> Value {
+    /// The value.
+    #[must_use]
+    pub fn root(&self) -> Value {
         self.root.value()
     }
 
-    pub(super) fn object_count(&self) -> usize {
+    /// The number of blocks, strings and numbers outside of blocks.
+    #[must_use]
+    pub fn object_count(&self) -> usize {
         self.objects.len()
     }
 
@@ -217,7 +370,9 @@ impl<'a> Heap<'a> {
         }
     }
 
-    pub(super) fn block(&self, value: Value) -> Option<Block<'_>> {
+    /// A block with fields.
+    #[must_use]
+    pub fn block(&self, value: Value) -> Option<Block<'_>> {
         match *self.object(value)? {
             Object {
                 kind: Kind::Block { tag },
@@ -231,7 +386,9 @@ impl<'a> Heap<'a> {
         }
     }
 
-    pub(super) fn string(&self, value: Value) -> Option<&'a [u8]> {
+    /// A string.
+    #[must_use]
+    pub fn string(&self, value: Value) -> Option<&'a [u8]> {
         match *self.object(value)? {
             Object {
                 kind: Kind::String,
@@ -242,7 +399,9 @@ impl<'a> Heap<'a> {
         }
     }
 
-    pub(super) fn double(&self, value: Value) -> Option<f64> {
+    /// A floating-point number.
+    #[must_use]
+    pub fn double(&self, value: Value) -> Option<f64> {
         match *self.object(value)? {
             Object {
                 kind: Kind::Double,
@@ -261,7 +420,9 @@ impl<'a> Heap<'a> {
         }
     }
 
-    pub(super) fn int64(&self, value: Value) -> Option<u64> {
+    /// An integer of 64 bits in a custom block.
+    #[must_use]
+    pub fn int64(&self, value: Value) -> Option<u64> {
         match *self.object(value)? {
             Object {
                 kind: Kind::Int64,
@@ -277,7 +438,7 @@ impl<'a> Heap<'a> {
 
     /// The elements of a list. A list that is not one ends early, and one that never ends does at
     /// the number of objects.
-    pub(super) fn list(&self, mut value: Value) -> impl Iterator<Item = Value> + '_ {
+    pub fn list(&self, mut value: Value) -> impl Iterator<Item = Value> + '_ {
         let mut left = self.objects.len();
         std::iter::from_fn(move || {
             let cell = self.block(value).filter(|cell| cell.len() == 2)?;
@@ -302,6 +463,10 @@ mod code {
     pub(super) const STRING32: u8 = 0x0a;
     pub(super) const DOUBLE_BIG: u8 = 0x0b;
     pub(super) const DOUBLE_LITTLE: u8 = 0x0c;
+    pub(super) const DOUBLES8_BIG: u8 = 0x0d;
+    pub(super) const DOUBLES8_LITTLE: u8 = 0x0e;
+    pub(super) const DOUBLES32_LITTLE: u8 = 0x07;
+    pub(super) const DOUBLES32_BIG: u8 = 0x0f;
     pub(super) const INFIX: u8 = 0x11;
     pub(super) const CUSTOM: u8 = 0x12;
     pub(super) const BLOCK64: u8 = 0x13;
@@ -318,6 +483,9 @@ struct Parser<'a> {
     at: usize,
     /// Fields that are still to come.
     pending: usize,
+    /// Shared objects are counted from the first one, and not backwards.
+    counts_from_start: bool,
+    max_objects: u64,
     heap_fields: Vec<Word>,
     objects: Vec<Object>,
 }
@@ -394,16 +562,35 @@ impl Parser<'_> {
                 let start = self.skip(8)?;
                 self.add(Kind::Double, start, code.into())
             }
-            code::CUSTOM | code::CUSTOM_FIXED => {
-                let name = self.skip(3)?;
-                if &self.data[name..name + 3] != b"_j\0" {
-                    return Err("a value has a custom block that is not an int64");
-                }
-                let start = self.skip(8)?;
-                self.add(Kind::Int64, start, 8)
-            }
-            _ => Err("a value has a code that Spacetime does not use"),
+            code::DOUBLES8_BIG | code::DOUBLES8_LITTLE => self.doubles(1),
+            code::DOUBLES32_BIG | code::DOUBLES32_LITTLE => self.doubles(4),
+            code::CUSTOM | code::CUSTOM_FIXED => self.custom(),
+            _ => Err("a value has a closure, or something else that is not supported"),
         }
+    }
+
+    fn doubles(&mut self, width: usize) -> Result<Word, &'static str> {
+        let count = usize::try_from(self.number(width)?).unwrap_or(usize::MAX);
+        let start = self.skip(count.saturating_mul(8))?;
+        self.add(Kind::Opaque, start, 0)
+    }
+
+    /// A boxed integer, by its name.
+    fn custom(&mut self) -> Result<Word, &'static str> {
+        let name = self.skip(3)?;
+        let (kind, len) = match &self.data[name..name + 3] {
+            b"_i\0" => (Kind::Opaque, 4),
+            b"_j\0" => (Kind::Int64, 8),
+            // Its size comes first.
+            b"_n\0" => match self.number(1)? {
+                1 => (Kind::Opaque, 4),
+                2 => (Kind::Opaque, 8),
+                _ => return Err("a nativeint has an unknown size"),
+            },
+            _ => return Err("a value has a custom block that is not an integer"),
+        };
+        let start = self.skip(len)?;
+        self.add(kind, start, len)
     }
 
     /// Goes on by so many bytes; returns where they begin.
@@ -430,9 +617,14 @@ impl Parser<'_> {
     }
 
     fn shared(&mut self, width: usize) -> Result<Word, &'static str> {
-        let distance = self.number(width)?;
-        let object = (self.objects.len() as u64).checked_sub(distance);
-        match object.filter(|_| distance > 0).map(u32::try_from) {
+        let number = self.number(width)?;
+        let count = self.objects.len() as u64;
+        let object = if self.counts_from_start {
+            Some(number)
+        } else {
+            count.checked_sub(number)
+        };
+        match object.filter(|object| *object < count).map(u32::try_from) {
             Some(Ok(number)) => Ok(Word::object(number)),
             _ => Err("a value refers to an object that is not there"),
         }
@@ -474,11 +666,11 @@ impl Parser<'_> {
     fn add(&mut self, kind: Kind, start: usize, len: usize) -> Result<Word, &'static str> {
         let number = u32::try_from(self.objects.len());
         match (number, u32::try_from(start), u32::try_from(len)) {
-            (Ok(number), Ok(start), Ok(len)) if number < u32::MAX => {
+            (Ok(number), Ok(start), Ok(len)) if u64::from(number) < self.max_objects => {
                 self.objects.push(Object { kind, start, len });
                 Ok(Word::object(number))
             }
-            _ => Err("a value has too many objects"),
+            _ => Err("a value has more objects than its header says"),
         }
     }
 }
@@ -497,9 +689,85 @@ mod tests {
         bytes
     }
 
-    fn read(bytes: &[u8]) -> Result<Heap<'_>, Invalid> {
-        let header = Header::read(bytes)?.expect("a whole header");
-        Heap::read(&header, bytes)
+    /// Reads a value that is not compressed.
+    fn read(bytes: &[u8]) -> Result<Heap<'_>, MarshalError> {
+        let header = Header::read(bytes, Limits::default())?.expect("a whole header");
+        header.content(bytes)?;
+        Heap::parse(&header, &bytes[header.len..header.total()])
+    }
+
+    /// `("ab", [300; -1])`, and the string again.
+    const TUPLE: &[u8] = &[
+        0xb0, 0x22, b'a', b'b', 0xa0, 0x01, 0x01, 0x2c, 0xa0, 0x00, 0xff, 0x40, 0x04, 3,
+    ];
+
+    fn check_tuple(heap: &Heap<'_>) {
+        let root = heap.block(heap.root()).unwrap();
+        let [string, list, again] = root.exactly().unwrap();
+        assert_eq!(heap.string(string), Some(&b"ab"[..]));
+        let list: Vec<_> = heap.list(list).collect();
+        assert_eq!(list, [Value::Int(300), Value::Int(-1)]);
+        assert_eq!(again, string);
+        assert_eq!(heap.object_count(), 4);
+    }
+
+    #[test]
+    fn values_are_read_in_all_formats() {
+        check_tuple(&read(&value(4, TUPLE)).unwrap());
+
+        let mut big = BIG_MAGIC.to_vec();
+        big.extend([0; 4]);
+        big.extend((TUPLE.len() as u64).to_be_bytes());
+        big.extend(4_u64.to_be_bytes());
+        big.extend([0; 8]);
+        big.extend(TUPLE);
+        check_tuple(&read(&big).unwrap());
+
+        // References are counted from the first block.
+        let mut plain = TUPLE.to_vec();
+        *plain.last_mut().unwrap() = 1;
+        let stored = zstd::bulk::compress(&plain, 3).unwrap();
+        let mut compressed = COMPRESSED_MAGIC.to_vec();
+        let [stored_len, plain_len] =
+            [stored.len(), plain.len()].map(|len| len.try_into().unwrap());
+        compressed.extend([9, stored_len, plain_len, 4, 0]);
+        compressed.extend(stored);
+        assert!(Header::read(&compressed, Limits::default()).is_err());
+        let limits = Limits {
+            decompressed_bytes: 1000,
+            ..Limits::default()
+        };
+        let header = Header::read(&compressed, limits).unwrap().unwrap();
+        let content = header.content(&compressed).unwrap();
+        check_tuple(&Heap::parse(&header, &content).unwrap());
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        let limits = Limits {
+            bytes: 100,
+            decompressed_bytes: 1000,
+            objects: 3,
+        };
+        assert!(Header::read(&value(4, TUPLE), limits).is_err());
+        assert!(Header::read(&value(3, TUPLE), limits).is_ok());
+        let mut bomb = COMPRESSED_MAGIC.to_vec();
+        bomb.extend([14, 1, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0]);
+        assert!(Header::read(&bomb, limits).is_err());
+        bomb[6..].fill(0xff);
+        assert_eq!(Header::read(&bomb, limits), Ok(None));
+        bomb.extend([0; 3]);
+        assert!(Header::read(&bomb, limits).is_err());
+    }
+
+    #[test]
+    fn numbers_and_custom_blocks_are_skipped() {
+        let mut data = vec![0xd0, 0x0c];
+        data.extend([0; 8]);
+        data.extend([0x0e, 1]);
+        data.extend([0; 8]);
+        data.extend(b"\x19_j\0\0\0\0\0\0\0\0\x07\x19_n\0\x01\0\0\0\x07\x19_i\0\0\0\0\x07");
+        assert_eq!(read(&value(6, &data)).unwrap().object_count(), 6);
     }
 
     #[test]
@@ -556,17 +824,19 @@ mod tests {
             (1, &[0x80 | 3 << 4, 0x40, 0x40]),          // fewer fields than announced
             (1, &[0x08, 0xff, 0xff, 0xff, 0x00, 0x40]), // four million fields
             (0, &[0x04, 1]),                            // refers to nothing
-            (0, &[0x0e, 0]),                            // an array of doubles
+            (1, &[0x0e, 1]),                            // an array of doubles that is cut off
+            (1, &[0x10, 0, 0, 0, 0]),                   // a closure
+            (1, &[0x15, 0, 0, 0, 1, 0, 0, 0, 0]),       // a string of 4 GiB
             (2, &[0x21, b'a']),                         // not as many objects
             (0, &[0x11, 0, 0, 0, 8, 0x11, 0, 0, 0, 8]), // pointers to pointers
-            (1, &[0x12, b'_', b'n', 0, 0, 0, 0, 0, 0, 0, 0, 0]), // not an int64
+            (1, &[0x12, b'_', b'x', 0, 0, 0, 0, 0, 0, 0, 0, 0]), // not an integer
         ] {
             assert!(read(&value(objects, data)).is_err(), "{data:?}");
         }
-        assert_eq!(Header::read(&MAGIC), Ok(None));
-        assert!(Header::read(b"\x84\x95\xa6\xc0").is_err());
+        assert_eq!(Header::read(&MAGIC, Limits::default()), Ok(None));
+        assert!(Header::read(b"\x84\x95\xa6\xc0", Limits::default()).is_err());
         let mut huge = value(0, &[0x40]);
         huge[4] = 0xff;
-        assert!(Header::read(&huge).is_err());
+        assert!(Header::read(&huge, Limits::default()).is_err());
     }
 }
