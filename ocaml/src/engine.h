@@ -13,9 +13,9 @@ struct heapline_frames;
 /* Adds the frames of a location. */
 typedef void (*heapline_resolver)(uint64_t code, struct heapline_frames *frames);
 
-/* 0, or 1 with a message. A stack depth of 0 is no limit. */
-int heapline_start(const char *trace, double rate, const char *context, const char *params,
-                   uint64_t max_size, size_t stack_depth, char *message, size_t size);
+/* 0, or 1 with a message. Settings are those of crates/recorder/src/settings: NAME=value, with a NUL after each. */
+int heapline_start(const char *settings, size_t length, const char *params, char *message,
+                   size_t size);
 
 /* The block's id, or -1. */
 int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,

@@ -1,7 +1,6 @@
 type id = int
 
-external engine_start : string -> float -> string option -> string -> int -> unit
-  = "heapline_ml_start"
+external engine_start : string -> string -> unit = "heapline_ml_start"
 external engine_stop : unit -> unit = "heapline_ml_stop"
 external engine_listen : int -> bool = "heapline_ml_listen"
 external engine_wanted : unit -> int * float * int = "heapline_ml_wanted"
@@ -57,6 +56,18 @@ let callstack_size = function
   | Some depth when depth < max_int -> depth + 1
   | _ -> max_int
 
+(* The settings of a recording, as the engine reads them. *)
+let settings ~stack_depth ~context ~sampling_rate ~filename =
+  let variable (name, value) = Printf.sprintf "HEAPLINE_%s=%s\000" name value in
+  [
+    Some ("TRACE", filename);
+    Some ("RATE", Printf.sprintf "%.17g" sampling_rate);
+    Option.map (fun context -> ("CONTEXT", context)) context;
+    Option.map (fun depth -> ("STACK_DEPTH", string_of_int depth)) stack_depth;
+  ]
+  |> List.filter_map (Option.map variable)
+  |> String.concat ""
+
 let start ~stack_depth ~context ~sampling_rate ~filename =
   if currently_tracing () then failwith "Heapline: a recording goes on already";
   if not (sampling_rate > 0. && sampling_rate <= 1.) then
@@ -64,9 +75,9 @@ let start ~stack_depth ~context ~sampling_rate ~filename =
   Option.iter
     (fun depth -> if depth < 1 then invalid_arg "Heapline: the depth of stacks must be at least 1")
     stack_depth;
-  engine_start filename sampling_rate context
-    (Sys.runtime_parameters ())
-    (Option.value stack_depth ~default:0);
+  engine_start
+    (settings ~stack_depth ~context ~sampling_rate ~filename)
+    (Sys.runtime_parameters ());
   match Memprof.start ~sampling_rate ~callstack_size:(callstack_size stack_depth) tracker with
   | tracer ->
       current := Some tracer;

@@ -126,16 +126,11 @@ intnat heapline_ml_external(intnat bytes, intnat hits, value stack)
 
 /* Start and stop */
 
-static const char *text_of_option(value option)
-{
-  return Is_block(option) ? String_val(Field(option, 0)) : NULL;
-}
-
-value heapline_ml_start(value trace, value rate, value context, value params, value stack_depth)
+value heapline_ml_start(value settings, value params)
 {
   char message[512];
-  if (heapline_start(String_val(trace), Double_val(rate), text_of_option(context),
-                     String_val(params), 0, Long_val(stack_depth), message, sizeof message) != 0)
+  if (heapline_start(String_val(settings), caml_string_length(settings), String_val(params), message,
+                     sizeof message) != 0)
     caml_raise_sys_error(caml_copy_string(message));
   return Val_unit;
 }

@@ -13,7 +13,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 
 use heapline_recorder::contained;
 use heapline_recorder::control::{Outcome, State};
-use heapline_recorder::settings::{Settings, StackMode};
+use heapline_recorder::gaps::Unit;
+use heapline_recorder::settings::{RecordingSettings, StackMode};
 
 use crate::callbacks::{self, EndedSession, Session};
 use crate::layout;
@@ -88,7 +89,7 @@ impl Control {
 /// The recording that is wanted, and the state of the one that is there.
 struct Attachment {
     /// The settings of the recording that is wanted.
-    wanted: Option<Settings>,
+    wanted: Option<RecordingSettings>,
     /// The arguments of its samplers, by which they are told from older ones.
     arguments: Option<Arguments>,
     /// Recordings so far.
@@ -160,7 +161,7 @@ pub(crate) fn check_layout(runtime: &Runtime) -> Result<(), String> {
     layout.map(drop).map_err(ToString::to_string)
 }
 
-/// Asks for a recording with [settings](Settings::attached).
+/// Asks for a recording with [settings](RecordingSettings::to_bytes).
 ///
 /// # Safety
 ///
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn heapline_attach(settings: *const u8, len: usize) -> usi
     contained(Outcome::Failed, || attach(settings)) as usize
 }
 
-/// Asks for a recording with [settings](Settings::attached).
+/// Asks for a recording with [settings](RecordingSettings::to_bytes).
 pub(crate) fn attach(settings: &[u8]) -> Outcome {
     let Some(mut attachment) = attachment() else {
         return Outcome::Busy;
@@ -192,7 +193,7 @@ pub(crate) fn attach(settings: &[u8]) -> Outcome {
         CONTROL.fail(&refusal);
         return Outcome::Failed;
     }
-    let settings = match Settings::attached(settings) {
+    let settings = match RecordingSettings::from_bytes(settings) {
         Ok(settings) => settings,
         Err(message) => {
             CONTROL.fail(&message);
@@ -381,11 +382,11 @@ impl Attachment {
         if is_first {
             // SAFETY: as the caller's.
             let params = unsafe { runtime.parameters() };
-            match preload::start_recorder(settings, params, callbacks::next_id()) {
+            match settings.start(Unit::Word, params, callbacks::next_id()) {
                 Ok(recorder) => callbacks::begin(Session { runtime, recorder }),
                 Err(error) => {
-                    let place = settings.place().display();
-                    let message = format!("the program cannot write {place}: {error}");
+                    let path = settings.output.path().display();
+                    let message = format!("the program cannot write {path}: {error}");
                     self.refuse(&message);
                     return;
                 }

@@ -7,11 +7,10 @@ use std::os::fd::FromRawFd;
 use std::panic::catch_unwind;
 use std::sync::{Once, OnceLock};
 
+use heapline_recorder::Recorder;
 use heapline_recorder::gaps::Unit;
-use heapline_recorder::settings::{Settings, StackMode};
+use heapline_recorder::settings::{Memprof, RecordingSettings, StackMode, WaitSettings};
 use heapline_recorder::tail::Note;
-use heapline_recorder::wait::WaitSettings;
-use heapline_recorder::{Options, Recorder};
 
 use crate::arch;
 use crate::attach;
@@ -28,7 +27,7 @@ use crate::snapshot;
 use crate::stacks;
 use crate::tracker;
 
-static SETTINGS: OnceLock<Settings> = OnceLock::new();
+static SETTINGS: OnceLock<RecordingSettings> = OnceLock::new();
 static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 static START_PROGRAM: Patch = Patch::new();
@@ -49,10 +48,12 @@ extern "C" fn constructor() {
         return;
     }
     contained(|| {
-        if let Some(settings) = WaitSettings::read() {
-            return prepare_to_wait(settings);
+        match WaitSettings::from_environment() {
+            Ok(None) => {}
+            Ok(Some(settings)) => return prepare_to_wait(settings),
+            Err(message) => return say(&message),
         }
-        match Settings::read() {
+        match RecordingSettings::from_environment() {
             Ok(None) => {}
             Ok(Some(settings)) => prepare(settings),
             Err(message) => say(&message),
@@ -98,7 +99,7 @@ pub(crate) fn silence_panics() {
     SILENT.call_once(|| std::panic::set_hook(Box::new(|_| {})));
 }
 
-fn prepare(settings: Settings) {
+fn prepare(settings: RecordingSettings) {
     silence_panics();
     let found = Runtime::find();
     if let Err(Unfit::NoRuntime) = found {
@@ -114,7 +115,7 @@ fn prepare(settings: Settings) {
     let start_program = runtime.start_program;
     if settings.listen {
         safe_point::note_default_hooks();
-        dormant::start(settings.follow_fork);
+        dormant::start(settings.follow.fork);
     }
     let _ = SETTINGS.set(settings);
     let _ = RUNTIME.set(runtime);
@@ -147,7 +148,7 @@ fn prepare_to_wait(settings: WaitSettings) {
         // If it cannot be patched, recordings begin a little later.
         let _ = hook_start(runtime.start_program);
     }
-    dormant::start(settings.follow_fork);
+    dormant::start(settings.follow.fork);
 }
 
 /// The name of this library's file.
@@ -185,7 +186,7 @@ pub(crate) extern "C" fn before_start() -> usize {
     start_program.unwrap_or_default()
 }
 
-fn start(settings: &'static Settings, runtime: &'static Runtime) {
+fn start(settings: &'static RecordingSettings, runtime: &'static Runtime) {
     // SAFETY: the runtime is up, and its own code has called us.
     let params = unsafe { runtime.parameters() };
     let Some(recorder) = record(settings, params, 0) else {
@@ -218,10 +219,9 @@ fn start(settings: &'static Settings, runtime: &'static Runtime) {
             "no heap snapshots by signal {signal}: the program was started with it ignored"
         ));
     }
-    let policy = if settings.give_way {
-        Policy::GiveWay
-    } else {
-        Policy::Pretend
+    let policy = match settings.memprof {
+        Memprof::Ours => Policy::Pretend,
+        Memprof::Theirs => Policy::GiveWay,
     };
     // SAFETY: no OCaml code runs.
     unsafe { own_sampler::guard(runtime, policy) };
@@ -245,37 +245,19 @@ pub(crate) fn watch_forks() {
 }
 
 /// Starts a trace of this process, or tells the user why not.
-fn record(settings: &Settings, params: String, first_id: u64) -> Option<&'static Recorder> {
-    match start_recorder(settings, params, first_id) {
+fn record(
+    settings: &RecordingSettings,
+    params: String,
+    first_id: u64,
+) -> Option<&'static Recorder> {
+    match settings.start(Unit::Word, params, first_id) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
-            let place = settings.place().display();
-            say(&format!("not recorded: cannot write {place}: {error}"));
+            let path = settings.output.path().display();
+            say(&format!("not recorded: cannot write {path}: {error}"));
             None
         }
     }
-}
-
-/// Starts a trace of this process.
-pub(crate) fn start_recorder(
-    settings: &Settings,
-    params: String,
-    first_id: u64,
-) -> io::Result<&'static Recorder> {
-    settings.claim().and_then(|claimed| {
-        Recorder::start(&Options {
-            trace: claimed.path,
-            supervised: claimed.is_supervised,
-            sample_rate: settings.rate,
-            unit: Unit::Word,
-            context: settings.context.clone(),
-            runtime_params: params,
-            max_size: settings.max_size,
-            max_allocated: settings.max_allocated,
-            stack_depth: settings.stack_depth,
-            first_id,
-        })
-    })
 }
 
 /// Gives domains that the program starts from now on a seed of their own.
@@ -329,7 +311,7 @@ extern "C" fn in_parent() {
     dormant::resume();
     contained(|| {
         if let (Some(session), Some(settings)) = (callbacks::session(), SETTINGS.get())
-            && !settings.follow_fork
+            && !settings.follow.fork
         {
             session.recorder.note(Note::Forked);
         }
@@ -349,7 +331,7 @@ extern "C" fn in_child() {
             return;
         };
         if let Some(settings) = SETTINGS.get()
-            && settings.follow_fork
+            && settings.follow.fork
             && let Some(recorder) = record(
                 settings,
                 session.recorder.runtime_params().to_owned(),

@@ -4,8 +4,7 @@
 //! struct heapline_frames;
 //! typedef void (*heapline_resolver)(uint64_t code, struct heapline_frames *frames);
 //!
-//! int heapline_start(const char *trace, double rate, const char *context, const char *params,
-//!                    uint64_t max_size, char *message, size_t size);
+//! int heapline_start(const char *settings, size_t length, const char *params, char *message, size_t size);
 //! int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,
 //!                        const intptr_t *stack, size_t depth, heapline_resolver resolver);
 //! uint64_t heapline_hits(uint64_t words);
@@ -20,14 +19,15 @@
 
 use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
-use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::hash::{BuildHasher, Hasher};
-use std::os::unix::ffi::OsStrExt;
+use std::io;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::gaps::{Gaps, Unit};
-use crate::{Block, Frame, FrameSink, Options, Recorder, Source, TaggedCode, contained};
+use crate::settings::RecordingSettings;
+use crate::{Block, Frame, FrameSink, Recorder, Source, TaggedCode, contained};
 
 /// The recording that goes on, or the last one.
 static CURRENT: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
@@ -40,50 +40,26 @@ pub(crate) fn current() -> Option<&'static Recorder> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// Starts a trace; 0 if that was possible. Otherwise `message`, of `size` bytes, says why not.
-/// `context` and `params` may be null; a `max_size` or `stack_depth` of 0 is none.
+/// Starts a trace with [settings](RecordingSettings::to_bytes); 0 if that was possible. Otherwise `message`, of `size`
+/// bytes, says why not. `params` may be null.
 ///
 /// # Safety
 ///
-/// The strings end in NUL, and `message` has `size` bytes.
+/// `settings` has `length` bytes, `params` ends in NUL, and `message` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapline_start(
-    trace: *const c_char,
-    rate: f64,
-    context: *const c_char,
+    settings: *const u8,
+    length: usize,
     params: *const c_char,
-    max_size: u64,
-    stack_depth: usize,
     message: *mut c_char,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller promises strings.
-    let bytes = |s: *const c_char| (!s.is_null()).then(|| unsafe { CStr::from_ptr(s) }.to_bytes());
-    let text = |s: *const c_char| bytes(s).map(|s| String::from_utf8_lossy(s).into_owned());
-    let earlier = current();
-    let options = Options {
-        trace: OsStr::from_bytes(bytes(trace).unwrap_or_default()).into(),
-        supervised: false,
-        sample_rate: rate,
-        unit: Unit::Word,
-        context: text(context).filter(|context| !context.is_empty()),
-        runtime_params: text(params).unwrap_or_default(),
-        max_size: (max_size > 0).then_some(max_size),
-        max_allocated: None,
-        stack_depth: (stack_depth > 0).then_some(stack_depth),
-        first_id: earlier.map_or(0, Recorder::next_id),
-    };
-    let error = if earlier.is_some_and(Recorder::is_recording) {
-        "already recording".to_owned()
-    } else {
-        match contained(None, || Some(Recorder::start(&options))) {
-            Some(Ok(recorder)) => {
-                begin(recorder);
-                return 0;
-            }
-            Some(Err(error)) => format!("cannot write {}: {error}", options.trace.display()),
-            None => "a bug in heapline".to_owned(),
-        }
+    // SAFETY: the caller promises `length` bytes.
+    let settings = unsafe { std::slice::from_raw_parts(settings, length) };
+    // SAFETY: the caller promises a string or null.
+    let params = unsafe { text(params) };
+    let Err(error) = start(settings, params) else {
+        return 0;
     };
     if let Some(room) = size.checked_sub(1) {
         let len = error.len().min(room);
@@ -96,8 +72,47 @@ pub unsafe extern "C" fn heapline_start(
     1
 }
 
+/// The text of a string that ends in NUL, or is null.
+///
+/// # Safety
+///
+/// It is one of these.
+pub(crate) unsafe fn text(string: *const c_char) -> String {
+    if string.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller promises that it ends in NUL.
+    unsafe { CStr::from_ptr(string) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn start(settings: &[u8], params: String) -> Result<(), String> {
+    if current().is_some_and(Recorder::is_recording) {
+        return Err("already recording".to_owned());
+    }
+    let settings = RecordingSettings::from_bytes(settings)?;
+    record(&settings, params).map_err(|error| {
+        let path = settings.output.path().display();
+        format!("cannot write {path}: {error}")
+    })?;
+    Ok(())
+}
+
+/// Starts a trace, to which events are written from now on.
+pub(crate) fn record(
+    settings: &RecordingSettings,
+    params: String,
+) -> io::Result<&'static Recorder> {
+    let first_id = current().map_or(0, Recorder::next_id);
+    let failed = Err(io::Error::other("a bug in heapline"));
+    let recorder = contained(failed, || settings.start(Unit::Word, params, first_id))?;
+    begin(recorder);
+    Ok(recorder)
+}
+
 /// From now on, events are for this one.
-pub(crate) fn begin(recorder: &'static Recorder) {
+fn begin(recorder: &'static Recorder) {
     CURRENT.store(std::ptr::from_ref(recorder).cast_mut(), Ordering::Release);
     abandon_in_children();
 }

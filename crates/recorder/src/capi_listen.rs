@@ -10,21 +10,20 @@
 //! The thread that listens calls `wake` when something has changed. The program then calls
 //! [`heapline_wanted`] where it can start and stop its sampler.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
+use crate::Recorder;
 use crate::capi::{self, current};
 use crate::contained;
 use crate::control::{FileView, Outcome, Reply, Request, State};
-use crate::gaps::Unit;
 use crate::listener::listen;
-use crate::settings::Settings;
-use crate::{Options, Recorder};
+use crate::settings::RecordingSettings;
 
 /// The recording that `heapline attach` wants.
 struct Attachment {
-    settings: Option<Settings>,
+    settings: Option<RecordingSettings>,
     /// The recording has begun.
     recorder: Option<&'static Recorder>,
     /// The reason why it could not.
@@ -126,7 +125,7 @@ impl Attachment {
         } else if self.settings.is_some() {
             Some("heapline records it already".to_owned())
         } else {
-            match Settings::attached(settings) {
+            match RecordingSettings::from_bytes(settings) {
                 Ok(settings) => {
                     self.settings = Some(settings);
                     self.recorder = None;
@@ -162,7 +161,7 @@ pub unsafe extern "C" fn heapline_wanted(rate: *mut f64, stack_depth: *mut usize
     let Some(settings) = &attachment.settings else {
         return 0;
     };
-    // SAFETY: as the caller's.
+    // SAFETY: the caller promises that both point to numbers.
     unsafe {
         *rate = settings.rate;
         *stack_depth = settings.stack_depth.unwrap_or(0);
@@ -174,41 +173,26 @@ pub unsafe extern "C" fn heapline_wanted(rate: *mut f64, stack_depth: *mut usize
 ///
 /// # Safety
 ///
-/// The string ends in NUL.
+/// The string ends in NUL, if there is one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapline_begin(params: *const c_char) -> c_int {
-    // SAFETY: the caller promises a string.
-    let params = (!params.is_null()).then(|| unsafe { CStr::from_ptr(params) });
-    let params = params.map(|params| params.to_string_lossy().into_owned());
+    // SAFETY: the caller promises a string or null.
+    let params = unsafe { capi::text(params) };
     let Some(mut attachment) = try_lock() else {
         return 1;
     };
     let Some(settings) = &attachment.settings else {
         return 1;
     };
-    let options = Options {
-        trace: settings.place().to_owned(),
-        supervised: true,
-        sample_rate: settings.rate,
-        unit: Unit::Word,
-        context: settings.context.clone(),
-        runtime_params: params.unwrap_or_default(),
-        max_size: settings.max_size,
-        max_allocated: None,
-        stack_depth: settings.stack_depth,
-        first_id: current().map_or(0, Recorder::next_id),
-    };
-    match contained(None, || Some(Recorder::start(&options))) {
-        Some(Ok(recorder)) => {
-            capi::begin(recorder);
+    match capi::record(settings, params) {
+        Ok(recorder) => {
             attachment.recorder = Some(recorder);
             return 0;
         }
-        Some(Err(error)) => {
-            let trace = options.trace.display();
+        Err(error) => {
+            let trace = settings.output.path().display();
             attachment.failure = Some(format!("the program cannot write {trace}: {error}"));
         }
-        None => attachment.failure = Some("a bug in heapline".to_owned()),
     }
     attachment.settings = None;
     1
@@ -221,10 +205,10 @@ pub unsafe extern "C" fn heapline_begin(params: *const c_char) -> c_int {
 /// The string ends in NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapline_refuse(message: *const c_char) {
-    // SAFETY: as the caller's.
-    let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
+    // SAFETY: the caller promises a string.
+    let message = unsafe { capi::text(message) };
     if let Some(mut attachment) = try_lock() {
         attachment.detach();
-        attachment.failure = Some(message.into_owned());
+        attachment.failure = Some(message);
     }
 }

@@ -37,7 +37,7 @@ pub fn names(pid: u32) -> impl Iterator<Item = String> {
 pub enum Request {
     /// Return the state.
     State,
-    /// Start a recording with [settings](crate::settings::AttachSettings::to_bytes).
+    /// Start a recording with [settings](crate::settings::RecordingSettings::to_bytes).
     Attach(Vec<u8>),
     /// End the recording.
     Detach,

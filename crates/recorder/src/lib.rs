@@ -40,8 +40,6 @@ mod map;
 mod recorder;
 pub mod settings;
 pub mod tail;
-#[cfg(feature = "listen")]
-pub mod wait;
 
 pub use clock::Reading;
 pub use file::check_size_limit;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Once};
 
 use heapline_recorder::gaps::Unit;
-use heapline_recorder::settings::{MEMTRACE_RATE, Settings};
+use heapline_recorder::settings::{MEMTRACE_RATE, Output, RecordingSettings};
 use heapline_recorder::{Block, Frame, FrameSink, Recorder, Source, TaggedCode};
 
 use crate::local::{Inside, with_thread};
@@ -142,21 +142,8 @@ pub fn trace_to(path: impl AsRef<Path>) -> Result<Trace, StartError> {
 
 /// Writes a trace of the program to a file, with other options than [`trace_to`].
 pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, StartError> {
-    start(
-        options,
-        &heapline_recorder::Options {
-            trace: path.as_ref().to_owned(),
-            supervised: false,
-            sample_rate: options.rate,
-            unit: Unit::Byte,
-            context: None,
-            runtime_params: String::new(),
-            max_size: None,
-            max_allocated: None,
-            stack_depth: None,
-            first_id: 0,
-        },
-    )
+    let output = Output::overwrite(path.as_ref());
+    start(options, &RecordingSettings::new(output, options.rate))
 }
 
 /// Writes a trace of the program, until it exits, if the environment asks for one: `MEMTRACE` is the
@@ -182,14 +169,14 @@ pub fn trace_with(path: impl AsRef<Path>, options: Options) -> Result<Trace, Sta
 pub fn trace_if_requested() {
     // SAFETY: it is a static; whoever reads it keeps it in the program.
     unsafe { (&raw const MARK).read_volatile() };
-    match Settings::read() {
+    match RecordingSettings::from_environment() {
         Ok(None) => {}
         Ok(Some(settings)) => trace(&settings),
         Err(message) => say(&message),
     }
 }
 
-fn trace(settings: &Settings) {
+fn trace(settings: &RecordingSettings) {
     let threads = read_dir("/proc/self/task");
     if threads.is_ok_and(|threads| threads.count() == 1) {
         // SAFETY: there is no other thread.
@@ -198,27 +185,7 @@ fn trace(settings: &Settings) {
         // SAFETY: programs that have threads must not change the environment.
         unsafe { settings.blank() };
     }
-    let place = settings.place().display();
-    let claimed = match settings.claim() {
-        Ok(claimed) => claimed,
-        Err(error) => return say(&format!("not recorded: cannot write {place}: {error}")),
-    };
-    let started = start(
-        Options::rate(settings.rate),
-        &heapline_recorder::Options {
-            trace: claimed.path,
-            supervised: claimed.is_supervised,
-            sample_rate: settings.rate,
-            unit: Unit::Byte,
-            context: settings.context.clone(),
-            runtime_params: String::new(),
-            max_size: settings.max_size,
-            max_allocated: settings.max_allocated,
-            stack_depth: settings.stack_depth,
-            first_id: 0,
-        },
-    );
-    match started {
+    match start(Options::rate(settings.rate), settings) {
         Ok(trace) => {
             trace.until_exit();
             if !has_debug_info() {
@@ -229,7 +196,8 @@ fn trace(settings: &Settings) {
             }
         }
         Err(StartError::System(error)) => {
-            say(&format!("not recorded: cannot write {place}: {error}"));
+            let path = settings.output.path().display();
+            say(&format!("not recorded: cannot write {path}: {error}"));
         }
         Err(error) => say(&format!("not recorded: {error}")),
     }
@@ -250,10 +218,12 @@ fn has_debug_info() -> bool {
     known.unwrap_or(true)
 }
 
-fn start(options: Options, recording: &heapline_recorder::Options) -> Result<Trace, StartError> {
+fn start(options: Options, settings: &RecordingSettings) -> Result<Trace, StartError> {
     let mut made = None;
     let session = session::start(options.rate, options.seed, || {
-        let recorder = Recorder::start(recording).map_err(StartError::System)?;
+        let recorder = settings
+            .start(Unit::Byte, String::new(), 0)
+            .map_err(StartError::System)?;
         made = Some(recorder);
         stop_at_exit(recorder);
         Ok(Arc::new(Writer {

@@ -121,7 +121,7 @@ pub(crate) fn take(settings: &[u8]) -> Outcome {
         CONTROL.fail(&refusal);
         return Outcome::Failed;
     }
-    let Some(settings) = SnapshotSettings::parse(settings) else {
+    let Some(settings) = SnapshotSettings::from_bytes(settings) else {
         CONTROL.fail("the settings of the snapshot are not understood");
         return Outcome::Failed;
     };

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 #[cfg(recording)]
-use clap::Arg;
+use {
+    clap::Arg,
+    heapline_profile::query::Size,
+    heapline_recorder::settings::{Output, RecordingSettings},
+};
 
 use super::rate::Rate;
 use crate::output::Force;
@@ -36,4 +40,49 @@ pub(crate) struct RecordingOptions {
 
     #[command(flatten)]
     pub(super) force: Force,
+}
+
+/// What a trace has, for commands that ask a program for one.
+#[cfg(recording)]
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct TraceOptions {
+    /// Store a description in the trace
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(super) context: Option<String>,
+
+    /// Stop recording new blocks before the trace exceeds this size
+    ///
+    /// Promotions and collections of recorded blocks are still recorded, so their lifetimes are right.
+    #[arg(long, value_name = "SIZE", value_parser = max_size, hide_short_help = true)]
+    max_size: Option<u64>,
+
+    /// Keep at most this many frames of a stack, the innermost ones [default: all]
+    ///
+    /// A frame `<deeper calls>` stands for the others. Limits the cost of stacks with tens of thousands
+    /// of frames.
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
+    stack_depth: Option<u32>,
+}
+
+#[cfg(recording)]
+impl TraceOptions {
+    /// What the program is asked for.
+    pub(super) fn settings(&self, output: Output, rate: Rate) -> RecordingSettings {
+        RecordingSettings {
+            context: self.context.clone(),
+            max_size: self.max_size,
+            stack_depth: self.stack_depth.map(|depth| depth as usize),
+            ..RecordingSettings::new(output, rate.0)
+        }
+    }
+}
+
+/// The bytes of `--max-size`: a few packets must fit.
+#[cfg(recording)]
+fn max_size(text: &str) -> Result<u64, &'static str> {
+    let size: Size = text.parse()?;
+    match size.whole_bytes() {
+        ..524_288 => Err("it must be at least 512KiB"),
+        bytes => Ok(bytes),
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use heapline_attach::{Error, Library, Process, call, offset};
-use heapline_recorder::settings::{AttachSettings, SnapshotSettings};
+use heapline_recorder::settings::{RecordingSettings, SnapshotSettings};
 
 use super::dormant::Dormant;
 use super::program::{Access, Running};
@@ -99,7 +99,7 @@ impl<'p> Agent<'p> {
     /// Asks for a recording. Returns the time for which a thread was stopped, if it was.
     pub(in crate::commands) fn attach(
         &self,
-        settings: &AttachSettings,
+        settings: &RecordingSettings,
     ) -> anyhow::Result<Option<Duration>> {
         match self {
             Self::Dormant(dormant) => dormant.attach(settings).map(|()| None),

@@ -15,7 +15,7 @@ use heapline_recorder::control::{
     peer,
 };
 use heapline_recorder::listener::THREAD_NAME;
-use heapline_recorder::settings::{AttachSettings, SnapshotSettings};
+use heapline_recorder::settings::{RecordingSettings, SnapshotSettings};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::agent::{ANOTHER_SNAPSHOT, State};
@@ -143,7 +143,7 @@ impl Dormant {
     }
 
     /// Asks for a recording.
-    pub(in crate::commands) fn attach(&self, settings: &AttachSettings) -> anyhow::Result<()> {
+    pub(in crate::commands) fn attach(&self, settings: &RecordingSettings) -> anyhow::Result<()> {
         let request = Request::Attach(settings.to_bytes());
         if request.to_bytes().len() > MAX_REQUEST {
             bail!("the description of --context and the name of the file are too long");

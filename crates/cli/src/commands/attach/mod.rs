@@ -11,11 +11,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use heapline_profile::query::Size;
 use heapline_text::Screen;
 
 use super::record::{LiveViewer, PushOptions};
-use super::recording::{self, RecordingOptions};
+use super::recording::{self, RecordingOptions, TraceOptions};
 use super::top::{self, IsRunning};
 use super::view::Serving;
 use crate::error::note;
@@ -62,17 +61,8 @@ pub(crate) struct Args {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     duration: Option<Duration>,
 
-    /// Store a description in the trace
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
-    context: Option<String>,
-
-    /// Stop recording new blocks before the trace exceeds this size
-    #[arg(long, value_name = "SIZE")]
-    max_size: Option<Size>,
-
-    /// Keep at most this many frames of a stack, the innermost ones [default: all]
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
-    stack_depth: Option<u32>,
+    #[command(flatten)]
+    trace: TraceOptions,
 
     /// Attach to a program under a seccomp filter, which might kill it
     #[arg(long, hide_short_help = true)]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use heapline_recorder::settings::AttachSettings;
+use heapline_recorder::settings::{Memprof, Output, RecordingSettings};
 use heapline_recorder::tail;
 use heapline_text::Screen;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -17,7 +17,7 @@ use super::Args;
 use super::agent::{Agent, State};
 use super::place::Place;
 use super::program::Running;
-use crate::commands::record::{Kind, Recorded, max_size};
+use crate::commands::record::{Kind, Recorded};
 use crate::error::{note, warn};
 
 /// The time between two looks at the program.
@@ -52,7 +52,6 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Attaches to a program.
     pub(super) fn begin(args: &'a Args, running: &'a Running) -> anyhow::Result<Self> {
-        let max_size = max_size(args.max_size)?;
         let pid = args.pid;
         let agent = Agent::new(running);
         if agent.is_active() {
@@ -65,16 +64,16 @@ impl<'a> Session<'a> {
         let output = recording.output.as_deref();
         let place = Place::new(running, output, "ctf", recording.force.force)?;
         let began = "blocks allocated before are unknown";
-        let context = match &args.context {
+        let context = match &args.trace.context {
             Some(context) => format!("{context} (attached to process {pid}: {began})"),
             None => format!("attached to process {pid}: {began}"),
         };
-        let settings = AttachSettings {
-            trace: place.inside.clone(),
-            rate: recording.rate.0,
-            context,
-            max_size,
-            stack_depth: args.stack_depth,
+        let output = Output::supervised(&place.inside);
+        let settings = RecordingSettings {
+            context: Some(context),
+            // What a program starts and stops must work as ever when nobody is attached any more.
+            memprof: Memprof::Theirs,
+            ..args.trace.settings(output, recording.rate)
         };
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {

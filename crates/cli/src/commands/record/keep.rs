@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -92,11 +91,9 @@ impl Keeping {
         })
     }
 
-    /// Tells the recorder in the program where to write, and how much.
-    pub(super) fn set_environment(&self, command: &mut Command) {
-        command.env("HEAPLINE_TRACE", &self.raw);
-        let allocated = self.part / 2 * 3;
-        command.env("HEAPLINE_MAX_ALLOCATED", allocated.to_string());
+    /// Bytes that the program's own file may take.
+    pub(super) fn max_allocated(&self) -> u64 {
+        self.part / 2 * 3
     }
 
     /// Follows the recording, and keeps it in a trace.

@@ -21,9 +21,10 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use heapline_profile::query::Size;
+use heapline_recorder::settings::{self, Follow, Output, RecordingSettings};
 use heapline_text::Screen;
 
-use super::recording::{self, RecordingOptions};
+use super::recording::{self, RecordingOptions, TraceOptions};
 use super::sending;
 use super::view::Serving;
 use crate::error::warn;
@@ -37,9 +38,6 @@ pub(crate) use started::Started;
 use traces::Traces;
 pub(super) use traces::{make_way, refuse_compressed};
 pub(super) use viewer::LiveViewer;
-
-/// The minimum of `--max-size`: a few packets must fit.
-const MIN_MAX_SIZE: u64 = 512 * 1024;
 
 /// Record an OCaml program, or a Rust program that uses Heapline's allocator
 ///
@@ -73,15 +71,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingOptions,
 
-    /// Store a description in the trace
-    #[arg(long, value_name = "TEXT", hide_short_help = true)]
-    context: Option<String>,
-
-    /// Stop recording new blocks before the trace exceeds this size
-    ///
-    /// Promotions and collections of recorded blocks are still recorded, so their lifetimes are right.
-    #[arg(long, value_name = "SIZE", hide_short_help = true)]
-    max_size: Option<Size>,
+    #[command(flatten)]
+    trace: TraceOptions,
 
     /// Keep the trace within this size, however long the program runs
     ///
@@ -90,13 +81,6 @@ pub(crate) struct Args {
     /// program runs and afterwards. At least 1MiB.
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["max_size", "follow_fork", "follow_exec", "view", "push"])]
     keep: Option<Size>,
-
-    /// Keep at most this many frames of a stack, the innermost ones [default: all]
-    ///
-    /// A frame `<deeper calls>` stands for the others. Limits the cost of stacks with tens of thousands
-    /// of frames.
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
-    stack_depth: Option<u32>,
 
     /// Record forked processes too, each to its own file (OCaml only)
     #[arg(long)]
@@ -176,6 +160,15 @@ enum Memprof {
     Theirs,
 }
 
+impl From<Memprof> for settings::Memprof {
+    fn from(memprof: Memprof) -> Self {
+        match memprof {
+            Memprof::Ours => Self::Ours,
+            Memprof::Theirs => Self::Theirs,
+        }
+    }
+}
+
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
         if self.print_agent {
@@ -193,6 +186,7 @@ impl Args {
             traces,
             kind,
             mut keeping,
+            mut snapshots,
         } = self.prepare()?;
 
         let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
@@ -200,8 +194,6 @@ impl Args {
         // Credentials are none of the program's business.
         command.env_remove(sending::HEADERS);
         let start = Instant::now();
-        let mut snapshots = Snapshots::new(&self.snapshot, &traces.shown_prefix);
-        snapshots.prepare(&mut command, kind, self.recording.force.force)?;
         let started = |pid| {
             snapshots.start(pid, traces.first(pid));
             if let Some(keeping) = &mut keeping {
@@ -270,25 +262,42 @@ impl Args {
     /// Checks that the program can be recorded, and sets it up.
     fn prepare(&self) -> anyhow::Result<Prepared> {
         let (mut command, program_path, kind) = self.command()?;
-        let max_size = max_size(self.max_size)?;
         let traces = Traces::new(
             self.recording.output.as_deref(),
             &program_path,
             self.recording.force.force,
         )?;
-        self.set_environment(&mut command, &traces, max_size, kind)?;
         let prefix = Path::new(&traces.prefix);
         let keeping = self.keep.map(|size| Keeping::prepare(size, prefix));
         let keeping = keeping.transpose()?;
-        if let Some(keeping) = &keeping {
-            keeping.set_environment(&mut command);
+        let first = match &keeping {
+            Some(keeping) => Some(keeping.raw.clone()),
+            None => traces.first.clone(),
+        };
+        let output = Output::New {
+            first,
+            prefix: traces.prefix.clone(),
+        };
+        let mut settings = RecordingSettings {
+            max_allocated: keeping.as_ref().map(Keeping::max_allocated),
+            follow: self.follow(),
+            memprof: self.memprof.into(),
+            ..self.trace.settings(output, self.recording.rate)
+        };
+        let snapshots = Snapshots::new(&self.snapshot, &traces.shown_prefix);
+        snapshots.prepare(&mut settings, kind, self.recording.force.force)?;
+        // A Rust program may run OCaml programs that are to be recorded.
+        if kind == Kind::Ocaml || self.follow_exec {
+            library::preload(&mut command)?;
         }
+        settings.set_environment(&mut command);
         Ok(Prepared {
             command,
             program: program_path,
             traces,
             kind,
             keeping,
+            snapshots,
         })
     }
 
@@ -305,48 +314,12 @@ impl Args {
         Ok((command, path, kind))
     }
 
-    /// The processes that are recorded too, as the agent has them.
-    fn follow(&self) -> String {
-        let follow = [(self.follow_fork, "fork"), (self.follow_exec, "exec")];
-        let follow = follow.iter().filter(|(wanted, _)| *wanted);
-        let follow: Vec<&str> = follow.map(|(_, word)| *word).collect();
-        follow.join(",")
-    }
-
-    /// Passes the settings to the agent, or to the program's own sampler: see the recorder's
-    /// `settings.rs`.
-    fn set_environment(
-        &self,
-        command: &mut Command,
-        traces: &Traces,
-        max_size: Option<u64>,
-        kind: Kind,
-    ) -> anyhow::Result<()> {
-        // A Rust program may run OCaml programs that are to be recorded.
-        if kind == Kind::Ocaml || self.follow_exec {
-            library::preload(command)?;
+    /// The processes that are recorded too.
+    fn follow(&self) -> Follow {
+        Follow {
+            fork: self.follow_fork,
+            exec: self.follow_exec,
         }
-        command.env("HEAPLINE_PREFIX", &traces.prefix);
-        command.env("HEAPLINE_RATE", self.recording.rate.0.to_string());
-        let memprof = match self.memprof {
-            Memprof::Ours => "ours",
-            Memprof::Theirs => "theirs",
-        };
-        command.env("HEAPLINE_MEMPROF", memprof);
-        command.env("HEAPLINE_FOLLOW", self.follow());
-        if let Some(first) = &traces.first {
-            command.env("HEAPLINE_TRACE", first);
-        }
-        if let Some(context) = &self.context {
-            command.env("HEAPLINE_CONTEXT", context);
-        }
-        if let Some(depth) = self.stack_depth {
-            command.env("HEAPLINE_STACK_DEPTH", depth.to_string());
-        }
-        if let Some(max_size) = max_size {
-            command.env("HEAPLINE_MAX_SIZE", max_size.to_string());
-        }
-        Ok(())
     }
 }
 
@@ -358,16 +331,5 @@ struct Prepared {
     kind: Kind,
     /// The history, if it is kept within a size.
     keeping: Option<Keeping>,
-}
-
-/// The bytes of `--max-size`.
-pub(super) fn max_size(size: Option<Size>) -> anyhow::Result<Option<u64>> {
-    let Some(size) = size else {
-        return Ok(None);
-    };
-    let bytes = size.whole_bytes();
-    if bytes < MIN_MAX_SIZE {
-        bail!("--max-size must be at least 512KiB");
-    }
-    Ok(Some(bytes))
+    snapshots: Snapshots,
 }

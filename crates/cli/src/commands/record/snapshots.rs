@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +14,7 @@ use heapline_formats::{Follower, Options};
 use heapline_profile::query::Size;
 use heapline_profile::reports::{self, SummaryOptions};
 use heapline_profile::{LiveProfile, Recursion, StoreOptions};
+use heapline_recorder::settings::RecordingSettings;
 use heapline_trace::tail::{self, layout::Word};
 
 use super::{Kind, make_way};
@@ -129,10 +129,10 @@ impl Snapshots {
         named(&self.prefix, "end")
     }
 
-    /// Passes the settings to the agent.
+    /// Asks the agent for what it needs.
     pub(super) fn prepare(
         &self,
-        command: &mut Command,
+        settings: &mut RecordingSettings,
         kind: Kind,
         force: bool,
     ) -> anyhow::Result<()> {
@@ -143,19 +143,13 @@ impl Snapshots {
         }
         if self.whens.contains(&When::End) {
             make_way(&self.end_file(), force)?;
-            let file = std::path::absolute(self.end_file())?;
-            command.env("HEAPLINE_EXIT_SNAPSHOT", file);
+            settings.exit_snapshot = Some(std::path::absolute(self.end_file())?);
         }
-        if self.whens.iter().any(|when| *when != When::End) {
-            command.env("HEAPLINE_LISTEN", "1");
-        }
-        let signals = self.whens.iter().filter_map(|when| when.signal());
-        let signals: Vec<i32> = signals.collect();
-        if let [signal, others @ ..] = &signals[..] {
-            if !others.is_empty() {
-                bail!("--snapshot can be given one signal only");
-            }
-            command.env("HEAPLINE_SNAPSHOT_SIGNAL", signal.to_string());
+        settings.listen = self.whens.iter().any(|when| *when != When::End);
+        let mut signals = self.whens.iter().filter_map(|when| when.signal());
+        settings.snapshot_signal = signals.next();
+        if signals.next().is_some() {
+            bail!("--snapshot can be given one signal only");
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
-use heapline_recorder::{inherited, wait};
+use heapline_recorder::inherited;
+use heapline_recorder::settings::WaitSettings;
 
 use super::{Args, Kind, library};
 use crate::error::note;
@@ -20,10 +21,8 @@ impl Args {
             );
         }
         library::preload(&mut command)?;
-        command.env(wait::WAIT, "1");
-        command.env("HEAPLINE_FOLLOW", self.follow());
-        // A recording around this one would go first.
-        command.env_remove("HEAPLINE_PREFIX");
+        let follow = self.follow();
+        WaitSettings { follow }.set_environment(&mut command);
         if !self.quiet {
             let pid = std::process::id();
             note(&format!(
