@@ -142,8 +142,11 @@ impl ServedFleet {
         let mut running = Running(child);
         let (printed, errors) = (read(running.0.stdout.take()), read(running.0.stderr.take()));
         let (printed, errors) = (finished(printed).await, finished(errors).await);
-        // It has closed its output.
-        let status = running.0.wait().map_err(|error| self.failed(&error))?;
+        // It has closed its output, and is about to end.
+        let status = tokio::task::spawn_blocking(move || running.0.wait());
+        let status = finished(status)
+            .await
+            .map_err(|error| self.failed(&error))?;
         let json = printed.map_err(|error| self.failed(&error))?;
         if !status.success() {
             return Err(refused(&errors.unwrap_or_default()));
@@ -259,8 +262,8 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<io::Result<Vec<u
     })
 }
 
-async fn finished(reading: JoinHandle<io::Result<Vec<u8>>>) -> io::Result<Vec<u8>> {
-    reading.await.map_err(io::Error::other)?
+async fn finished<T>(task: JoinHandle<io::Result<T>>) -> io::Result<T> {
+    task.await.map_err(io::Error::other)?
 }
 
 #[cfg(test)]

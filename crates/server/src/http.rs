@@ -232,6 +232,7 @@ struct Content {
     status: StatusCode,
     kind: &'static str,
     body: Bytes,
+    is_zipped: bool,
     /// The origin of the body.
     origin: Option<Origin>,
     /// The name by which browsers save it.
@@ -251,6 +252,7 @@ impl Content {
             status: StatusCode::OK,
             kind,
             body,
+            is_zipped: false,
             origin: None,
             file_name: None,
         }
@@ -309,14 +311,15 @@ async fn respond(
                 Ok(state) if report == "events" && request.method() == Method::GET => {
                     return match held_epoch(query) {
                         Ok(hold) => events(&state, hold),
-                        Err(error) => response(error.into(), request.headers()),
+                        Err(error) => response(error.into()),
                     };
                 }
                 Ok(state) => api(report, query, &request, &state).await,
             }
         }
     };
-    response(result.unwrap_or_else(Content::from), request.headers())
+    let content = result.unwrap_or_else(Content::from);
+    response(compressed(content, request.headers()).await)
 }
 
 /// The heap snapshot that a path is about, and the path below it: `/snapshots/NAME/PATH`.
@@ -389,7 +392,7 @@ fn held_epoch(query: &str) -> Result<Option<u64>, ApiError> {
 
 fn events(state: &Arc<State>, hold: Option<u64>) -> Response<Body> {
     let content = Content::new("text/event-stream", Bytes::new());
-    let (parts, _) = response(content, &HeaderMap::new()).into_parts();
+    let (parts, _) = response(content).into_parts();
     Response::from_parts(parts, Either::Right(EventStream::start(state, hold)))
 }
 
@@ -451,15 +454,20 @@ fn status(status: &impl serde::Serialize) -> Content {
     Content::new(JSON, serde_json::to_vec(status).unwrap_or_default().into())
 }
 
-fn response(content: Content, asked: &HeaderMap) -> Response<Body> {
-    let zipped = if content.body.len() >= SMALL && accepts_gzip(asked) {
-        gzip(&content.body)
-    } else {
-        None
-    };
-    let is_zipped = zipped.is_some();
-    let body = Full::new(zipped.unwrap_or(content.body));
-    let mut response = Response::new(Either::Left(body));
+/// The same compressed, if it is worth it and the client takes it.
+async fn compressed(mut content: Content, asked: &HeaderMap) -> Content {
+    if content.body.len() >= SMALL
+        && accepts_gzip(asked)
+        && let Some(zipped) = gzip(content.body.clone()).await
+    {
+        content.body = zipped;
+        content.is_zipped = true;
+    }
+    content
+}
+
+fn response(content: Content) -> Response<Body> {
+    let mut response = Response::new(Either::Left(Full::new(content.body)));
     *response.status_mut() = content.status;
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &'static str| {
@@ -480,7 +488,7 @@ fn response(content: Content, asked: &HeaderMap) -> Response<Body> {
         HeaderName::from_static("cross-origin-opener-policy"),
         same_origin,
     );
-    if is_zipped {
+    if content.is_zipped {
         set(CONTENT_ENCODING, "gzip");
     }
     if let Some(name) = &content.file_name
@@ -532,8 +540,12 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         })
 }
 
-fn gzip(body: &[u8]) -> Option<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
-    encoder.write_all(body).ok()?;
-    encoder.finish().ok().map(Bytes::from)
+/// Compresses on another thread: this one serves all connections.
+async fn gzip(body: Bytes) -> Option<Bytes> {
+    let zipped = tokio::task::spawn_blocking(move || {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+        encoder.write_all(&body).ok()?;
+        encoder.finish().ok()
+    });
+    zipped.await.ok()?.map(Bytes::from)
 }
