@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use heapline_keep::Keeper;
+use heapline_trace::keep::Keeper;
 use heapline_trace::{Alloc, Decoder, Locations, Mark, Options, Source, Step, Visitor};
 
 /// Frames of a stack that surely fit into a packet: others may be left out.

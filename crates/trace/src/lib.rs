@@ -101,6 +101,7 @@ mod event;
 mod format;
 mod growing;
 mod info;
+pub mod keep;
 mod location;
 mod mtf;
 mod reader;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use heapline_export::cut::Cut;
 use heapline_export::dump::{Format, dump};
-use heapline_keep::Keeper;
 use heapline_model::Space;
 use heapline_profile::query::Query;
 use heapline_profile::{Estimator, Profile, Scope};
 use heapline_testkit::{generate, harm, plain};
+use heapline_trace::keep::Keeper;
 use heapline_trace::{
     Block, Decoder, EarlyEnd, Ending, Frame, FrameSink, Options, Reader, Source, Step, Writer,
 };

@@ -1,6 +1,6 @@
 //! The times in which no new blocks were recorded.
 
-use heapline_trace::tail::Pause;
+use crate::tail::Pause;
 
 /// The most gaps that are told apart.
 const MAX: usize = 256;

@@ -13,9 +13,9 @@ mod record;
 mod stacks;
 mod write;
 
+use crate::tail::Pause;
+use crate::{Alloc, Locations, Mark, Visitor};
 use hashbrown::HashMap;
-use heapline_trace::tail::Pause;
-use heapline_trace::{Alloc, Locations, Mark, Visitor};
 
 use gaps::Gaps;
 use intervals::Intervals;
@@ -45,7 +45,7 @@ const SHALLOW: usize = 4;
 /// The history of a run, within a size.
 ///
 /// ```
-/// use heapline_keep::Keeper;
+/// use heapline_trace::keep::Keeper;
 /// use heapline_trace::{Decoder, Options, Step};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/mix-ocaml53/trace.ctf");

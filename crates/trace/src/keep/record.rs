@@ -1,10 +1,10 @@
 //! Blocks, and several that are merged into one.
 
+use crate::Source;
 use hashbrown::HashMap;
-use heapline_trace::Source;
 
-use crate::intervals::Intervals;
-use crate::stacks::Node;
+use super::intervals::Intervals;
+use super::stacks::Node;
 
 /// The time of what has not happened.
 pub(crate) const NEVER: f64 = f64::INFINITY;

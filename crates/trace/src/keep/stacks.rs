@@ -1,7 +1,7 @@
 //! The call stacks of all blocks that are kept, as a tree.
 
+use crate::{DEEPER_CALLS, LocationId, Locations, TaggedCode};
 use hashbrown::HashMap;
-use heapline_trace::{DEEPER_CALLS, LocationId, Locations, TaggedCode};
 
 /// A stack: its innermost frame's node in the tree. The default is the empty stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

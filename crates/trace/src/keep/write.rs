@@ -2,14 +2,14 @@
 
 use std::io;
 
-use hashbrown::HashMap;
-use heapline_trace::{
+use crate::{
     Block, CoarseHistory, EarlyEnd, Encoder, FrameSink, Locations, PacketSink, TraceInfo, tail,
     write_info,
 };
+use hashbrown::HashMap;
 
-use crate::record::{NEVER, Record, micros};
-use crate::{Keeper, MAX_RECORD};
+use super::record::{NEVER, Record, micros};
+use super::{Keeper, MAX_RECORD};
 
 impl Keeper {
     /// Writes the trace of everything so far. Returns its size in bytes. If that is more than the

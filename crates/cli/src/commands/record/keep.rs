@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use heapline_formats::is_unlocked;
-use heapline_keep::Keeper;
 use heapline_profile::query::Size;
+use heapline_trace::keep::Keeper;
 use heapline_trace::tail::{self, Tail};
 use heapline_trace::{Decoder, EarlyEnd, Ending, FlawKind, GrowingTrace, Options, Step};
 use rustix::fs::{FallocateFlags, fallocate};
