@@ -69,7 +69,7 @@ pub(crate) fn thread_pointer() -> usize {
 pub(crate) fn prefetch(at: usize) {
     // SAFETY: it is a hint, which has no effect for addresses that cannot be read.
     unsafe {
-        asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly))
+        asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
     };
 }
 

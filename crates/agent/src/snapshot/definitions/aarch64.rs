@@ -201,11 +201,11 @@ mod tests {
     }
 
     fn ldr(to: u32, from: u32, offset: u32) -> u32 {
-        0xf940_0000 | offset / 8 << 10 | from << 5 | to
+        0xf940_0000 | (offset / 8) << 10 | from << 5 | to
     }
 
     fn str(what: u32, base: u32, offset: u32) -> u32 {
-        0xf900_0000 | offset / 8 << 10 | base << 5 | what
+        0xf900_0000 | (offset / 8) << 10 | base << 5 | what
     }
 
     fn add(to: u32, from: u32, offset: u32) -> u32 {

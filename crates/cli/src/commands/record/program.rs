@@ -111,8 +111,8 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
     };
     let endian = elf.endian();
     let header = elf.elf_header();
-    if header.e_machine(endian) != object::elf::EM_X86_64 {
-        bail!("{shown} is for another processor; only x86-64 programs can be recorded");
+    if header.e_machine(endian) != MACHINE {
+        bail!("{shown} is for another processor; only {PROCESSOR} programs can be recorded");
     }
     if elf.section_by_name(SAMPLER).is_some() {
         return Ok(Kind::Rust);
