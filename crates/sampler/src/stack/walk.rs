@@ -3,7 +3,6 @@
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use framehop::x86_64::UnwindRegsX86_64;
 use framehop::{FrameAddress, Unwinder};
 
 use super::maps::read_memory;
@@ -32,7 +31,11 @@ pub(crate) struct Unwinding {
 struct Registers {
     pc: u64,
     sp: u64,
+    /// The frame pointer.
     bp: u64,
+    /// The link register of arm64, which has the return address of functions that call no others.
+    #[cfg(target_arch = "aarch64")]
+    lr: u64,
 }
 
 impl Registers {
@@ -41,6 +44,26 @@ impl Registers {
         reason = "it is about the function that it is in"
     )]
     #[inline(always)]
+    #[cfg(target_arch = "aarch64")]
+    fn here() -> Self {
+        let (pc, sp, bp, lr);
+        // SAFETY: it only reads registers.
+        unsafe {
+            asm!(
+                "adr {}, .", "mov {}, sp", "mov {}, x29", "mov {}, x30",
+                out(reg) pc, out(reg) sp, out(reg) bp, out(reg) lr,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Self { pc, sp, bp, lr }
+    }
+
+    #[expect(
+        clippy::inline_always,
+        reason = "it is about the function that it is in"
+    )]
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
     fn here() -> Self {
         let (pc, sp, bp);
         // SAFETY: it only reads registers.
@@ -52,6 +75,18 @@ impl Registers {
             );
         }
         Self { pc, sp, bp }
+    }
+
+    /// The registers for the unwinder.
+    #[cfg(target_arch = "aarch64")]
+    fn unwinding(self) -> framehop::aarch64::UnwindRegsAarch64 {
+        framehop::aarch64::UnwindRegsAarch64::new(self.lr, self.sp, self.bp)
+    }
+
+    /// The registers for the unwinder.
+    #[cfg(target_arch = "x86_64")]
+    fn unwinding(self) -> framehop::x86_64::UnwindRegsX86_64 {
+        framehop::x86_64::UnwindRegsX86_64::new(self.pc, self.sp, self.bp)
     }
 }
 
@@ -120,9 +155,8 @@ fn by_rules(
     let Some(modules) = modules() else {
         return;
     };
-    let Registers { pc, sp, bp } = registers;
-    let mut registers = UnwindRegsX86_64::new(pc, sp, bp);
-    let mut frame = FrameAddress::from_instruction_pointer(pc);
+    let mut frame = FrameAddress::from_instruction_pointer(registers.pc);
+    let mut registers = registers.unwinding();
     while stack.len() < DEEPEST {
         let caller = with_cache(frame.address(), |cache| {
             let rules = &modules.rules;
@@ -251,6 +285,8 @@ mod tests {
             pc: 0,
             sp: real,
             bp: real + first * 8,
+            #[cfg(target_arch = "aarch64")]
+            lr: 0,
         };
         let mut stack = Vec::new();
         let highest = real + placed.len() as u64 * 8;
