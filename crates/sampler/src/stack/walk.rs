@@ -16,6 +16,13 @@ const DEEPEST: usize = 1000;
 /// handler.
 const COPIED: usize = 1 << 14;
 
+/// The bits of a return address that are the address. C libraries for arm64 may have it signed in the bits above.
+const ADDRESS_BITS: u64 = if cfg!(target_arch = "aarch64") {
+    (1 << 48) - 1
+} else {
+    u64::MAX
+};
+
 /// True if the program has frame pointers, which are faster to unwind with.
 static FRAME_POINTERS: AtomicBool = AtomicBool::new(false);
 
@@ -80,7 +87,9 @@ impl Registers {
     /// The registers for the unwinder.
     #[cfg(target_arch = "aarch64")]
     fn unwinding(self) -> framehop::aarch64::UnwindRegsAarch64 {
-        framehop::aarch64::UnwindRegsAarch64::new(self.lr, self.sp, self.bp)
+        use framehop::aarch64::{PtrAuthMask, UnwindRegsAarch64};
+        let mask = PtrAuthMask(ADDRESS_BITS);
+        UnwindRegsAarch64::new_with_ptr_auth_mask(mask, self.lr, self.sp, self.bp)
     }
 
     /// The registers for the unwinder.
@@ -197,6 +206,7 @@ fn by_frame_pointers(registers: Registers, highest: u64, stack: &mut Vec<u64>) {
         let (Ok(caller), Ok(address)) = (word(frame), word(frame.wrapping_add(8))) else {
             break;
         };
+        let address = address & ADDRESS_BITS;
         if address == 0 {
             break;
         }
