@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::{Outcome, Run, cargo, lint, program, root};
 use crate::debian::Suite;
-use crate::{ocaml, setup};
+use crate::{ocaml, setup, test};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
@@ -49,19 +49,11 @@ pub(crate) fn check() -> Outcome {
     let agent = build_agent()?;
     let compilers = std::env::join_paths(compilers)
         .map_err(|error| format!("a compiler has an odd path: {error}"))?;
-    cargo(&[
-        "test",
-        "--locked",
-        "--package=heapline-cli",
-        "--all-features",
-        "--test=record",
-        "--",
-        "arm64::",
-    ])
-    .env(COMPILERS, &compilers.to_string_lossy())
-    .env(AGENT, &agent.display().to_string())
-    .env("HEAPLINE_REQUIRE", "1")
-    .run()
+    lint(&[&test::TESTS[..], &["--test=record", "--", "arm64::"]].concat())
+        .env(COMPILERS, &compilers.to_string_lossy())
+        .env(AGENT, &agent.display().to_string())
+        .env("HEAPLINE_REQUIRE", "1")
+        .run()
 }
 
 /// A cargo that links for the other architecture.
