@@ -19,7 +19,16 @@ pub(crate) struct Suite {
 impl Suite {
     /// Downloads the package lists of a suite.
     pub(crate) fn open(name: &'static str) -> Outcome<Self> {
-        let folder = setup::cache()?.join("apt").join(name);
+        Self::open_for(name, None)
+    }
+
+    /// Those for another architecture than this machine's, by Debian's name of it.
+    pub(crate) fn open_for(name: &'static str, architecture: Option<&str>) -> Outcome<Self> {
+        let lists = setup::cache()?.join("apt");
+        let folder = match architecture {
+            Some(architecture) => lists.join(format!("{name}-{architecture}")),
+            None => lists.join(name),
+        };
         let unusable = |error| format!("cannot write to {}: {error}", folder.display());
         for part in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(folder.join(part)).map_err(unusable)?;
@@ -36,7 +45,7 @@ impl Suite {
         let sources: Vec<String> = suites.iter().map(source).collect();
         fs::write(folder.join("sources.list"), sources.concat()).map_err(unusable)?;
         let folder = folder.display();
-        let suite = Self {
+        let mut suite = Self {
             name,
             options: vec![
                 format!("-oDir::Etc::sourcelist={folder}/sources.list"),
@@ -50,6 +59,12 @@ impl Suite {
                 format!("-oAPT::Default-Release={name}"),
             ],
         };
+        if let Some(architecture) = architecture {
+            suite.options.extend([
+                format!("-oAPT::Architecture={architecture}"),
+                format!("-oAPT::Architectures={architecture}"),
+            ]);
+        }
         suite.apt("apt-get", &["update", "-q"]).output()?;
         Ok(suite)
     }
@@ -85,6 +100,10 @@ impl Suite {
             for part in bin lib lib64; do
               if [ -e $part ] && [ ! -h $part ]; then cp -a $part/. usr/$part; rm -r $part; fi
               ln -sfn usr/$part $part
+            done
+            # Links to libraries are meant for the root directory that this one is not.
+            find usr/lib -type l -lname '/lib/*' | while read link; do
+              ln -sfn $PWD$(readlink $link) $link
             done";
         program("sh", &["-ec", unpack]).folder(root).output()?;
         Ok(())

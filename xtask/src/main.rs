@@ -7,6 +7,7 @@
     reason = "it is a program that talks to the developer"
 )]
 
+mod arm64;
 mod bench;
 mod browser;
 mod command;

@@ -27,14 +27,14 @@ const PROGRAMS: [(&str, &str); 7] = [
 ];
 
 /// Versions of OCaml, and the suites that have them, now or before long.
-const PREBUILT: [(&str, &[&str]); 3] = [
+pub(crate) const PREBUILT: [(&str, &[&str]); 3] = [
     ("5.3", &["trixie"]),
     ("5.4", &["sid", "forky"]),
     ("5.5", &["experimental", "sid"]),
 ];
 
 /// The packages of a compiler, by their names in all suites, and what programs are linked with.
-const PACKAGES: [&str; 10] = [
+pub(crate) const PACKAGES: [&str; 10] = [
     "ocaml",
     "ocaml-nox",
     "ocaml-base",

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::command::{Outcome, cargo, lint, root};
-use crate::{browser, consumers, fleet, licenses, ocaml, package, setup, workspace};
+use crate::{arm64, browser, consumers, fleet, licenses, ocaml, package, setup, workspace};
 
 /// A part of the checks.
 struct Stage {
@@ -30,6 +30,7 @@ const STAGES: &[Stage] = &[
         "tests of all crates, and examples in documentation",
         unit,
     ),
+    stage("arm64", "recording on arm64, emulated", arm64::check),
     stage("references", "tests on the reference traces", references),
     stage("portable", "the program without recording", portable),
     stage(
@@ -172,7 +173,9 @@ fn unit() -> Outcome {
     // Many tests wait for programs that they record: with a test for each core, most of the time would be spent waiting.
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     // What is missing is a failure here, not a test less.
-    lint(&[&TESTS[..], &["--no-fail-fast"]].concat())
+    // Those of arm64 have a stage of their own.
+    let options = ["--no-fail-fast", "--", "--skip=arm64::"];
+    lint(&[&TESTS[..], &options].concat())
         .env("RUST_TEST_THREADS", &(3 * cores).to_string())
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
         .env("HEAPLINE_REQUIRE", "1")
@@ -232,12 +235,12 @@ fn demo() -> Outcome {
     browser::demo()
 }
 
-/// Checks that dependencies for x86-64 Linux only are not dependencies of `heapline` on other
-/// platforms.
+/// Checks that dependencies for the platforms on which programs can be recorded are not dependencies of `heapline` on
+/// others.
 fn dependencies_by_platform() -> Outcome {
     for target in [
         "aarch64-apple-darwin",
-        "aarch64-unknown-linux-gnu",
+        "aarch64-unknown-linux-musl",
         "x86_64-pc-windows-msvc",
         "x86_64-unknown-linux-musl",
     ] {

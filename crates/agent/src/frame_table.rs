@@ -278,6 +278,6 @@ impl Calls for FrameTable {
     #[inline]
     fn saved_return_address(&self, sp: usize) -> usize {
         // SAFETY: the walker asks for the ends of frames that are on the stack.
-        unsafe { word(sp - 8) }
+        arch::return_address(unsafe { word(sp - 8) })
     }
 }

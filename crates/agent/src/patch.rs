@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use crate::arch::{JUMP, Jump, jump_to};
+use crate::arch::{JUMP, Jump, flush_code, jump_to};
 
 /// A function whose first instructions can be replaced by a jump, and restored.
 #[derive(Debug)]
@@ -96,6 +96,7 @@ unsafe fn overwrite(function: usize, code: Jump) -> io::Result<()> {
     let place = std::ptr::with_exposed_provenance_mut::<Jump>(function);
     // SAFETY: it is writable now, and nobody executes it.
     unsafe { place.write_unaligned(code) };
+    flush_code(function, JUMP);
     protect(libc::PROT_READ | libc::PROT_EXEC)
 }
 

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::moment::{Moments, SYSCALL};
+use crate::arch::{self, SYSCALL, SYSCALL_ALIGNMENT};
+use crate::moment::Moments;
 use crate::process::{Module, Process};
 use crate::refusal::Refusal;
 use crate::symbols::offset;
@@ -57,7 +58,7 @@ pub fn call(
 ) -> Result<Called> {
     let modules = process.modules().map_err(failed("inspect the program"))?;
     let moments = Moments::find(process, &modules);
-    let syscall = find_syscall(process, &modules)?;
+    let syscalls = find_syscalls(process, &modules)?;
     let dlopen = process.symbol(&modules, "dlopen");
     let dlopen = dlopen.ok_or(Refusal::NoLoader(process.pid()))?;
     let dlerror = process.symbol(&modules, "dlerror");
@@ -73,7 +74,10 @@ pub fn call(
             if !moments.is_safe(process, &mut thread) {
                 continue;
             }
-            let Ok(mut area) = thread.area(syscall)? else {
+            // On arm64 the kernel would take the thread's own instruction for the restart of its own call.
+            let own = arch::program_counter(&thread.registers);
+            let syscall = syscalls.iter().find(|place| **place != own);
+            let Ok(mut area) = thread.area(*syscall.unwrap_or(&syscalls[0]))? else {
                 continue;
             };
             let base = match library.find(&modules) {
@@ -170,10 +174,11 @@ fn text(process: &Process, at: u64) -> String {
     String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
 }
 
-/// Looks for a `syscall` instruction in the C library.
-fn find_syscall(process: &Process, modules: &[Module]) -> Result<u64> {
+/// Looks for two instructions for system calls in the C library. There is at least one.
+fn find_syscalls(process: &Process, modules: &[Module]) -> Result<Vec<u64>> {
     let names = ["libc.so", "libc-", "ld-"];
     let is_known = |module: &&Module| names.iter().any(|name| module.name().starts_with(name));
+    let mut found = Vec::new();
     for module in modules.iter().filter(is_known) {
         for (start, end) in module.code() {
             let mut page = vec![0; 1 << 16];
@@ -184,12 +189,20 @@ fn find_syscall(process: &Process, modules: &[Module]) -> Result<u64> {
                 if process.read(at, &mut page[..len]).is_err() {
                     break;
                 }
-                let found = page[..len].windows(2).position(|bytes| bytes == SYSCALL);
-                if let Some(found) = found {
-                    return Ok(at + found as u64);
+                let places = page[..len]
+                    .windows(SYSCALL.len())
+                    .step_by(SYSCALL_ALIGNMENT);
+                let is_it = |(_, bytes): &(usize, &[u8])| *bytes == SYSCALL;
+                let places = places.enumerate().filter(is_it);
+                found.extend(places.map(|(n, _)| at + (n * SYSCALL_ALIGNMENT) as u64));
+                if found.len() > 1 {
+                    return Ok(found);
                 }
             }
         }
     }
-    Err(Refusal::NoLoader(process.pid()).into())
+    if found.is_empty() {
+        return Err(Refusal::NoLoader(process.pid()).into());
+    }
+    Ok(found)
 }

@@ -5,8 +5,10 @@
 //! - `refusal`: the reasons why a process cannot be attached to, found before it is touched.
 //! - `moment`: the moments at which a thread can be made to call a function.
 //! - `thread`: a thread that is stopped: system calls and functions that it is made to call.
+//! - `arch`: registers, and what else depends on the processor.
 //! - `inject`: all of that together.
 
+mod arch;
 mod inject;
 mod moment;
 mod process;

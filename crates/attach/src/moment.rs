@@ -6,39 +6,9 @@
 
 use std::io;
 
+use crate::arch::{self, Interrupted, SYSCALL};
 use crate::process::{Module, Process, has_pending_signal};
 use crate::thread::Stopped;
-
-/// Results of interrupted system calls, which the kernel restarts.
-const RESTARTED: [i64; 4] = [-512, -513, -514, -516];
-
-/// System calls that end with an error when the process is stopped, though no signal has come: the
-/// kernel does not restart them, or not on sockets with a timeout. They have done nothing by then, so
-/// that they can be started again.
-const NOT_RESTARTED: [i64; 18] = [
-    libc::SYS_epoll_wait,
-    libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_rt_sigtimedwait,
-    libc::SYS_io_getevents,
-    libc::SYS_io_uring_enter,
-    libc::SYS_read,
-    libc::SYS_readv,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_recvfrom,
-    libc::SYS_recvmsg,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_accept,
-    libc::SYS_accept4,
-];
-
-/// Length of the `syscall` instruction.
-pub(crate) const INSTRUCTION: u64 = 2;
-pub(crate) const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// Bytes of the stack of a waiting thread that are searched for functions that hold locks.
 const SEARCHED: usize = 4096;
@@ -89,31 +59,30 @@ impl Moments {
     /// Returns true if a thread can be made to call a function now. It is made to start a system call
     /// again that the kernel would end with an error.
     pub(crate) fn is_safe(&self, process: &Process, thread: &mut Stopped<'_>) -> bool {
-        let registers = &mut thread.registers;
-        if self.is_ocaml(registers.rip) {
+        let registers = thread.registers;
+        if self.is_ocaml(arch::program_counter(&registers)) {
             return true;
         }
-        let mut instruction = [0; 2];
-        let place = registers.rip.wrapping_sub(INSTRUCTION);
-        if process.read(place, &mut instruction).is_err() || instruction != SYSCALL {
-            return false;
-        }
-        let number = registers.orig_rax.cast_signed();
-        let result = registers.rax.cast_signed();
-        if result == -i64::from(libc::EINTR) && NOT_RESTARTED.contains(&number) {
-            let tid = thread.tid();
-            if !has_pending_signal(process.pid(), tid) {
-                let registers = &mut thread.registers;
-                registers.rax = registers.orig_rax;
-                registers.orig_rax = u64::MAX;
-                registers.rip = place;
+        let is_instruction = |place| {
+            let mut instruction = [0; SYSCALL.len()];
+            process.read(place, &mut instruction).is_ok() && instruction == SYSCALL
+        };
+        match arch::interrupted(&registers, thread.waiting(), is_instruction) {
+            None => false,
+            Some(Interrupted::Ended(again)) => {
+                let tid = thread.tid();
+                if !has_pending_signal(process.pid(), tid) {
+                    thread.registers = again;
+                }
+                true
             }
-            return true;
+            Some(Interrupted::Continues(number, continued)) => {
+                thread.registers = continued;
+                thread.restarts();
+                let stack = arch::stack_pointer(&registers);
+                number != libc::SYS_futex || !self.may_hold_lock(process, stack)
+            }
         }
-        if number < 0 || !RESTARTED.contains(&result) {
-            return false;
-        }
-        number != libc::SYS_futex || !self.may_hold_lock(process, registers.rsp)
     }
 
     /// Returns true if a thread that waits for a lock may hold another, of the dynamic linker.
@@ -128,7 +97,7 @@ impl Moments {
         }
         let (words, _) = bytes.as_chunks::<8>();
         words.iter().any(|word| {
-            let word = u64::from_le_bytes(*word);
+            let word = arch::code_address(u64::from_le_bytes(*word));
             self.locking.iter().any(|module| module.is_code(word))
         })
     }

@@ -88,6 +88,14 @@ pub(crate) fn has_pending_signal(pid: i32, tid: i32) -> bool {
     (bits("SigPnd:") | bits("ShdPnd:")) & !bits("SigBlk:") != 0
 }
 
+/// Returns true if a process has a handler for a signal.
+pub(crate) fn is_caught(pid: i32, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let bits = u64::from_str_radix(line.unwrap_or_default().trim(), 16).unwrap_or(0);
+    bits >> (signal - 1) & 1 == 1
+}
+
 impl Process {
     /// Opens the memory of a process.
     ///

@@ -5,6 +5,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::arch::{MACHINE, PROGRAM};
 use crate::process::{Identity, Module, Process};
 
 /// `CAP_SYS_PTRACE`
@@ -87,7 +88,7 @@ pub enum Refusal {
     )]
     StrictSeccomp(i32),
     /// 32 bits or another processor.
-    #[error("process {0} is not a 64-bit x86 program; only such programs are supported")]
+    #[error("process {0} is not a {PROGRAM}; only such programs are supported")]
     Architecture(i32),
     /// SIGTRAP.
     #[error("process {0} ignores SIGTRAP, which attaching needs; start it with `heapline record`")]
@@ -156,8 +157,8 @@ pub fn check(pid: i32, allow_seccomp: bool) -> Result<Process, Refusal> {
     process
         .read(program.base, &mut header)
         .map_err(unreadable)?;
-    // 64 bits, x86-64.
-    if !header.starts_with(b"\x7fELF\x02") || header[18..] != [62, 0] {
+    // 64 bits, and the processor that this was built for.
+    if !header.starts_with(b"\x7fELF\x02") || header[18..] != MACHINE.to_le_bytes() {
         return Err(Refusal::Architecture(pid));
     }
     let can_load = wait_until_loaded(&process, modules).map_err(unreadable)?;

@@ -1,14 +1,15 @@
 //! A thread that is stopped, and what it is made to do.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use libc::user_regs_struct as Registers;
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::process::Process;
+use crate::arch::{self, CODE, Registers, Waiting};
+use crate::process::{Process, is_caught};
 use crate::{Error, Result, failed};
 
 /// The event of a stop by `PTRACE_INTERRUPT`.
@@ -26,31 +27,12 @@ const BLOCKED: u64 = !(1 << (libc::SIGTRAP - 1)
     | 1 << (libc::SIGFPE - 1)
     | 1 << (libc::SIGSYS - 1));
 
-/// Code that calls the function in `r12`, with all registers for floating-point numbers and vectors
-/// saved at `rbx` and restored, and traps.
-///
-/// ```text
-/// mov eax, -1; mov edx, -1; xsave64 [rbx]
-/// call r12
-/// mov r13, rax
-/// mov eax, -1; mov edx, -1; xrstor64 [rbx]
-/// int3
-/// ```
-const CODE: &[u8] = &[
-    0xb8, 0xff, 0xff, 0xff, 0xff, 0xba, 0xff, 0xff, 0xff, 0xff, 0x48, 0x0f, 0xae, 0x23, 0x41, 0xff,
-    0xd4, 0x49, 0x89, 0xc5, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xba, 0xff, 0xff, 0xff, 0xff, 0x48, 0x0f,
-    0xae, 0x2b, 0xcc,
-];
-
-/// In place of the number of a system call: there is none to restart.
-const NO_SYSTEM_CALL: u64 = u64::MAX;
-
 const SET_MASK: u64 = libc::SIG_SETMASK as u64;
 
 /// Memory of our own in the process: the code, and then room for saved registers and a stack.
 const CODE_SIZE: u64 = 4096;
 const AREA_SIZE: u64 = 1 << 20;
-/// The part of the area for saved registers, which take 11 KiB with AMX.
+/// The part of the area for saved registers, which take 11 KiB with AMX of x86-64.
 const SAVED_SIZE: u64 = 1 << 16;
 
 /// A thread that is stopped, and goes on as it was when this is dropped.
@@ -60,6 +42,10 @@ pub(crate) struct Stopped<'p> {
     tid: Pid,
     /// As it was stopped.
     pub(crate) registers: Registers,
+    /// The system call that it was waiting in just before it was stopped.
+    waiting: Option<Waiting>,
+    /// True as long as it is in a system call that the kernel restarts.
+    restarts: bool,
     /// A signal that came at the wrong time.
     held_back: Option<Signal>,
 }
@@ -68,7 +54,7 @@ pub(crate) struct Stopped<'p> {
 #[derive(Debug)]
 pub(crate) struct Area<'t, 'p> {
     thread: &'t mut Stopped<'p>,
-    /// The address of a `syscall` instruction of the program.
+    /// The address of an instruction of the program for system calls.
     syscall: u64,
     code: u64,
     start: u64,
@@ -88,11 +74,16 @@ impl<'p> Stopped<'p> {
             Err(nix::Error::ESRCH) => return Ok(None),
             result => result.map_err(failed("trace the program"))?,
         }
+        let task = format!("/proc/{}/task/{tid}/syscall", process.pid());
+        let waiting = fs::read_to_string(task).ok();
+        let waiting = waiting.and_then(|text| Waiting::parse(&text));
         match stop(tid) {
             Ok(registers) => Ok(Some(Self {
                 process,
                 tid,
                 registers,
+                waiting,
+                restarts: false,
                 held_back: None,
             })),
             Err(error) => {
@@ -110,6 +101,16 @@ impl<'p> Stopped<'p> {
         self.tid.as_raw()
     }
 
+    /// The system call that it was waiting in just before it was stopped.
+    pub(crate) fn waiting(&self) -> Option<Waiting> {
+        self.waiting
+    }
+
+    /// It is in a system call that the kernel restarts.
+    pub(crate) fn restarts(&mut self) {
+        self.restarts = true;
+    }
+
     /// Makes the thread do a system call, at any moment. If a signal comes before, it is delivered, and
     /// the thread is stopped again, elsewhere.
     fn system_call(
@@ -119,17 +120,7 @@ impl<'p> Stopped<'p> {
         arguments: [u64; 6],
     ) -> Result<std::result::Result<u64, Disturbed>> {
         let mut registers = self.registers;
-        registers.rip = instruction;
-        registers.rax = number.cast_unsigned();
-        registers.orig_rax = NO_SYSTEM_CALL;
-        [
-            registers.rdi,
-            registers.rsi,
-            registers.rdx,
-            registers.r10,
-            registers.r8,
-            registers.r9,
-        ] = arguments;
+        arch::prepare_system_call(&mut registers, instruction, number, arguments);
         ptrace::setregs(self.tid, registers).map_err(failed("set registers"))?;
         let mut stops = 0;
         // Entry and exit.
@@ -139,6 +130,10 @@ impl<'p> Stopped<'p> {
                 WaitStatus::PtraceSyscall(_) => stops += 1,
                 WaitStatus::Stopped(_, signal) => {
                     // It has not done the call yet: the signal finds it where it was.
+                    if std::mem::take(&mut self.restarts) {
+                        let is_caught = is_caught(self.process.pid(), signal as i32);
+                        arch::set_interrupted(&mut self.registers, is_caught);
+                    }
                     ptrace::setregs(self.tid, self.registers).map_err(failed("set registers"))?;
                     ptrace::cont(self.tid, signal).map_err(failed("deliver a signal"))?;
                     self.registers = stop(self.tid)?;
@@ -150,7 +145,7 @@ impl<'p> Stopped<'p> {
             }
         }
         let registers = ptrace::getregs(self.tid).map_err(failed("read registers"))?;
-        Ok(Ok(registers.rax))
+        Ok(Ok(arch::system_call_result(&registers)))
     }
 
     /// Makes the thread do a system call that may be done wherever it is.
@@ -255,19 +250,18 @@ impl Area<'_, '_> {
         // The processor wants zeros where it saves registers.
         self.thread.process.write(self.start, &[0; 1024])?;
         let mut registers = self.thread.registers;
-        registers.rip = self.code;
-        registers.orig_rax = NO_SYSTEM_CALL;
-        registers.rsp = self.start + AREA_SIZE - 256;
-        registers.rbp = 0;
-        registers.rbx = self.start;
-        registers.r12 = function;
-        [registers.rdi, registers.rsi] = arguments;
-        // Interrupts on, direction forwards.
-        registers.eflags = 0x202;
+        let stack = self.start + AREA_SIZE - 256;
+        arch::prepare_call(
+            &mut registers,
+            self.code,
+            self.start,
+            stack,
+            function,
+            arguments,
+        );
         ptrace::setregs(tid, registers).map_err(failed("set registers"))?;
         ptrace::cont(tid, None).map_err(failed("resume the program"))?;
         let start = Instant::now();
-        let end = self.code + CODE.len() as u64;
         let mut pause = Duration::from_micros(20);
         loop {
             let flags = WaitPidFlag::__WALL | WaitPidFlag::WNOHANG;
@@ -282,10 +276,7 @@ impl Area<'_, '_> {
                 }
                 WaitStatus::Stopped(_, Signal::SIGTRAP) => {
                     let registers = ptrace::getregs(tid).map_err(failed("read registers"))?;
-                    if registers.rip == end {
-                        return Ok(registers.r13);
-                    }
-                    return Err(Error::Lost);
+                    return arch::call_result(&registers, self.code).ok_or(Error::Lost);
                 }
                 // The only signal that cannot be blocked and does not end the program.
                 WaitStatus::Stopped(_, Signal::SIGSTOP) => {

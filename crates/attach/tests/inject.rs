@@ -7,7 +7,11 @@ use heapline_attach::{Library, Process, call};
 
 #[test]
 fn another_version_of_a_library_is_loaded_beside_the_first() {
-    let math = std::fs::read("/lib/x86_64-linux-gnu/libm.so.6").unwrap();
+    let math = std::fs::read(format!(
+        "/lib/{}-linux-gnu/libm.so.6",
+        std::env::consts::ARCH
+    ))
+    .unwrap();
     let mut cat = Command::new("cat")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -91,6 +91,9 @@ pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
             format!("process {pid} is recording to it"),
         ));
     }
+    // SAFETY: asks for a number.
+    let page_size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    check_page_size(usize::try_from(page_size).map_err(io::Error::other)?)?;
     let path = path(trace);
     // Another program may have the old one mapped, and would crash if it was truncated.
     match std::fs::remove_file(&path) {
@@ -109,6 +112,19 @@ pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
     write_word(&file, Word::Version, VERSION)?;
     write_word(&file, Word::Magic, MAGIC)?;
     Ok(file)
+}
+
+/// Lanes are mapped one by one, and begin at multiples of [`PAGE`]. Some kernels for arm64 have larger pages.
+fn check_page_size(size: usize) -> io::Result<()> {
+    if PAGE.is_multiple_of(size) {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!(
+            "the kernel has memory pages of {size} bytes; only those of {PAGE} bytes are supported"
+        ),
+    ))
 }
 
 /// Tests whether a recording could begin: whether nobody else records to this trace, and there is
@@ -284,5 +300,19 @@ fn outcome(tail: &Tail) -> Outcome {
         shortened: tail.sum(LaneWord::Shortened),
         recovered: tail.packets(),
         left: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_with_larger_pages_are_refused() {
+        assert!(check_page_size(4096).is_ok());
+        for size in [1 << 14, 1 << 16] {
+            let error = check_page_size(size).unwrap_err().to_string();
+            assert!(error.contains(&format!("pages of {size} bytes")), "{error}");
+        }
     }
 }

@@ -48,15 +48,18 @@
 //!
 //! # Limits
 //!
-//! - x86-64 Linux.
+//! - x86-64 and arm64 Linux.
 //! - Memory that C code gets from `malloc`, and mapped memory, is not recorded.
 //! - A `cdylib` that the program loads, such as a plugin, has its own copy of Rust's allocator. What it
 //!   allocates is not recorded, unless it has this one too, and starts its own session.
 //! - Forked children are not sampled, unless they execute another program.
 //! - With `panic = "abort"`, a panic in a closure of a [`Tracker`] ends the program.
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!("heapline only supports x86-64 Linux");
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "aarch64", target_arch = "x86_64")
+)))]
+compile_error!("heapline only supports x86-64 and arm64 Linux");
 
 mod alloc;
 mod fork;

@@ -21,9 +21,13 @@ const GIB: usize = 1 << 30;
 /// Lengths to try: less where the system or the user limits a program's addresses.
 const LENGTHS: [usize; 5] = [32 * GIB, 8 * GIB, 2 * GIB, GIB / 2, GIB / 8];
 
-/// The preferred end of the range: the stack of an x86-64 process begins in the 16 GiB below 2^47,
+/// The preferred end of the range: the stack of a process begins in the 16 GiB below 2^47 (x86-64) or 2^48 (arm64),
 /// and has 4 GiB below that.
-const END: usize = 0x7ffb_0000_0000;
+const END: usize = if cfg!(target_arch = "aarch64") {
+    0xfffb_0000_0000
+} else {
+    0x7ffb_0000_0000
+};
 
 /// The most chunks that go together: 2 to the power of one less than this.
 const RUNS: usize = 15;

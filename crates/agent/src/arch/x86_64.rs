@@ -1,5 +1,6 @@
 //! x86-64: jumps, the code of closures, and hooks.
 
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::arch::{asm, naked_asm};
 
 use crate::callbacks;
@@ -23,6 +24,10 @@ pub(crate) fn jump_to(target: usize) -> Jump {
     code
 }
 
+/// Processors of this architecture see by themselves that code was changed.
+#[inline]
+pub(crate) fn flush_code(_start: usize, _len: usize) {}
+
 /// The thread pointer, by which a thread finds its own variables.
 #[inline]
 pub(crate) fn thread_pointer() -> usize {
@@ -32,6 +37,19 @@ pub(crate) fn thread_pointer() -> usize {
         asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly));
     }
     pointer
+}
+
+/// Tells the processor that an address is going to be read.
+#[inline]
+pub(crate) fn prefetch(at: usize) {
+    // SAFETY: it is a hint, which has no effect for addresses that cannot be read.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::with_exposed_provenance(at)) };
+}
+
+/// The return address in a word of an OCaml stack.
+#[inline]
+pub(crate) fn return_address(word: usize) -> usize {
+    word
 }
 
 /// Code for closures of one argument, which call a function with that.

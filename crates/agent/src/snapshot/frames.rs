@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::functions::{Functions, OfKind};
 use super::raw::Raw;
+use crate::arch;
 
 /// Words that a slot may be above the return address of its frame.
 const FARTHEST: usize = 1 << 10;
@@ -67,7 +68,7 @@ impl Descriptors {
         distances
             .map(|distance| slot - 8 * distance)
             .find_map(|frame| {
-                let descriptor = self.get(self.raw.word(frame - 8))?;
+                let descriptor = self.get(arch::return_address(self.raw.word(frame - 8)))?;
                 self.has_value_at(descriptor, slot - frame)
                     .then_some(descriptor)
             })

@@ -142,7 +142,7 @@ pub(crate) unsafe fn at_exit(file: &Path) -> Result<(), String> {
     let runtime = attach::find_runtime().map_err(|unfit| unfit.to_string())?;
     functions::find(runtime).map_err(|name| Unfit::Missing(name).to_string())?;
     attach::check_layout(runtime)?;
-    let settings = SnapshotSettings {
+    let mut settings = SnapshotSettings {
         file: file.to_owned(),
         in_place: false,
         fold: Fold::Auto,
@@ -150,8 +150,16 @@ pub(crate) unsafe fn at_exit(file: &Path) -> Result<(), String> {
     let start = Instant::now();
     let mut taken = Ok(());
     let take = |domains: &[usize]| {
-        // SAFETY: as the caller's; no other domain runs.
+        // SAFETY: the caller is at a safe point, and no other domain runs.
         taken = unsafe { begin(runtime, &settings, domains, start) };
+        // Emulators such as qemu's do not know how to make a copy that signals nothing when it ends.
+        if let Err(error) = &taken
+            && error.kind() == io::ErrorKind::InvalidInput
+        {
+            settings.in_place = true;
+            // SAFETY: the caller is at a safe point, and no other domain runs. The first try has only created the file.
+            taken = unsafe { begin(runtime, &settings, domains, start) };
+        }
     };
     // SAFETY: as the caller's.
     let was_alone = unsafe { safe_point::alone(runtime, take) };

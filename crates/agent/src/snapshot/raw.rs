@@ -1,5 +1,7 @@
 //! The memory of the program, as a snapshot reads it.
 
+use crate::arch;
+
 /// Reads the memory of this process.
 ///
 /// A reader follows whatever the values of the program lead to.
@@ -52,8 +54,6 @@ impl Raw {
     /// Tells the processor that an address is going to be read.
     #[inline]
     pub(super) fn prefetch(at: usize) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it is a hint, which has no effect for addresses that cannot be read.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::with_exposed_provenance(at)) };
+        arch::prefetch(at);
     }
 }

@@ -81,18 +81,18 @@ enum Command {
     Snapshot(snapshot::Args),
     /// Record an OCaml program, or a Rust program that uses Heapline's allocator
     ///
-    /// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature
+    /// Not available in this build: recording needs x86-64 or arm64 Linux with glibc, and the cargo feature
     /// `record`. Record on another machine, and open the trace here.
     #[cfg(not(recording))]
     Record(unavailable::Args),
     /// Record an OCaml program that is already running
     ///
-    /// Not available in this build: recording needs x86-64 Linux with glibc, and the cargo feature `record`.
+    /// Not available in this build: recording needs x86-64 or arm64 Linux with glibc, and the cargo feature `record`.
     #[cfg(not(recording))]
     Attach(unavailable::Args),
     /// Take a snapshot of the heap of a running OCaml program
     ///
-    /// Not available in this build: it needs x86-64 Linux with glibc, and the cargo feature `record`.
+    /// Not available in this build: it needs x86-64 or arm64 Linux with glibc, and the cargo feature `record`.
     #[cfg(not(recording))]
     Snapshot(unavailable::Args),
     View(view::Args),

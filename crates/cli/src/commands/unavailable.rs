@@ -21,7 +21,7 @@ pub(super) fn error() -> anyhow::Error {
     if cfg!(all(
         target_os = "linux",
         target_env = "gnu",
-        target_arch = "x86_64"
+        any(target_arch = "aarch64", target_arch = "x86_64")
     )) {
         return anyhow!(
             "this heapline was built without recording; build it with the cargo feature `record`, \
@@ -29,7 +29,7 @@ pub(super) fn error() -> anyhow::Error {
         );
     }
     anyhow!(
-        "recording needs x86-64 Linux with glibc; run `heapline record` on such a machine, or link \
+        "recording needs x86-64 or arm64 Linux with glibc; run `heapline record` on such a machine, or link \
          memtrace into the OCaml program, and open the trace here"
     )
 }

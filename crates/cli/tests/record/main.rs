@@ -5,6 +5,7 @@
 //! `HEAPLINE_REQUIRE` is set, as there, they fail.
 #![cfg(recording)]
 
+mod arm64;
 mod attach;
 mod attach_push;
 mod attach_refusals;

@@ -40,7 +40,7 @@ fn take(running: &Running, options: &[&str]) -> Graph {
     read(&file)
 }
 
-fn read(file: &Path) -> Graph {
+pub(crate) fn read(file: &Path) -> Graph {
     Graph::read(BufReader::new(File::open(file).unwrap())).unwrap()
 }
 
@@ -183,14 +183,19 @@ fn modules_that_were_loaded_later_hold_what_they_reach() {
 
 /// Checks the words that each definition of `heap.ml` reaches in a snapshot with these options.
 fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph {
-    let version = &compiler.version;
     let graph = take(&running, options);
     let output = running.finish();
     assert!(output.status.success());
-    assert_eq!(graph.damage().total(), 0);
-
     let said = String::from_utf8(output.stdout).unwrap();
-    let definitions = definitions(&graph);
+    check_graph(&graph, &said, compiler);
+    graph
+}
+
+/// Checks a snapshot of `heap.ml`, given what that said.
+pub(crate) fn check_graph(graph: &Graph, said: &str, compiler: &Compiler) {
+    let version = &compiler.version;
+    assert_eq!(graph.damage().total(), 0);
+    let definitions = definitions(graph);
     let mut count = 0;
     for line in said.lines() {
         let [line, name, words] = line.split(' ').collect::<Vec<_>>()[..] else {
@@ -199,7 +204,7 @@ fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph
         let value = definitions
             .get(&format!("heap.ml:{line}"))
             .unwrap_or_else(|| panic!("{version}: no definition of {name} in line {line}"));
-        let found = reachable_words(&graph, *value, compiler.is_5()).to_string();
+        let found = reachable_words(graph, *value, compiler.is_5()).to_string();
         assert_eq!(found, words, "{version}: {name}");
         count += 1;
     }
@@ -208,12 +213,11 @@ fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph
     let live = said.lines().find_map(|line| line.strip_prefix("live "));
     let live: u64 = live.unwrap().parse().unwrap();
     let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
-    let found: u64 = in_heap.map(|node| words_of(&graph, node)).sum();
+    let found: u64 = in_heap.map(|node| words_of(graph, node)).sum();
     assert!(
         found.abs_diff(live) < WORKING,
         "{version}: {found} of {live}"
     );
-    graph
 }
 
 /// The definitions of the module `Heap` that have a place: the place and the name.

@@ -17,16 +17,22 @@ impl Recording {
     /// The number of stacks that were compared, which must all be the same.
     #[track_caller]
     pub(crate) fn equal_stacks(&self) -> u64 {
-        let counts = self.said.lines().find_map(|line| {
-            let (compared, rest) = line
-                .strip_prefix("heapline: ")?
-                .split_once(" stacks compared")?;
-            Some((compared.parse().ok()?, rest.to_owned()))
-        });
-        let (compared, rest) = counts.unwrap_or_else(|| panic!("not compared: {}", self.said));
-        assert!(rest.ends_with(", 0 differ"), "{}", self.said);
-        compared
+        equal_stacks(&self.said)
     }
+}
+
+/// The number of stacks that were compared according to what heapline has said.
+#[track_caller]
+pub(crate) fn equal_stacks(said: &str) -> u64 {
+    let counts = said.lines().find_map(|line| {
+        let (compared, rest) = line
+            .strip_prefix("heapline: ")?
+            .split_once(" stacks compared")?;
+        Some((compared.parse().ok()?, rest.to_owned()))
+    });
+    let (compared, rest) = counts.unwrap_or_else(|| panic!("not compared: {said}"));
+    assert!(rest.ends_with(", 0 differ"), "{said}");
+    compared
 }
 
 #[test]

@@ -13,6 +13,8 @@ pub(crate) struct Compiler {
     pub(crate) path: PathBuf,
     /// Such as `5.3.0`.
     pub(crate) version: String,
+    /// The directory of the programs that it has compiled.
+    directory: String,
     compiled: Mutex<HashMap<String, Arc<OnceLock<PathBuf>>>>,
 }
 
@@ -51,9 +53,17 @@ impl Compiler {
         let version = String::from_utf8(output.stdout).unwrap().trim().to_owned();
         Self {
             path,
+            directory: format!("ocaml-{version}"),
             version,
             compiled: Mutex::default(),
         }
+    }
+
+    /// One that compiles for arm64.
+    pub(crate) fn for_arm64(path: PathBuf) -> Self {
+        let mut compiler = Self::new(path);
+        compiler.directory = format!("ocaml-arm64-{}", compiler.version);
+        compiler
     }
 
     pub(crate) fn is_5(&self) -> bool {
@@ -142,7 +152,7 @@ impl Compiler {
         let source = root().join("tests/ocaml/programs").join(name);
         let source = source.with_extension("ml");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("ocaml-{}", self.version))
+            .join(&self.directory)
             .join(kind);
         fs::create_dir_all(&folder).unwrap();
         let stem = Path::new(name).file_name().unwrap();

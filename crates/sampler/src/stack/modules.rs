@@ -6,14 +6,18 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
 
 use super::maps::{self, Mapping, read_memory};
 use crate::lock::Lock;
 
 /// The unwinder.
-pub(super) type Rules = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
+#[cfg(target_arch = "aarch64")]
+pub(super) type Rules =
+    framehop::aarch64::UnwinderAarch64<&'static [u8], MustNotAllocateDuringUnwind>;
+#[cfg(target_arch = "x86_64")]
+pub(super) type Rules =
+    framehop::x86_64::UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
 
 /// Nanoseconds for which one more refresh is allowed.
 const PAUSE: u64 = 100_000_000;

@@ -6,12 +6,14 @@
 //! decode the same rules again. So there are several caches, each for a part of the addresses.
 
 use framehop::MustNotAllocateDuringUnwind;
-use framehop::x86_64::CacheX86_64;
 
 use crate::lock::Lock;
 
 /// A cache of framehop.
-pub(super) type Cache = CacheX86_64<MustNotAllocateDuringUnwind>;
+#[cfg(target_arch = "aarch64")]
+pub(super) type Cache = framehop::aarch64::CacheAarch64<MustNotAllocateDuringUnwind>;
+#[cfg(target_arch = "x86_64")]
+pub(super) type Cache = framehop::x86_64::CacheX86_64<MustNotAllocateDuringUnwind>;
 
 /// 32,576 slots in all, which take 1.3 MB.
 const SHARDS: usize = 64;

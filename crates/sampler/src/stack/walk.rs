@@ -3,7 +3,6 @@
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use framehop::x86_64::UnwindRegsX86_64;
 use framehop::{FrameAddress, Unwinder};
 
 use super::maps::read_memory;
@@ -16,6 +15,13 @@ const DEEPEST: usize = 1000;
 /// The number of bytes copied of a stack that is not a thread's: of a coroutine, or of a signal
 /// handler.
 const COPIED: usize = 1 << 14;
+
+/// The bits of a return address that are the address. C libraries for arm64 may have it signed in the bits above.
+const ADDRESS_BITS: u64 = if cfg!(target_arch = "aarch64") {
+    (1 << 48) - 1
+} else {
+    u64::MAX
+};
 
 /// True if the program has frame pointers, which are faster to unwind with.
 static FRAME_POINTERS: AtomicBool = AtomicBool::new(false);
@@ -32,7 +38,11 @@ pub(crate) struct Unwinding {
 struct Registers {
     pc: u64,
     sp: u64,
+    /// The frame pointer.
     bp: u64,
+    /// The link register of arm64, which has the return address of functions that call no others.
+    #[cfg(target_arch = "aarch64")]
+    lr: u64,
 }
 
 impl Registers {
@@ -41,6 +51,26 @@ impl Registers {
         reason = "it is about the function that it is in"
     )]
     #[inline(always)]
+    #[cfg(target_arch = "aarch64")]
+    fn here() -> Self {
+        let (pc, sp, bp, lr);
+        // SAFETY: it only reads registers.
+        unsafe {
+            asm!(
+                "adr {}, .", "mov {}, sp", "mov {}, x29", "mov {}, x30",
+                out(reg) pc, out(reg) sp, out(reg) bp, out(reg) lr,
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+        Self { pc, sp, bp, lr }
+    }
+
+    #[expect(
+        clippy::inline_always,
+        reason = "it is about the function that it is in"
+    )]
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
     fn here() -> Self {
         let (pc, sp, bp);
         // SAFETY: it only reads registers.
@@ -52,6 +82,20 @@ impl Registers {
             );
         }
         Self { pc, sp, bp }
+    }
+
+    /// The registers for the unwinder.
+    #[cfg(target_arch = "aarch64")]
+    fn unwinding(self) -> framehop::aarch64::UnwindRegsAarch64 {
+        use framehop::aarch64::{PtrAuthMask, UnwindRegsAarch64};
+        let mask = PtrAuthMask(ADDRESS_BITS);
+        UnwindRegsAarch64::new_with_ptr_auth_mask(mask, self.lr, self.sp, self.bp)
+    }
+
+    /// The registers for the unwinder.
+    #[cfg(target_arch = "x86_64")]
+    fn unwinding(self) -> framehop::x86_64::UnwindRegsX86_64 {
+        framehop::x86_64::UnwindRegsX86_64::new(self.pc, self.sp, self.bp)
     }
 }
 
@@ -120,9 +164,8 @@ fn by_rules(
     let Some(modules) = modules() else {
         return;
     };
-    let Registers { pc, sp, bp } = registers;
-    let mut registers = UnwindRegsX86_64::new(pc, sp, bp);
-    let mut frame = FrameAddress::from_instruction_pointer(pc);
+    let mut frame = FrameAddress::from_instruction_pointer(registers.pc);
+    let mut registers = registers.unwinding();
     while stack.len() < DEEPEST {
         let caller = with_cache(frame.address(), |cache| {
             let rules = &modules.rules;
@@ -163,6 +206,7 @@ fn by_frame_pointers(registers: Registers, highest: u64, stack: &mut Vec<u64>) {
         let (Ok(caller), Ok(address)) = (word(frame), word(frame.wrapping_add(8))) else {
             break;
         };
+        let address = address & ADDRESS_BITS;
         if address == 0 {
             break;
         }
@@ -251,6 +295,8 @@ mod tests {
             pc: 0,
             sp: real,
             bp: real + first * 8,
+            #[cfg(target_arch = "aarch64")]
+            lr: 0,
         };
         let mut stack = Vec::new();
         let highest = real + placed.len() as u64 * 8;

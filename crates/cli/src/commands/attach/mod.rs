@@ -25,8 +25,8 @@ use session::Session;
 
 /// Record an OCaml program that is already running
 ///
-/// The program needs no preparation, and may be stripped: native programs for x86-64 Linux with glibc,
-/// built with OCaml 4.11 to 4.14, or 5.3 to 5.5. Heapline stops it for about a millisecond to load a
+/// The program needs no preparation, and may be stripped: native programs for x86-64 or arm64 Linux with
+/// glibc, built with OCaml 4.11 to 4.14, or 5.3 to 5.5. Heapline stops it for about a millisecond to load a
 /// library, which starts the sampler of OCaml's runtime in all threads and domains. Programs that were
 /// started with `heapline record --wait` have the library: they are not stopped, and need not be traced.
 /// Ctrl-C detaches: the trace is complete, and the program runs on as before.

@@ -12,6 +12,16 @@ use object::{Endianness, Object, ObjectSymbol, ReadCache};
 /// The section that marks Rust programs with Heapline's sampler: see the sampler's `trace.rs`.
 const SAMPLER: &str = ".heapline";
 
+/// The processor that this was built for, as ELF files have it, and its name.
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = object::elf::EM_AARCH64;
+#[cfg(target_arch = "aarch64")]
+const PROCESSOR: &str = "arm64";
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = object::elf::EM_X86_64;
+#[cfg(target_arch = "x86_64")]
+const PROCESSOR: &str = "x86-64";
+
 /// The kind of program, which determines how it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Kind {
@@ -111,8 +121,8 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
     };
     let endian = elf.endian();
     let header = elf.elf_header();
-    if header.e_machine(endian) != object::elf::EM_X86_64 {
-        bail!("{shown} is for another processor; only x86-64 programs can be recorded");
+    if header.e_machine(endian) != MACHINE {
+        bail!("{shown} is for another processor; only {PROCESSOR} programs can be recorded");
     }
     if elf.section_by_name(SAMPLER).is_some() {
         return Ok(Kind::Rust);

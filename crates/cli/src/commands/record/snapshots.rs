@@ -29,7 +29,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// The time between two looks at the trace.
 const TRACE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Signals that programs have for purposes of their own, and their numbers on Linux for x86-64.
+/// Signals that programs have for purposes of their own, and their numbers on Linux for x86-64 and arm64.
 const SIGNALS: [(&str, i32); 2] = [("USR1", 10), ("USR2", 12)];
 
 /// When to take a snapshot.

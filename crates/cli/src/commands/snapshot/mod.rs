@@ -41,7 +41,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// needs no preparation, and is stopped for some milliseconds while the system copies it; the copy writes
 /// the snapshot. Memory that the program changes meanwhile is needed twice.
 ///
-/// For native programs for x86-64 Linux with glibc, built with OCaml 4.11 to 4.14, or 5.3 to 5.5.
+/// For native programs for x86-64 or arm64 Linux with glibc, built with OCaml 4.11 to 4.14, or 5.3 to 5.5.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

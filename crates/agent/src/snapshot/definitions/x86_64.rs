@@ -1,11 +1,6 @@
-//! The lines at which the fields of a module are defined.
-//!
-//! The code of a module stores each of its toplevel definitions in a field of the module's block. The call
-//! that computes a definition comes just before that, and calls have debug information. So this needs
-//! neither the files of the compiler nor those of a debugger.
+//! Stores to fields of a module in code for x86-64.
 
-use super::images::{Mappings, Symbols};
-use super::raw::Raw;
+use super::{Code, Store};
 
 /// Bytes after the address of a module was loaded in which it is used.
 const NEAR: usize = 64;
@@ -19,81 +14,14 @@ const CALL: usize = 24;
 /// The number of the register `rdi`, for the first argument.
 const ARGUMENT: u8 = 7;
 
-/// The name of the function that a module's definitions are in, after the name of the module: of OCaml 4,
-/// and OCaml 5.
-const ENTRIES: [&[u8]; 2] = [b"__entry", b".entry"];
-
-/// A definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Definition {
-    pub(super) field: usize,
-    /// The descriptor of the call before it is stored.
-    pub(super) descriptor: usize,
-}
-
-/// Finds definitions.
-#[derive(Clone, Copy)]
-pub(super) struct Finder<'a> {
-    pub(super) raw: Raw,
-    pub(super) mappings: &'a Mappings,
-    pub(super) symbols: &'a Symbols,
-    /// Return addresses and their descriptors, in order.
-    pub(super) calls: &'a [(usize, usize)],
-}
-
-impl Finder<'_> {
-    /// The definitions of a module, given its symbol, block, and number of fields.
-    pub(super) fn of_module(self, name: &[u8], module: usize, fields: usize) -> Vec<Definition> {
-        let Self { raw, symbols, .. } = self;
-        let range = ENTRIES
-            .iter()
-            .find_map(|entry| symbols.range(&[name, entry].concat()));
-        let Some((start, end)) = range else {
-            return Vec::new();
-        };
-        let code: Vec<u8> = (start..end).map(|at| raw.byte(at)).collect();
-        let code = Code {
-            bytes: &code,
-            start,
-            module,
-            initialize: symbols.range(b"caml_initialize").map(|(at, _)| at),
-            // Bytes that look like an instruction may be something else.
-            load: |at| self.mappings.is_readable(at).then(|| raw.word(at)),
-        };
-        let mut previous = start;
-        let mut found = Vec::new();
-        for (field, at) in code.stores(fields) {
-            let after = self.calls.partition_point(|(call, _)| *call <= at);
-            let call = after.checked_sub(1).map(|n| self.calls[n]);
-            // Without a call it is a constant or a function, and the call is that of another one.
-            if let Some((call, descriptor)) = call
-                && call > previous
-            {
-                found.push(Definition { field, descriptor });
-            }
-            previous = at;
-        }
-        found
-    }
-}
-
-/// The code that initialises a module.
-struct Code<'a, L> {
-    bytes: &'a [u8],
-    /// Its address.
-    start: usize,
-    /// The address of the module's block.
-    module: usize,
-    /// OCaml 5: the function that stores to a field.
-    initialize: Option<usize>,
-    /// Reads a word, if that is possible.
-    load: L,
+/// The fields of the module that the code stores to.
+pub(super) fn stores<L: Fn(usize) -> Option<usize>>(code: &Code<'_, L>) -> Vec<Store> {
+    code.stores()
 }
 
 impl<L: Fn(usize) -> Option<usize>> Code<'_, L> {
-    /// The fields of the module that the code stores to once, and where it does, by address.
-    fn stores(&self, fields: usize) -> Vec<(usize, usize)> {
-        let mut found = vec![Vec::new(); fields];
+    fn stores(&self) -> Vec<Store> {
+        let mut found = Vec::new();
         for at in 0..self.bytes.len() {
             let Some(register) = self.module_register(at) else {
                 continue;
@@ -101,29 +29,20 @@ impl<L: Fn(usize) -> Option<usize>> Code<'_, L> {
             let mut next = at + LOAD;
             if register == ARGUMENT
                 && let Some(field) = self.initialized(next)
-                && let Some(places) = found.get_mut(field)
+                && field < self.fields
             {
-                places.push(self.start + at);
+                found.push((field, self.start + at));
                 continue;
             }
             while next < self.bytes.len().min(at + NEAR) && self.module_register(next).is_none() {
                 if let Some(field) = store(&self.bytes[next..], register)
-                    && let Some(places) = found.get_mut(field)
+                    && field < self.fields
                 {
-                    places.push(self.start + next);
+                    found.push((field, self.start + next));
                 }
                 next += 1;
             }
         }
-        // What is stored to twice was not understood.
-        let found = found.into_iter().enumerate();
-        let mut found: Vec<_> = found
-            .filter_map(|(field, places)| match places[..] {
-                [place] => Some((field, place)),
-                _ => None,
-            })
-            .collect();
-        found.sort_unstable_by_key(|(_, place)| *place);
         found
     }
 
@@ -213,6 +132,7 @@ fn store(code: &[u8], base: u8) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::once;
     use super::*;
 
     const START: usize = 0x1000;
@@ -232,10 +152,11 @@ mod tests {
             bytes,
             start: START,
             module: MODULE,
+            fields: 3,
             initialize: Some(INITIALIZE),
             load,
         };
-        code.stores(3)
+        once(super::stores(&code))
     }
 
     #[test]
