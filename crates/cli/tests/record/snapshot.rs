@@ -187,23 +187,8 @@ fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph
     let graph = take(&running, options);
     let output = running.finish();
     assert!(output.status.success());
-    assert_eq!(graph.damage().total(), 0);
-
     let said = String::from_utf8(output.stdout).unwrap();
-    let definitions = definitions(&graph);
-    let mut count = 0;
-    for line in said.lines() {
-        let [line, name, words] = line.split(' ').collect::<Vec<_>>()[..] else {
-            continue;
-        };
-        let value = definitions
-            .get(&format!("heap.ml:{line}"))
-            .unwrap_or_else(|| panic!("{version}: no definition of {name} in line {line}"));
-        let found = reachable_words(&graph, *value, compiler.is_5()).to_string();
-        assert_eq!(found, words, "{version}: {name}");
-        count += 1;
-    }
-    assert_eq!(count, 16, "{said}");
+    check_definitions(&graph, &said, compiler);
 
     let live = said.lines().find_map(|line| line.strip_prefix("live "));
     let live: u64 = live.unwrap().parse().unwrap();
@@ -214,6 +199,57 @@ fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph
         "{version}: {found} of {live}"
     );
     graph
+}
+
+/// Checks the words that each definition of `heap.ml` reaches against what the program has said.
+fn check_definitions(graph: &Graph, said: &str, compiler: &Compiler) {
+    let version = &compiler.version;
+    assert_eq!(graph.damage().total(), 0);
+    let definitions = definitions(graph);
+    let mut count = 0;
+    for line in said.lines() {
+        let [line, name, words] = line.split(' ').collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        let value = definitions
+            .get(&format!("heap.ml:{line}"))
+            .unwrap_or_else(|| panic!("{version}: no definition of {name} in line {line}"));
+        let found = reachable_words(graph, *value, compiler.is_5()).to_string();
+        assert_eq!(found, words, "{version}: {name}");
+        count += 1;
+    }
+    assert_eq!(count, 16, "{said}");
+}
+
+/// A snapshot of a program that runs has what the program says.
+pub(crate) fn check_running(compiler: &Compiler) {
+    check_words(start(&compiler.program("heap"), 1000), compiler, &[]);
+}
+
+/// The snapshot of the end of a program has what the program says.
+pub(crate) fn check_end(compiler: &Compiler) {
+    let folder = tempfile::tempdir().unwrap();
+    // It need not wait for this.
+    let stop = folder.path().join("stop");
+    fs::write(&stop, "").unwrap();
+    let output = heapline()
+        .current_dir(&folder)
+        .args(["record", "-o", "run.ctf", "--snapshot", "end", "--"])
+        .arg(compiler.program("heap"))
+        .arg(&stop)
+        .arg("1000")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let graph = read(&folder.path().join("run.end.heap"));
+    check_definitions(&graph, str::from_utf8(&output.stdout).unwrap(), compiler);
+}
+
+#[test]
+fn snapshots_of_the_end_have_what_the_program_reaches() {
+    for compiler in compilers("snapshots_of_the_end_have_what_the_program_reaches") {
+        check_end(compiler);
+    }
 }
 
 /// The definitions of the module `Heap` that have a place: the place and the name.
