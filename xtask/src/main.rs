@@ -17,6 +17,7 @@ mod fuzz;
 mod licenses;
 mod ocaml;
 mod package;
+mod programs;
 mod setup;
 mod test;
 mod workspace;
@@ -48,8 +49,9 @@ Usage: cargo xtask COMMAND
             measure user time and memory of real programs, plain and recorded
   bench sampler
             measure the overhead of the sampler in Rust programs, and of other profilers
-  ocaml     build the OCaml compilers and programs for the recording tests, and print the
-            environment variable for `cargo test`
+  ocaml [programs]
+            set up the OCaml compilers and programs for the recording tests, or only the programs,
+            and print the environment variables for `cargo test`
   types     generate the page's TypeScript declarations of requests and answers
   fixtures  regenerate the fixtures after changing their generator
 ";
@@ -76,7 +78,15 @@ fn main() -> ExitCode {
         ["bench", trace] => bench::run(Some(trace)),
         ["fixtures"] => fixtures(),
         ["types"] => types(),
-        ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),
+        ["ocaml"] => ocaml::set_up().and_then(|compilers| {
+            let programs = programs::set_up()?;
+            println!("{}={compilers}", ocaml::COMPILERS);
+            println!("{}={programs}", programs::PROGRAMS);
+            Ok(())
+        }),
+        ["ocaml", "programs"] => {
+            programs::set_up().map(|programs| println!("{}={programs}", programs::PROGRAMS))
+        }
         _ => {
             eprint!("{USAGE}\nStages of test:\n\n{}", test::list());
             return ExitCode::from(2);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::command::{Outcome, cargo, lint, root};
-use crate::{browser, consumers, fleet, licenses, ocaml, package, setup, workspace};
+use crate::{browser, consumers, fleet, licenses, ocaml, package, programs, setup, workspace};
 
 /// A part of the checks.
 struct Stage {
@@ -129,7 +129,6 @@ fn set_up() -> Outcome {
         ("chromium", "chromium"),
         ("go", "golang-go"),
         ("python3", "python3"),
-        ("ocamlfind", "ocaml-findlib"),
     ])?;
     setup::rust_component("rustfmt", "rustfmt")?;
     setup::rust_component("cargo-clippy", "clippy")?;
@@ -148,7 +147,11 @@ fn format() -> Outcome {
 /// Compiles everything once, as the tests use it, with clippy's lints as errors. What else tests need is mostly downloaded,
 /// and takes little from the compiler.
 fn build() -> Outcome {
-    let others = std::thread::spawn(|| ocaml::compilers().and_then(|_| consumers::python()));
+    let others = std::thread::spawn(|| {
+        ocaml::compilers()?;
+        programs::set_up()?;
+        consumers::python()
+    });
     compile()?;
     match others.join() {
         Ok(outcome) => outcome.map(drop),
@@ -175,6 +178,7 @@ fn unit() -> Outcome {
     lint(&[&TESTS[..], &["--no-fail-fast"]].concat())
         .env("RUST_TEST_THREADS", &(3 * cores).to_string())
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
+        .env(programs::PROGRAMS, &programs::set_up()?)
         .env("HEAPLINE_REQUIRE", "1")
         .run()
 }
