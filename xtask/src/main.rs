@@ -52,6 +52,9 @@ Usage: cargo xtask COMMAND
   ocaml [programs]
             set up the OCaml compilers and programs for the recording tests, or only the programs,
             and print the environment variables for `cargo test`
+  stress [ATTACHES SNAPSHOTS [SEED]]
+            attach to programs with four domains, and take snapshots of them, at random moments,
+            so many times with each OCaml 5 [default: 500 200, and a seed from the time]
   types     generate the page's TypeScript declarations of requests and answers
   fixtures  regenerate the fixtures after changing their generator
 ";
@@ -76,6 +79,9 @@ fn main() -> ExitCode {
         ["bench", "programs"] => bench::programs(),
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
+        ["stress"] => test::stress("500", "200", None),
+        ["stress", attaches, snapshots] => test::stress(attaches, snapshots, None),
+        ["stress", attaches, snapshots, seed] => test::stress(attaches, snapshots, Some(seed)),
         ["fixtures"] => fixtures(),
         ["types"] => types(),
         ["ocaml"] => ocaml::set_up().and_then(|compilers| {

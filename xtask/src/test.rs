@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks of CI, in stages.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::command::{Outcome, cargo, lint, root};
 use crate::{browser, consumers, fleet, licenses, ocaml, package, programs, setup, workspace};
@@ -180,6 +180,19 @@ fn unit() -> Outcome {
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
         .env(programs::PROGRAMS, &programs::set_up()?)
         .env("HEAPLINE_REQUIRE", "1")
+        .run()
+}
+
+/// Attaches and snapshots at random moments, more than the ordinary tests do.
+pub(crate) fn stress(attaches: &str, snapshots: &str, seed: Option<&str>) -> Outcome {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seconds = since_1970.map_or(0, |time| time.as_secs()).to_string();
+    let only = ["--test=record", "--", "stress::", "--nocapture"];
+    lint(&[&TESTS[..], &only].concat())
+        .env(ocaml::COMPILERS, &ocaml::compilers()?)
+        .env("HEAPLINE_REQUIRE", "1")
+        .env("HEAPLINE_STRESS", &format!("{attaches},{snapshots}"))
+        .env("HEAPLINE_STRESS_SEED", seed.unwrap_or(&seconds))
         .run()
 }
 
