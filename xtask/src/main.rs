@@ -18,6 +18,7 @@ mod fuzz;
 mod licenses;
 mod ocaml;
 mod package;
+mod programs;
 mod setup;
 mod test;
 mod workspace;
@@ -49,8 +50,12 @@ Usage: cargo xtask COMMAND
             measure user time and memory of real programs, plain and recorded
   bench sampler
             measure the overhead of the sampler in Rust programs, and of other profilers
-  ocaml     build the OCaml compilers and programs for the recording tests, and print the
-            environment variable for `cargo test`
+  ocaml [programs]
+            set up the OCaml compilers and programs for the recording tests, or only the programs,
+            and print the environment variables for `cargo test`
+  stress [ATTACHES SNAPSHOTS [SEED]]
+            attach to programs with four domains, and take snapshots of them, at random moments,
+            so many times with each OCaml 5 [default: 500 200, and a seed from the time]
   types     generate the page's TypeScript declarations of requests and answers
   fixtures  regenerate the fixtures after changing their generator
 ";
@@ -75,9 +80,20 @@ fn main() -> ExitCode {
         ["bench", "programs"] => bench::programs(),
         ["bench", "sampler"] => bench::sampler(),
         ["bench", trace] => bench::run(Some(trace)),
+        ["stress"] => test::stress("500", "200", None),
+        ["stress", attaches, snapshots] => test::stress(attaches, snapshots, None),
+        ["stress", attaches, snapshots, seed] => test::stress(attaches, snapshots, Some(seed)),
         ["fixtures"] => fixtures(),
         ["types"] => types(),
-        ["ocaml"] => ocaml::set_up().map(|compilers| println!("{}={compilers}", ocaml::COMPILERS)),
+        ["ocaml"] => ocaml::set_up().and_then(|compilers| {
+            let programs = programs::set_up()?;
+            println!("{}={compilers}", ocaml::COMPILERS);
+            println!("{}={programs}", programs::PROGRAMS);
+            Ok(())
+        }),
+        ["ocaml", "programs"] => {
+            programs::set_up().map(|programs| println!("{}={programs}", programs::PROGRAMS))
+        }
         _ => {
             eprint!("{USAGE}\nStages of test:\n\n{}", test::list());
             return ExitCode::from(2);

@@ -16,7 +16,7 @@ use crate::setup;
 pub(crate) const COMPILERS: &str = "HEAPLINE_OCAMLOPT";
 
 /// Real programs to record, and their packages.
-const PROGRAMS: [(&str, &str); 7] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("ocamlopt", "ocaml-nox"),
     ("coqc", "coq"),
     ("menhir", "menhir"),
@@ -24,6 +24,7 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("frama-c", "frama-c-base"),
     ("dune", "ocaml-dune"),
     ("patchelf", "patchelf"),
+    ("ocamlfind", "ocaml-findlib"),
 ];
 
 /// Versions of OCaml, and the suites that have them, now or before long.
@@ -114,7 +115,7 @@ fn unpack(version: &str, suites: &[&'static str], cache: &Path) -> Outcome<PathB
             fs::remove_dir_all(&folder).map_err(unusable)?;
         }
         suite.unpack(&PACKAGES, &folder)?;
-        write_tools(&Root::new(&folder)).map_err(unusable)??;
+        let _ = write_tools(&Root::new(&folder)).map_err(unusable)??;
         fs::write(complete, recipe).map_err(unusable)?;
         return Ok(ocamlopt);
     }
@@ -123,14 +124,16 @@ fn unpack(version: &str, suites: &[&'static str], cache: &Path) -> Outcome<PathB
     ))
 }
 
-/// Writes programs that run the compiler where it is, and have it link with the libraries beside it.
-fn write_tools(root: &Root) -> std::io::Result<Outcome> {
+/// Writes programs that run the compiler where it is, and have it link with the libraries beside it. Returns the directory of
+/// its own library.
+pub(crate) fn write_tools(root: &Root) -> std::io::Result<Outcome<PathBuf>> {
     let tools = root.folder.join("tools");
     fs::create_dir_all(&tools)?;
+    // Packages for an earlier release may leave its directory, without a compiler.
     let library = fs::read_dir(root.libraries.join("ocaml"))?
-        .next()
-        .ok_or(std::io::ErrorKind::NotFound)??
-        .path();
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.join("stdlib.cmxa").exists())
+        .ok_or(std::io::ErrorKind::NotFound)?;
     let bin = root.folder.join("usr/bin");
     for name in [
         "ocamlopt.opt",
@@ -168,7 +171,7 @@ fn write_tools(root: &Root) -> std::io::Result<Outcome> {
         fs::write(&path, script)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     }
-    Ok(Ok(()))
+    Ok(Ok(library))
 }
 
 /// A compiler that is built from the sources that npm has.

@@ -1,9 +1,11 @@
 //! `cargo xtask test`: all checks of CI, in stages.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::command::{Outcome, cargo, lint, root};
-use crate::{arm64, browser, consumers, fleet, licenses, ocaml, package, setup, workspace};
+use crate::{
+    arm64, browser, consumers, fleet, licenses, ocaml, package, programs, setup, workspace,
+};
 
 /// A part of the checks.
 struct Stage {
@@ -130,7 +132,6 @@ fn set_up() -> Outcome {
         ("chromium", "chromium"),
         ("go", "golang-go"),
         ("python3", "python3"),
-        ("ocamlfind", "ocaml-findlib"),
     ])?;
     setup::rust_component("rustfmt", "rustfmt")?;
     setup::rust_component("cargo-clippy", "clippy")?;
@@ -149,7 +150,11 @@ fn format() -> Outcome {
 /// Compiles everything once, as the tests use it, with clippy's lints as errors. What else tests need is mostly downloaded,
 /// and takes little from the compiler.
 fn build() -> Outcome {
-    let others = std::thread::spawn(|| ocaml::compilers().and_then(|_| consumers::python()));
+    let others = std::thread::spawn(|| {
+        ocaml::compilers()?;
+        programs::set_up()?;
+        consumers::python()
+    });
     compile()?;
     match others.join() {
         Ok(outcome) => outcome.map(drop),
@@ -178,7 +183,21 @@ fn unit() -> Outcome {
     lint(&[&TESTS[..], &options].concat())
         .env("RUST_TEST_THREADS", &(3 * cores).to_string())
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
+        .env(programs::PROGRAMS, &programs::set_up()?)
         .env("HEAPLINE_REQUIRE", "1")
+        .run()
+}
+
+/// Attaches and snapshots at random moments, more than the ordinary tests do.
+pub(crate) fn stress(attaches: &str, snapshots: &str, seed: Option<&str>) -> Outcome {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seconds = since_1970.map_or(0, |time| time.as_secs()).to_string();
+    let only = ["--test=record", "--", "stress::", "--nocapture"];
+    lint(&[&TESTS[..], &only].concat())
+        .env(ocaml::COMPILERS, &ocaml::compilers()?)
+        .env("HEAPLINE_REQUIRE", "1")
+        .env("HEAPLINE_STRESS", &format!("{attaches},{snapshots}"))
+        .env("HEAPLINE_STRESS_SEED", seed.unwrap_or(&seconds))
         .run()
 }
 

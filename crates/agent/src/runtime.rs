@@ -27,6 +27,9 @@ pub(crate) fn is_single_sampling() -> bool {
     SINGLE_SAMPLING.load(Ordering::Acquire)
 }
 
+/// A function that only the runtimes of `OxCaml` have: it allocates in the arenas for local values.
+const OXCAML: &CStr = c"caml_alloc_local";
+
 /// Frames of a location that are kept: functions inlined into each other.
 const MAX_INLINED: usize = 64;
 
@@ -64,9 +67,11 @@ pub(crate) enum Kind {
 pub(crate) enum Unfit {
     /// It is no OCaml program, or does not let its symbols be seen.
     NoRuntime,
+    /// `OxCaml`, which has a sampler, but other stacks, frame descriptors and domain states.
+    OxCaml,
     /// Before 4.11.
     TooOld,
-    /// 5.0 to 5.2 have a function that only says that it does nothing.
+    /// 5.0 to 5.2 have functions that only say that they do nothing.
     NoSampler,
     /// Something that should be there is not.
     Missing(&'static CStr),
@@ -76,6 +81,10 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRuntime => f.write_str("it is no OCaml program"),
+            Self::OxCaml => f.write_str(
+                "the program was built with OxCaml, whose runtime heapline does not support; build it with \
+                 OCaml 4.14, or 5.3 or later, or link memtrace, whose traces heapline reads",
+            ),
             Self::TooOld => f.write_str(
                 "the program was built with an OCaml before 4.11, which has no sampler; build it with \
                  4.14, or 5.3 or later",
@@ -107,17 +116,20 @@ impl Runtime {
     pub(crate) fn find() -> Result<Self, Unfit> {
         let needed = |name: &'static CStr| symbol(name).ok_or(Unfit::Missing(name));
         let start_program = symbol(c"caml_start_program").ok_or(Unfit::NoRuntime)?;
+        if symbol(OXCAML).is_some() {
+            return Err(Unfit::OxCaml);
+        }
         let memprof_start = symbol(c"caml_memprof_start").ok_or(Unfit::TooOld)?;
         let memprof_discard = symbol(c"caml_memprof_discard");
         let kind = if symbol(c"caml_memprof_young_trigger").is_some() {
             Kind::Single
-        } else if memprof_discard.is_some() {
+        } else {
+            // 5.2 has all functions of `Gc.Memprof`, which do nothing.
+            let domain_index = symbol(c"caml_ml_domain_index").ok_or(Unfit::NoSampler)?;
             Kind::Domains {
-                domain_index: needed(c"caml_ml_domain_index")?,
+                domain_index,
                 spawn: symbol(c"caml_domain_spawn"),
             }
-        } else {
-            return Err(Unfit::NoSampler);
         };
         Ok(Self {
             kind,

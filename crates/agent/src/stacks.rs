@@ -238,7 +238,7 @@ pub(crate) struct Stacks {
     innermost: Option<TaggedCode>,
     /// How many outermost frames at most are those of the stack that was presented last.
     shared: usize,
-    /// Stacks since the time was taken, and when the current one was asked for if it is taken.
+    /// Stacks since the time was taken, and when the current one was asked for if it is taken at the callback.
     unmeasured: u32,
     began: Option<Instant>,
 }
@@ -255,7 +255,7 @@ impl Stacks {
     /// Finds the current stack, and returns the ticket for it.
     fn find(&mut self, table: &FrameTable, allocation: isize) -> usize {
         self.unmeasured += 1;
-        self.began = (self.unmeasured >= MEASURED).then(Instant::now);
+        let began = (self.unmeasured >= MEASURED).then(Instant::now);
         if self.is_due {
             let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
             if waiting.len() == MAX_WAITING {
@@ -295,10 +295,18 @@ impl Stacks {
         unsafe { check::compare(self.walker.codes(), &COLLECT, table, allocation) };
         self.ticket += 2;
         self.is_due = true;
+        // The callback of an allocation in C code comes later, perhaps after thousands of others: until then,
+        // the program works.
+        self.began = began.filter(|_| allocation >= 0);
+        if let Some(began) = began
+            && allocation < 0
+        {
+            self.measure(began);
+        }
         self.ticket
     }
 
-    /// Takes the time from the request for a stack to the callback, for those before it too.
+    /// Takes the time since the request for a stack, for those before it too.
     #[cold]
     fn measure(&mut self, began: Instant) {
         let nanos = began.elapsed().min(LONGEST).as_nanos();

@@ -85,6 +85,31 @@ fn ocaml_5_0_to_5_2_is_refused() {
     assert!(refusal(&folder, &program).contains("5.0, 5.1 or 5.2"));
 }
 
+/// They are there, and do nothing.
+#[test]
+fn ocaml_5_2_with_all_functions_of_the_sampler_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let discard = "caml_memprof_discard";
+    let id = "caml_ml_domain_id";
+    let program = program(
+        folder.path(),
+        &[START, MEMPROF, discard, id],
+        &["-rdynamic"],
+    );
+    assert!(refusal(&folder, &program).contains("5.0, 5.1 or 5.2"));
+}
+
+#[test]
+fn oxcaml_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let sampler = ["caml_memprof_discard", "caml_ml_domain_index"];
+    let functions = [&[START, MEMPROF, "caml_alloc_local"], &sampler[..]].concat();
+    let program = program(folder.path(), &functions, &["-rdynamic"]);
+    let message = refusal(&folder, &program);
+    assert!(message.contains("was built with OxCaml"), "{message}");
+    assert!(message.contains("5.3 or later"), "{message}");
+}
+
 #[test]
 fn a_setuid_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();

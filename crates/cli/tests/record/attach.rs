@@ -354,45 +354,45 @@ fn has_blocks(trace: &Path) -> bool {
 pub(crate) fn attach_in_system_calls(test: &str, start: fn(PathBuf) -> Command) {
     for compiler in compilers(test) {
         for how in ["read", "select", "sleep", "thread"] {
-            let mut waiting = Waiting::start(start(compiler.program("waits")), how);
-            let folder = tempfile::tempdir().unwrap();
-            let trace = folder.path().join("trace.ctf");
-            wait_until_idle(waiting.child.id());
-            let mut heapline = heapline()
-                .args([
-                    "attach",
-                    &waiting.child.id().to_string(),
-                    "--rate",
-                    "1e-3",
-                    "-o",
-                ])
-                .arg(&trace)
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-            let mut stderr = BufReader::new(heapline.stderr.take().unwrap());
-            let mut lines = String::new();
-            while !lines.contains("recording starts when the program next runs OCaml code") {
-                assert!(stderr.read_line(&mut lines).unwrap() > 0, "{how}: {lines}");
-            }
-            let truth = waiting.ask() + waiting.ask();
-            // It waits again.
-            wait_until_idle(waiting.child.id());
-            let pid = heapline.id().to_string();
-            let kill = Command::new("kill").args(["-INT", &pid]).status();
-            assert!(kill.unwrap().success());
-            let what = format!("{how} (OCaml {})", compiler.version);
-            assert!(heapline.wait().unwrap().success(), "{what}");
-            let trace = Trace::strict(&trace);
-            trace.assert_near(trace.heap_words(), truth, &what);
-            assert!(trace.context.unwrap().contains("attached"), "{what}");
-            // It goes on as ever.
-            waiting.ask();
-            drop(waiting.child.stdin.take());
-            assert_eq!(waiting.answer(), "end\n", "{what}");
-            assert!(waiting.child.wait().unwrap().success(), "{what}");
+            attach_in_system_call(compiler, how, start);
         }
     }
+}
+
+/// Attaches to a program that waits in a system call, and compares the words that it allocates meanwhile.
+pub(crate) fn attach_in_system_call(compiler: &Compiler, how: &str, start: fn(PathBuf) -> Command) {
+    let mut waiting = Waiting::start(start(compiler.program("waits")), how);
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.ctf");
+    wait_until_idle(waiting.child.id());
+    let pid = waiting.child.id().to_string();
+    let mut heapline = heapline()
+        .args(["attach", &pid, "--rate", "1e-3", "-o"])
+        .arg(&trace)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(heapline.stderr.take().unwrap());
+    let mut lines = String::new();
+    while !lines.contains("recording starts when the program next runs OCaml code") {
+        assert!(stderr.read_line(&mut lines).unwrap() > 0, "{how}: {lines}");
+    }
+    let truth = waiting.ask() + waiting.ask();
+    // It waits again.
+    wait_until_idle(waiting.child.id());
+    let pid = heapline.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(kill.unwrap().success());
+    let what = format!("{how} (OCaml {})", compiler.version);
+    assert!(heapline.wait().unwrap().success(), "{what}");
+    let trace = Trace::strict(&trace);
+    trace.assert_near(trace.heap_words(), truth, &what);
+    assert!(trace.context.unwrap().contains("attached"), "{what}");
+    // It goes on as ever.
+    waiting.ask();
+    drop(waiting.child.stdin.take());
+    assert_eq!(waiting.answer(), "end\n", "{what}");
+    assert!(waiting.child.wait().unwrap().success(), "{what}");
 }
 
 #[test]

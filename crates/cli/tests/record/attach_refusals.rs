@@ -165,7 +165,7 @@ fn end(mut child: Child) {
 
 /// OCaml versions are known by the symbols of their runtimes.
 #[test]
-fn runtimes_without_a_sampler_are_refused() {
+fn runtimes_that_are_not_supported_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (name, symbols, reason) in [
         (
@@ -179,12 +179,83 @@ fn runtimes_without_a_sampler_are_refused() {
             &["caml_start_program", "caml_memprof_start"],
             "OCaml 5.0, 5.1 or 5.2, which have no sampler; build it with 5.3 or later",
         ),
+        (
+            "functions_that_do_nothing",
+            // As 5.2 has them.
+            &[
+                "caml_start_program",
+                "caml_memprof_start",
+                "caml_memprof_stop",
+                "caml_memprof_discard",
+                "caml_memprof_new_domain",
+                "caml_ml_domain_id",
+            ],
+            "OCaml 5.0, 5.1 or 5.2, which have no sampler; build it with 5.3 or later",
+        ),
     ] {
         let program = program_with_symbols(folder.path(), name, symbols);
         let child = Command::new(program).spawn().unwrap();
         assert_refused(child.id(), &[], reason);
+        assert_snapshot_refused(child.id(), reason);
         end(child);
     }
+}
+
+fn assert_snapshot_refused(pid: u32, reason: &str) {
+    let output = heapline()
+        .args(["snapshot", &pid.to_string()])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(said(&output).contains(reason), "{output:?}");
+}
+
+/// Its runtime has all that is known by name, but other stacks and domain states.
+#[test]
+fn oxcaml_is_refused_by_name_and_runs_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = folder.path().join("oxcaml.c");
+    let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/simulated_runtime.c");
+    let text = format!("#define OXCAML\n#include \"{}\"\n", runtime.display());
+    fs::write(&code, text).unwrap();
+    let program = compile(folder.path(), &code, "oxcaml");
+    let reason = "was built with OxCaml, whose runtime heapline does not support; build it with OCaml 4.14, or \
+                  5.3 or later, or link memtrace";
+
+    let mut child = Command::new(&program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+    assert_eq!(&line, b"ready\n");
+    assert_refused(child.id(), &[], reason);
+    assert_refused(child.id(), &["--explain"], reason);
+    assert_snapshot_refused(child.id(), reason);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+
+    // Those that others start are not looked at before they run: the library says it.
+    let record = |options: &[&str]| {
+        let output = heapline()
+            .arg("record")
+            .args(options)
+            .arg("--")
+            .arg(&program)
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .output();
+        output.unwrap()
+    };
+    let output = record(&[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(output.stdout, b"");
+    assert!(said(&output).contains(reason), "{output:?}");
+    let output = record(&["--follow-exec"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(output.stdout, b"ready\n");
+    assert!(said(&output).contains(reason), "{output:?}");
 }
 
 /// The toplevel is a bytecode program.

@@ -33,6 +33,8 @@ mod replaced_sampler;
 mod run;
 mod snapshot;
 mod stacks;
+mod stress;
+mod support_table;
 #[path = "../common/terminal.rs"]
 mod terminal;
 mod toolchain;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use heapline_recorder::tail;
 
 use crate::killed::{recorded, send};
-use crate::run::heapline;
+use crate::run::{Program, heapline};
 use crate::toolchain::{Compiler, compilers};
 use crate::unshare::unshare;
 
@@ -106,5 +106,20 @@ fn files_that_are_removed_meanwhile_are_named() {
                 && !said.contains(NOTHING),
             "{said}"
         );
+    }
+}
+
+/// Callbacks for blocks that C code allocates, here Marshal, come when the program is back in OCaml code.
+#[test]
+fn the_time_spent_on_recording_is_not_that_of_the_program() {
+    for compiler in compilers("the_time_spent_on_recording_is_not_that_of_the_program") {
+        let recording = Program::new(compiler.program("marshal")).record(&["--rate", "1e-1"]);
+        let said = &recording.said;
+        let (line, _) = said.split_once(" %)").unwrap();
+        let (_, share) = line.rsplit_once('(').unwrap();
+        let share: f64 = share.replace(',', "").parse().unwrap();
+        // A seventh to a half, or more where the program is often preempted. The times of thousands of callbacks,
+        // counted for each of them, were more than a hundred times that of the program.
+        assert!(share < 1000.0, "{}: {said}", compiler.version);
     }
 }

@@ -48,6 +48,11 @@ void caml_final_do_roots(void (*action)(void *, long, long *), int flags, void *
   if (info && info[2]) action(data, *info[0], info[0]);
 }
 
+/* The runtimes of OxCaml are known by this one. */
+#ifdef OXCAML
+long caml_alloc_local(long words, int tag) { abort(); }
+#endif
+
 #define NEVER(name) void name(void) { abort(); }
 NEVER(caml_start_program)
 NEVER(caml_c_call)

@@ -194,6 +194,20 @@ fn check_words(running: Running, compiler: &Compiler, options: &[&str]) -> Graph
 /// Checks a snapshot of `heap.ml`, given what that said.
 pub(crate) fn check_graph(graph: &Graph, said: &str, compiler: &Compiler) {
     let version = &compiler.version;
+    check_definitions(graph, said, compiler);
+    let live = said.lines().find_map(|line| line.strip_prefix("live "));
+    let live: u64 = live.unwrap().parse().unwrap();
+    let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
+    let found: u64 = in_heap.map(|node| words_of(graph, node)).sum();
+    assert!(
+        found.abs_diff(live) < WORKING,
+        "{version}: {found} of {live}"
+    );
+}
+
+/// Checks the words that each definition of `heap.ml` reaches against what the program has said.
+fn check_definitions(graph: &Graph, said: &str, compiler: &Compiler) {
+    let version = &compiler.version;
     assert_eq!(graph.damage().total(), 0);
     let definitions = definitions(graph);
     let mut count = 0;
@@ -209,15 +223,37 @@ pub(crate) fn check_graph(graph: &Graph, said: &str, compiler: &Compiler) {
         count += 1;
     }
     assert_eq!(count, 16, "{said}");
+}
 
-    let live = said.lines().find_map(|line| line.strip_prefix("live "));
-    let live: u64 = live.unwrap().parse().unwrap();
-    let in_heap = (0..graph.blocks()).filter(|node| !graph.is_static(*node));
-    let found: u64 = in_heap.map(|node| words_of(graph, node)).sum();
-    assert!(
-        found.abs_diff(live) < WORKING,
-        "{version}: {found} of {live}"
-    );
+/// A snapshot of a program that runs has what the program says.
+pub(crate) fn check_running(compiler: &Compiler) {
+    check_words(start(&compiler.program("heap"), 1000), compiler, &[]);
+}
+
+/// The snapshot of the end of a program has what the program says.
+pub(crate) fn check_end(compiler: &Compiler) {
+    let folder = tempfile::tempdir().unwrap();
+    // It need not wait for this.
+    let stop = folder.path().join("stop");
+    fs::write(&stop, "").unwrap();
+    let output = heapline()
+        .current_dir(&folder)
+        .args(["record", "-o", "run.ctf", "--snapshot", "end", "--"])
+        .arg(compiler.program("heap"))
+        .arg(&stop)
+        .arg("1000")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let graph = read(&folder.path().join("run.end.heap"));
+    check_definitions(&graph, str::from_utf8(&output.stdout).unwrap(), compiler);
+}
+
+#[test]
+fn snapshots_of_the_end_have_what_the_program_reaches() {
+    for compiler in compilers("snapshots_of_the_end_have_what_the_program_reaches") {
+        check_end(compiler);
+    }
 }
 
 /// The definitions of the module `Heap` that have a place: the place and the name.

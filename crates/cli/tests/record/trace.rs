@@ -88,6 +88,13 @@ impl Trace {
         samples as f64 / self.rate
     }
 
+    /// An estimate of the words that a domain allocated on the heap.
+    pub(crate) fn words_of_domain(&self, domain: u16) -> f64 {
+        self.words_where(|allocation| {
+            allocation.domain == domain && allocation.source != Source::External
+        })
+    }
+
     /// The same for each domain.
     pub(crate) fn words_by_domain(&self) -> BTreeMap<u16, f64> {
         let domains: BTreeSet<u16> = self.allocations.iter().map(|a| a.domain).collect();

@@ -165,13 +165,21 @@ fn check_runtime(process: &Process, purpose: Purpose) -> anyhow::Result<()> {
              (link it with -ccopt -Wl,-E)"
         );
     }
+    // Its runtime has a sampler, but other stacks, frame descriptors and domain states.
+    if has("caml_alloc_local") {
+        bail!(
+            "process {pid} was built with OxCaml, whose runtime heapline does not support; build it with \
+             OCaml 4.14, or 5.3 or later, or link memtrace, whose traces heapline reads"
+        );
+    }
     if !has("caml_memprof_start") {
         bail!(
             "process {pid} was built with an OCaml before 4.11, which has no sampler; build it with \
              4.14, or 5.3 or later"
         );
     }
-    if !has("caml_memprof_young_trigger") && !has("caml_memprof_discard") {
+    // 5.2 has all functions of `Gc.Memprof`, which do nothing, but not this one of `Domain`.
+    if !has("caml_memprof_young_trigger") && !has("caml_ml_domain_index") {
         bail!(
             "process {pid} was built with OCaml 5.0, 5.1 or 5.2, which have no sampler; build it with \
              5.3 or later, or 4.14"

@@ -162,13 +162,21 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
              heapline::trace_if_requested; if it runs OCaml programs, use --follow-exec"
         );
     }
+    // Its runtime has a sampler, but other stacks and frame descriptors.
+    if exports("caml_alloc_local") {
+        bail!(
+            "{shown} was built with OxCaml, whose runtime heapline does not support; build it with \
+             OCaml 4.14, or 5.3 or later, or link memtrace, whose traces heapline reads"
+        );
+    }
     if !exports("caml_memprof_start") {
         bail!(
             "{shown} was built with an OCaml before 4.11, which has no sampler; \
              build it with 4.14, or 5.3 or later"
         );
     }
-    if !exports("caml_memprof_young_trigger") && !exports("caml_memprof_discard") {
+    // 5.2 has all functions of `Gc.Memprof`, which do nothing, but not this one of `Domain`.
+    if !exports("caml_memprof_young_trigger") && !exports("caml_ml_domain_index") {
         bail!(
             "{shown} was built with OCaml 5.0, 5.1 or 5.2, which have no sampler; \
              build it with 5.3 or later, or 4.14"
