@@ -12,6 +12,7 @@ use crate::attach::said;
 use crate::run::{Program, heapline};
 use crate::snapshot;
 use crate::stacks::equal_stacks;
+use crate::support_table;
 use crate::toolchain::Compiler;
 use crate::trace::Trace;
 
@@ -101,20 +102,35 @@ fn record(
     )
 }
 
+/// What the emulator can do: it has no ptrace, which is what attaching to other programs needs.
 #[test]
-fn estimates_and_stacks_are_right() {
-    for compiler in compilers("estimates_and_stacks_are_right") {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["maps", "exceptions", "deep"] {
-            let program = compiler.program(name);
-            let truth = words(compiler, &program, &[], folder.path());
-            let rate = [("HEAPLINE_RATE", "1e-2")];
-            let (trace, stacks, _) = record(compiler, &program, &[], folder.path(), &rate);
-            let what = format!("{name} (OCaml {})", compiler.version);
-            trace.assert_near(trace.heap_words(), truth, &what);
-            assert_eq!(trace.without_stack, 0, "{what}");
-            assert!(stacks > 500, "{what}: {stacks}");
-        }
+fn the_readme_says_what_works() {
+    let checks = [
+        Some(check_recording as fn(&Compiler)),
+        None,
+        Some(check_attaching),
+        None,
+        Some(check_end),
+    ];
+    support_table::check_rows(
+        "arm64 Linux",
+        compilers("the_readme_says_what_works"),
+        checks,
+    );
+}
+
+/// Estimates and stacks are right.
+fn check_recording(compiler: &Compiler) {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["maps", "exceptions", "deep"] {
+        let program = compiler.program(name);
+        let truth = words(compiler, &program, &[], folder.path());
+        let rate = [("HEAPLINE_RATE", "1e-2")];
+        let (trace, stacks, _) = record(compiler, &program, &[], folder.path(), &rate);
+        let what = format!("{name} (OCaml {})", compiler.version);
+        trace.assert_near(trace.heap_words(), truth, &what);
+        assert_eq!(trace.without_stack, 0, "{what}");
+        assert!(stacks > 500, "{what}: {stacks}");
     }
 }
 
@@ -152,70 +168,66 @@ fn stacks_of_domains_and_fibers_are_right() {
     }
 }
 
-#[test]
-fn snapshots_at_the_end_have_what_the_program_reaches() {
-    for compiler in compilers("snapshots_at_the_end_have_what_the_program_reaches") {
-        let folder = tempfile::tempdir().unwrap();
-        let [stop, file] = ["stop", "end.heap"].map(|name| {
-            let path = folder.path().join(name);
-            path.to_str().unwrap().to_owned()
-        });
-        File::create(&stop).unwrap();
-        let settings = [
-            ("HEAPLINE_RATE", "1e-3"),
-            ("HEAPLINE_EXIT_SNAPSHOT", file.as_str()),
-        ];
-        let program = compiler.program("heap");
-        let arguments = [stop.as_str(), "10000"];
-        let (_, _, said) = record(compiler, &program, &arguments, folder.path(), &settings);
-        let graph = snapshot::read(Path::new(&file));
-        snapshot::check_graph(&graph, &said, compiler);
-    }
+/// The snapshot of the end of a program has what it reaches.
+fn check_end(compiler: &Compiler) {
+    let folder = tempfile::tempdir().unwrap();
+    let [stop, file] = ["stop", "end.heap"].map(|name| {
+        let path = folder.path().join(name);
+        path.to_str().unwrap().to_owned()
+    });
+    File::create(&stop).unwrap();
+    let settings = [
+        ("HEAPLINE_RATE", "1e-3"),
+        ("HEAPLINE_EXIT_SNAPSHOT", file.as_str()),
+    ];
+    let program = compiler.program("heap");
+    let arguments = [stop.as_str(), "10000"];
+    let (_, _, said) = record(compiler, &program, &arguments, folder.path(), &settings);
+    let graph = snapshot::read(Path::new(&file));
+    snapshot::check_graph(&graph, &said, compiler);
 }
 
-#[test]
-fn programs_that_wait_are_attached_to() {
-    for compiler in compilers("programs_that_wait_are_attached_to") {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| -> PathBuf { folder.path().join(name) };
-        let agent = agent();
-        let variables = [("LD_PRELOAD", agent.as_str()), ("HEAPLINE_WAIT", "1")];
-        let child = emulated(compiler, &compiler.program("heap"), &variables)
-            .arg(path("stop"))
-            .arg("1000")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+/// A program that waits is attached to, and a snapshot of it is taken.
+fn check_attaching(compiler: &Compiler) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
+    let agent = agent();
+    let variables = [("LD_PRELOAD", agent.as_str()), ("HEAPLINE_WAIT", "1")];
+    let child = emulated(compiler, &compiler.program("heap"), &variables)
+        .arg(path("stop"))
+        .arg("1000")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    heapline_testkit::wait("the program to say what it reaches", || {
+        path("stop.ready").exists()
+    });
+    let run = |arguments: &[&str], file: &Path| {
+        let output = heapline()
+            .args(arguments)
+            .arg(child.id().to_string())
+            .arg("-o")
+            .arg(file)
+            .output()
             .unwrap();
-        heapline_testkit::wait("the program to say what it reaches", || {
-            path("stop.ready").exists()
-        });
-        let run = |arguments: &[&str], file: &Path| {
-            let output = heapline()
-                .args(arguments)
-                .arg(child.id().to_string())
-                .arg("-o")
-                .arg(file)
-                .output()
-                .unwrap();
-            assert!(
-                output.status.success(),
-                "{}: {}",
-                compiler.version,
-                said(&output)
-            );
-        };
-        // What is attached by a socket of the program needs no ptrace.
-        run(
-            &["attach", "--rate", "1e-3", "--for", "1s"],
-            &path("trace.ctf"),
+        assert!(
+            output.status.success(),
+            "{}: {}",
+            compiler.version,
+            said(&output)
         );
-        run(&["snapshot", "--in-place"], &path("now.heap"));
-        File::create(path("stop")).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(!Trace::strict(&path("trace.ctf")).allocations.is_empty());
-        let text = String::from_utf8(output.stdout).unwrap();
-        snapshot::check_graph(&snapshot::read(&path("now.heap")), &text, compiler);
-    }
+    };
+    // What is attached by a socket of the program needs no ptrace.
+    run(
+        &["attach", "--rate", "1e-3", "--for", "1s"],
+        &path("trace.ctf"),
+    );
+    run(&["snapshot", "--in-place"], &path("now.heap"));
+    File::create(path("stop")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!Trace::strict(&path("trace.ctf")).allocations.is_empty());
+    let text = String::from_utf8(output.stdout).unwrap();
+    snapshot::check_graph(&snapshot::read(&path("now.heap")), &text, compiler);
 }
