@@ -9,6 +9,7 @@ mod cmd;
 mod completions;
 mod dataset;
 mod emacs;
+mod examples;
 mod files;
 mod hostile_names;
 mod index;

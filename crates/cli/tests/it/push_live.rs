@@ -1,28 +1,16 @@
 //! `heapline record --push`: the program does not notice, and no number is lost.
 #![cfg(recording)]
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use heapline_testkit::collector::{Collector, Reply, dead_url};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::examples::example;
+
 /// The output of the program.
 const PRINTED: &str = "44688890\n";
-
-/// An example of the sampler, built: cargo does so by itself when all tests are run.
-fn example(name: &str) -> String {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "heapline", "--example"])
-        .arg(name)
-        .status()
-        .unwrap();
-    assert!(built.success());
-    let folder = Path::new(env!("CARGO_BIN_EXE_heapline")).parent().unwrap();
-    let path: PathBuf = folder.join("examples").join(name);
-    path.to_str().unwrap().to_owned()
-}
 
 fn heapline(folder: &TempDir, arguments: &[&str]) -> (Output, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_heapline"))

@@ -1,23 +1,13 @@
 //! `heapline record` on Rust programs that have heapline's allocator.
 #![cfg(recording)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// An example of the sampler, built: cargo does so by itself when all tests are run.
-fn example(name: &str) -> PathBuf {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "heapline", "--example"])
-        .arg(name)
-        .status()
-        .unwrap();
-    assert!(built.success());
-    let folder = Path::new(env!("CARGO_BIN_EXE_heapline")).parent().unwrap();
-    folder.join("examples").join(name)
-}
+use crate::examples::example;
 
 fn heapline(folder: &TempDir, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_heapline"))
@@ -43,8 +33,7 @@ fn line_of(name: &str, part: &str) -> usize {
 #[test]
 fn the_line_of_a_leak_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let leak = example("leak");
-    let leak = leak.to_str().unwrap();
+    let leak: &str = &example("leak");
     let recorded = heapline(&folder, &["record", "-o", "leak.ctf", "--", leak]);
     let said = text(&recorded.stderr);
     assert!(recorded.status.success(), "{said}");
@@ -71,8 +60,7 @@ fn the_line_of_a_leak_is_named() {
 #[test]
 fn what_is_asked_for_is_what_the_program_does() {
     let folder = tempfile::tempdir().unwrap();
-    let leak = example("leak");
-    let leak = leak.to_str().unwrap();
+    let leak: &str = &example("leak");
     let options = [
         "record",
         "--rate",
@@ -116,8 +104,7 @@ fn what_is_asked_for_is_what_the_program_does() {
 #[test]
 fn a_block_of_one_byte_has_one_byte() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = example("flags");
-    let flags = flags.to_str().unwrap();
+    let flags: &str = &example("flags");
     let options = ["record", "--rate", "1", "-o", "t.ctf", "--", flags];
     assert!(heapline(&folder, &options).status.success());
     let json = |arguments: &[&str]| -> Value {
@@ -148,8 +135,7 @@ fn a_block_of_one_byte_has_one_byte() {
 #[test]
 fn a_rust_program_is_kept_within_a_size() {
     let folder = tempfile::tempdir().unwrap();
-    let leak = example("leak");
-    let leak = leak.to_str().unwrap();
+    let leak: &str = &example("leak");
     let options = ["--keep", "1MiB", "--rate", "1e-3", "-o", "kept.ctf", "--"];
     let recorded = heapline(&folder, &[&["record"], &options[..], &[leak]].concat());
     let said = text(&recorded.stderr);
