@@ -55,7 +55,11 @@ fn main() {
         .map_err(|error| format!("cannot write {}: {error}", folder.display()))
         .and_then(|()| build(&folder));
     match library {
-        Ok(library) => println!("cargo::rustc-env=HEAPLINE_AGENT={}", library.display()),
+        Ok(library) => {
+            println!("cargo::rustc-env=HEAPLINE_AGENT={}", library.display());
+            let checkout = variable("CARGO_MANIFEST_DIR");
+            println!("cargo::rustc-env=HEAPLINE_AGENT_CHECKOUT={checkout}");
+        }
         Err(problem) => {
             let problem = problem.trim().replace('\n', "\ncargo::error=");
             println!("cargo::error=cannot build the agent that `heapline record` preloads");

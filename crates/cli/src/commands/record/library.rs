@@ -17,6 +17,21 @@ use siphasher::sip::SipHasher13;
 /// The agent, built by the build script.
 pub(in crate::commands) const AGENT: &[u8] = include_bytes!(env!("HEAPLINE_AGENT"));
 
+// Cargo does not run the build script again if the target directory was copied from another checkout.
+const _: () = assert!(
+    is_same(env!("HEAPLINE_AGENT_CHECKOUT"), env!("CARGO_MANIFEST_DIR")),
+    "the agent was built in another checkout; run `cargo clean -p heapline-agent -p heapline-cli`"
+);
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut n = 0;
+    while n < a.len() && n < b.len() && a[n] == b[n] {
+        n += 1;
+    }
+    n == a.len() && n == b.len()
+}
+
 /// The user that owns everything.
 const ROOT: u32 = 0;
 
