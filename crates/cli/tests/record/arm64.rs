@@ -75,7 +75,9 @@ fn record(
     folder: &Path,
     settings: &[(&str, &str)],
 ) -> (Trace, u64, String) {
-    let trace = folder.join("trace.ctf");
+    // A trace is not overwritten.
+    let place = tempfile::tempdir_in(folder).unwrap();
+    let trace = place.path().join("trace.ctf");
     let agent = agent();
     let variables = [
         ("LD_PRELOAD", agent.as_str()),
@@ -124,7 +126,7 @@ fn the_readme_says_what_works() {
 /// Estimates and stacks are right.
 fn check_recording(compiler: &Compiler) {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["maps", "exceptions", "deep"] {
+    for name in ["exceptions", "deep"] {
         let program = compiler.program(name);
         let truth = words(compiler, &program, &[], folder.path());
         let rate = [("HEAPLINE_RATE", "1e-2")];
@@ -165,7 +167,7 @@ fn stacks_of_domains_and_fibers_are_right() {
             let (trace, stacks, _) = record(compiler, &program, &[], folder.path(), &rate);
             let what = format!("{name} (OCaml {})", compiler.version);
             assert_eq!(trace.without_stack, 0, "{what}");
-            assert!(stacks > 10, "{what}: {stacks}");
+            assert!(stacks > 100, "{what}: {stacks}");
         }
     }
 }
