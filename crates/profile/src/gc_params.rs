@@ -170,6 +170,21 @@ fn decode(key: &str, value: &str, word_bytes: u64, ocaml5: bool) -> GcParam {
             flag(value, "runtime warnings", "no runtime warnings"),
             &["0"],
         ),
+        // OCaml 5.5's `Gc.Tweak`: only those that were changed are in the text.
+        "Xsmall_heap_limit" => (
+            format!(
+                "after each cycle, marking waits until the collector is due {value} words of work"
+            ),
+            &[],
+        ),
+        "Xmark_stack_prune_factor" => (
+            format!("the mark stack is limited to 1/{value} of the major heap"),
+            &[],
+        ),
+        "Xcache_stacks_per_class" => (
+            format!("up to {value} freed fiber stacks of each size are kept for new fibers"),
+            &[],
+        ),
         _ => (String::new(), &[]),
     };
     GcParam {
@@ -215,6 +230,20 @@ mod tests {
             "minor heap of 2 MiB for each domain"
         );
         assert_eq!(meanings("s=262144"), ["minor heap of 2 MiB"]);
+    }
+
+    #[test]
+    fn tweaks_of_ocaml_5_5_are_changes() {
+        let params = GcParams::parse("e=16,W=0,Xsmall_heap_limit=1000,Xnew=1", 8);
+        let changed: Vec<_> = params.iter().filter(|p| !p.is_default).collect();
+        assert_eq!(
+            changed[0].meaning,
+            "after each cycle, marking waits until the collector is due 1000 words of work"
+        );
+        assert_eq!(
+            (changed[1].key.as_str(), &*changed[1].meaning),
+            ("Xnew", "")
+        );
     }
 
     #[test]
