@@ -82,6 +82,26 @@ fn a_daemon_is_listed_as_running() {
 }
 
 #[test]
+fn a_program_that_becomes_another_one_is_said() {
+    for compiler in compilers("a_program_that_becomes_another_one_is_said") {
+        let program = Program::new(compiler.program("become")).args(&["/bin/true"]);
+        let options = ["--rate", "1e-2", "--snapshot", "end"];
+        let recording = program.record(&options);
+        let said = &recording.said;
+        assert_eq!(recording.ended, program.plain().0, "{said}");
+        assert!(
+            said.contains("another one in its place (true)") && said.contains("--follow-exec"),
+            "{said}"
+        );
+        assert!(said.contains("no heap snapshot of the end"), "{said}");
+        let followed = program.record(&["--follow-exec"]).said;
+        assert!(!followed.contains("in its place"), "{followed}");
+        let ordinary = Program::new(compiler.program("maps")).record(&[]).said;
+        assert!(!ordinary.contains("in its place"), "{ordinary}");
+    }
+}
+
+#[test]
 fn started_programs_are_left_alone() {
     for compiler in compilers("started_programs_are_left_alone") {
         let recording = Program::new(compiler.program("exec")).record(&["--rate", "1e-2"]);

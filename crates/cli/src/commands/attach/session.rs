@@ -220,6 +220,7 @@ impl<'a> Session<'a> {
             kind: Kind::Ocaml,
             rate: self.args.recording.rate,
             took,
+            became: None,
         };
         recorded.say(quiet, summary.then_some(screen))?;
         Ok(ExitCode::SUCCESS)

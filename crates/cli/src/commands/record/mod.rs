@@ -219,6 +219,7 @@ impl Args {
             kind,
             rate: self.recording.rate,
             took,
+            became: ended.became.clone().filter(|_| !self.follow_exec),
         };
         let summary = self.summary.then_some(screen);
         let said = match &mut keeping {

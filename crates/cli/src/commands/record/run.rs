@@ -1,12 +1,14 @@
 //! Runs the program, forwarding signals and its exit code.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 
 use heapline_recorder::inherited;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -14,6 +16,8 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 /// A program that has ended.
 pub(super) struct Ended {
     pub(super) pid: u32,
+    /// The name of another program that it ran in its place, as the system has it.
+    pub(super) became: Option<String>,
     status: ExitStatus,
 }
 
@@ -48,14 +52,33 @@ pub(super) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Resul
             }
         }
     });
+    let first_name = name_of(pid);
     started(pid);
+    wait_for_end(pid);
+    let last_name = name_of(pid);
     let status = child.wait();
     handle.close();
     let _ = forwarder.join();
     Ok(Ended {
         pid,
+        became: last_name.filter(|last| first_name.is_some_and(|first| first != *last)),
         status: status?,
     })
+}
+
+/// Waits until a program has ended, and leaves it to be waited for: until then it has a name.
+fn wait_for_end(pid: u32) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
+}
+
+/// The name of a process: that of its program, cut to 15 bytes.
+fn name_of(pid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end().to_owned())
 }
 
 /// Sends a signal to a program.

@@ -33,6 +33,8 @@ pub(in crate::commands) struct Recorded {
     pub(in crate::commands) rate: Rate,
     /// Run time of the program.
     pub(in crate::commands) took: Duration,
+    /// The program that it ran in its place, if that is not recorded.
+    pub(in crate::commands) became: Option<String>,
 }
 
 impl Recorded {
@@ -189,6 +191,16 @@ impl Recorded {
         let name = self.trace.display();
         if let Some(end) = outcome.early_end {
             warn(&format!("{name} is incomplete: {end}"));
+        }
+        if let Some(other) = self
+            .became
+            .as_ref()
+            .filter(|_| outcome.state == State::Recording)
+        {
+            warn(&format!(
+                "the program ran another one in its place ({other}), which was not recorded; with --follow-exec \
+                 it is"
+            ));
         }
         if outcome.has(Note::OwnSampler) {
             warn(

@@ -187,6 +187,10 @@ impl Snapshots {
                 .and_then(|()| finish(&file, Path::new("/")));
             match finished {
                 Ok(finished) => taken.push((file, finished)),
+                Err(_) if !file.exists() => warn(
+                    "no heap snapshot of the end of the program: it ended by a signal or `_exit`, or ran another \
+                     program in its place",
+                ),
                 Err(error) => {
                     warn(&format!(
                         "no heap snapshot of the end of the program: {error:#}"

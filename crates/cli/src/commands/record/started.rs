@@ -94,6 +94,7 @@ impl Started {
             kind: self.prepared.kind,
             rate: self.args.recording.rate,
             took: self.start.elapsed(),
+            became: None,
         };
         if let Err(error) = recorded.say(false, None) {
             warn(&format!("{error:#}"));
