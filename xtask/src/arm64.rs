@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::command::{Outcome, Run, cargo, lint, program, root};
+use crate::command::{Outcome, Run, lint, program, root};
 use crate::debian::Suite;
 use crate::{ocaml, setup, test};
 
@@ -46,7 +46,7 @@ pub(crate) fn check() -> Outcome {
     cross(lint(&[&tests[..], &packages].concat()))
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", &emulator)
         .run()?;
-    let agent = build_agent()?;
+    let agent = check_program()?;
     let compilers = std::env::join_paths(compilers)
         .map_err(|error| format!("a compiler has an odd path: {error}"))?;
     lint(&[&test::TESTS[..], &["--test=record", "--", "arm64::"]].concat())
@@ -61,19 +61,18 @@ fn cross(cargo: Run) -> Run {
     cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
 }
 
-/// Builds the library that is preloaded.
-fn build_agent() -> Outcome<PathBuf> {
-    let build = [
-        "rustc",
-        "--locked",
-        "--package=heapline-agent",
-        "--profile=agent",
-    ];
-    let options = ["--crate-type=cdylib", "--target", TARGET];
-    cross(cargo(&[&build[..], &options].concat())).run()?;
+/// Checks the program for arm64. Its build script builds the library that is preloaded, which is returned.
+fn check_program() -> Outcome<PathBuf> {
+    let check = ["check", "--locked", "--package=heapline-cli"];
+    cross(lint(&[&check[..], &["--target", TARGET]].concat()))
+        .env("CC_aarch64_unknown_linux_gnu", LINKER)
+        .env("HEAPLINE_UI", "skip")
+        .run()?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join(TARGET).join("agent/libheapline_agent.so"))
+    let built = target.join(TARGET).join("agent/target");
+    let built = built.join(TARGET).join("agent");
+    Ok(built.join("libheapline_agent_library.so"))
 }
 
 /// Where the packages of a version are.
