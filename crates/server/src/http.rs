@@ -454,7 +454,7 @@ fn status(status: &impl serde::Serialize) -> Content {
     Content::new(JSON, serde_json::to_vec(status).unwrap_or_default().into())
 }
 
-/// The same compressed, if it is worth it and the client takes it.
+/// Compresses the body if it is large enough and the client accepts that.
 async fn compressed(mut content: Content, asked: &HeaderMap) -> Content {
     if content.body.len() >= SMALL
         && accepts_gzip(asked)

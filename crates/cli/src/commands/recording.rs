@@ -42,7 +42,7 @@ pub(crate) struct RecordingOptions {
     pub(super) force: Force,
 }
 
-/// What a trace has, for commands that ask a program for one.
+/// Limits and description of a trace, for commands that have a program write one.
 #[cfg(recording)]
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct TraceOptions {
@@ -66,7 +66,7 @@ pub(super) struct TraceOptions {
 
 #[cfg(recording)]
 impl TraceOptions {
-    /// What the program is asked for.
+    /// The settings of the recording.
     pub(super) fn settings(&self, output: Output, rate: Rate) -> RecordingSettings {
         RecordingSettings {
             context: self.context.clone(),

@@ -53,7 +53,7 @@ fn emulated(compiler: &Compiler, program: &Path, variables: &[(&str, &str)]) -> 
     command
 }
 
-/// What the runtime counts itself.
+/// The words that the runtime itself has counted.
 fn words(compiler: &Compiler, program: &Path, arguments: &[&str], folder: &Path) -> f64 {
     let root = root(compiler).to_str().unwrap();
     Program::new("qemu-aarch64")
@@ -106,7 +106,7 @@ fn record(
     )
 }
 
-/// What the emulator can do: it has no ptrace, which is what attaching to other programs needs.
+/// Attaching to programs that were not started for it needs ptrace, which the emulator does not have.
 #[test]
 fn the_readme_says_what_works() {
     let checks = [

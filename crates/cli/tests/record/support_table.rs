@@ -15,7 +15,7 @@ use crate::toolchain::{Compiler, compilers, root};
 /// Set, it has the table in the README rewritten.
 const UPDATE: &str = "HEAPLINE_UPDATE";
 
-/// What the table is between.
+/// The lines around the table.
 const BEGIN: &str = "<!-- support table: begin -->\n";
 const END: &str = "<!-- support table: end -->\n";
 
@@ -28,7 +28,7 @@ const FEATURES: [&str; 5] = [
     "`record --snapshot end`",
 ];
 
-/// What is tested of each feature, if it is.
+/// The check of each feature; `None` if it is untested.
 pub(crate) type Checks = [Option<fn(&Compiler)>; FEATURES.len()];
 
 const CHECKS: Checks = [

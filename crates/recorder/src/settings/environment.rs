@@ -22,7 +22,7 @@ impl RecordingSettings {
             // SAFETY: the caller promises that nobody else looks at the environment.
             unsafe { forget(own_path) };
             if matches!(self.output, Output::File { .. }) {
-                // SAFETY: as before.
+                // SAFETY: the caller promises that nobody else looks at the environment.
                 unsafe { libc::unsetenv(name::MEMTRACE.as_ptr()) };
             }
         }
@@ -65,11 +65,11 @@ pub(super) unsafe fn forget(library: &CStr) {
     let rest = without(preload.as_bytes(), library.to_bytes());
     match CString::new(rest) {
         Ok(rest) if !rest.is_empty() => {
-            // SAFETY: as before; both are strings that end in NUL.
+            // SAFETY: nobody else looks at the environment; both strings end in NUL.
             unsafe { libc::setenv(c"LD_PRELOAD".as_ptr(), rest.as_ptr(), 1) };
         }
         _ => {
-            // SAFETY: as before.
+            // SAFETY: the caller promises that nobody else looks at the environment.
             unsafe { libc::unsetenv(c"LD_PRELOAD".as_ptr()) };
         }
     }

@@ -1,4 +1,4 @@
-//! What a recording is asked for, in one encoding for all who ask: environment variables.
+//! Settings of a recording, with one encoding for all callers: environment variables.
 //!
 //! `heapline record` sets them for the agent and for the sampler of Rust programs; `heapline attach` and the OCaml library
 //! pass the same variables as bytes, `NAME=value` with a NUL after each. An empty value counts as none. What is not
@@ -47,7 +47,7 @@ pub const MEMTRACE_RATE: f64 = 1e-5;
 /// The default rate of `heapline record`: one sample for 78 KiB.
 pub const RECORD_RATE: f64 = 1e-4;
 
-/// What a recording is asked for.
+/// Settings of a recording.
 ///
 /// ```
 /// use heapline_recorder::settings::{Output, RecordingSettings};
@@ -75,7 +75,7 @@ pub struct RecordingSettings {
     pub stack_depth: Option<usize>,
     /// The processes that are recorded too.
     pub follow: Follow,
-    /// Who has the sampler of OCaml if the program starts it too.
+    /// The owner of OCaml's sampler if the program starts it too.
     pub memprof: Memprof,
     /// The source of the stacks of OCaml programs.
     pub stacks: StackMode,
@@ -96,7 +96,7 @@ pub struct Follow {
     pub exec: bool,
 }
 
-/// Who has the sampler of OCaml if the program starts it too.
+/// The owner of OCaml's sampler if the program starts it too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Memprof {
     /// Heapline; the program is told that its own sampler runs.

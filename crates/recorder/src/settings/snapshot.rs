@@ -1,4 +1,4 @@
-//! What a heap snapshot is asked for.
+//! Settings of a heap snapshot.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -123,7 +123,7 @@ fn load(instruction: u32) -> Option<(Register, Register, usize)> {
     })
 }
 
-/// What an instruction does with an address.
+/// The use of an address by an instruction.
 enum Use {
     /// Stores a word at an offset from it.
     Store(usize),
@@ -131,7 +131,7 @@ enum Use {
     Add(Register, usize),
 }
 
-/// What an instruction does with the address in a register.
+/// The use of the address in a register by an instruction.
 fn offset_from(instruction: u32, base: Register) -> Option<Use> {
     if instruction >> 5 & 31 != base {
         return None;

@@ -42,7 +42,7 @@ pub(super) use viewer::LiveViewer;
 /// Record an OCaml program, or a Rust program that uses Heapline's allocator
 ///
 /// OCaml programs need no changes: a preloaded library starts the sampler of OCaml's runtime. Native
-/// programs for x86-64 and arm64 Linux are supported, built with OCaml 4.11 to 4.14, or 5.3 or later.
+/// programs for x86-64 and arm64 Linux are supported, built with OCaml 4.11 to 4.14, or 5.3 to 5.5.
 /// Rust programs need two lines: Heapline's allocator, and a call of `heapline::trace_if_requested()`
 /// in `main`. Input, output, signals and exit code of the program are unaffected.
 #[derive(Debug, clap::Args)]
