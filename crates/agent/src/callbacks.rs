@@ -152,24 +152,24 @@ impl Allocation {
 }
 
 /// Determines the domain that this thread runs.
-pub(crate) trait Which {
+pub(crate) trait CurrentDomain {
     fn domain() -> Option<&'static Domain>;
 }
 
 /// OCaml 4: there is one.
-pub(crate) struct TheOne;
+pub(crate) struct SingleDomain;
 
 /// OCaml 5: the runtime knows.
-pub(crate) struct OneOfMany;
+pub(crate) struct MultipleDomains;
 
-impl Which for TheOne {
+impl CurrentDomain for SingleDomain {
     #[inline]
     fn domain() -> Option<&'static Domain> {
         Some(&DOMAINS[0])
     }
 }
 
-impl Which for OneOfMany {
+impl CurrentDomain for MultipleDomains {
     #[inline]
     fn domain() -> Option<&'static Domain> {
         DOMAINS.get(session()?.runtime.domain())
@@ -181,7 +181,7 @@ impl Which for OneOfMany {
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn alloc_minor<W: Which>(allocation: Value) -> Value {
+pub(crate) unsafe extern "C" fn alloc_minor<W: CurrentDomain>(allocation: Value) -> Value {
     let now = Reading::now();
     // SAFETY: the sampler has called.
     let allocation = unsafe { Allocation::at(allocation) };
@@ -228,7 +228,7 @@ fn finish(pending: PendingBlock<'_>, allocation: &Allocation, stack: Frames<'_>)
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn alloc_major<W: Which>(allocation: Value) -> Value {
+pub(crate) unsafe extern "C" fn alloc_major<W: CurrentDomain>(allocation: Value) -> Value {
     // SAFETY: the sampler has called.
     alloc(unsafe { Allocation::at(allocation) }, Source::Major)
 }
@@ -281,7 +281,7 @@ fn alloc(allocation: &Allocation, source: Source) -> Value {
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn promote<W: Which>(data: Value) -> Value {
+pub(crate) unsafe extern "C" fn promote<W: CurrentDomain>(data: Value) -> Value {
     let now = Reading::now();
     if let Some(domain) = W::domain()
         && let Some(lane) = domain.lane()
@@ -302,7 +302,7 @@ pub(crate) unsafe extern "C" fn promote<W: Which>(data: Value) -> Value {
 /// # Safety
 ///
 /// For the sampler only.
-pub(crate) unsafe extern "C" fn dealloc<W: Which>(data: Value) -> Value {
+pub(crate) unsafe extern "C" fn dealloc<W: CurrentDomain>(data: Value) -> Value {
     let now = Reading::now();
     if let Some(lane) = W::domain().and_then(Domain::lane)
         && attempt(false, || lane.try_collect(now, id(data)))

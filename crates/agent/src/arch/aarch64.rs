@@ -3,7 +3,7 @@
 use std::arch::{asm, naked_asm};
 
 use crate::callbacks;
-use crate::callbacks::{OneOfMany, TheOne};
+use crate::callbacks::{MultipleDomains, SingleDomain};
 use crate::own_sampler;
 use crate::preload;
 use crate::runtime::{C_CALL, START_ARGUMENTS, Value};
@@ -102,12 +102,12 @@ macro_rules! closure {
                     "adrp x16, {c_call}",
                     "ldr x16, [x16, :lo12:{c_call}]",
                     "br x16",
-                    function = sym callbacks::$function::<OneOfMany>,
+                    function = sym callbacks::$function::<MultipleDomains>,
                     c_call = sym C_CALL,
                 )
             }
             Closure {
-                direct: callbacks::$function::<TheOne>,
+                direct: callbacks::$function::<SingleDomain>,
                 switching,
             }
         };

@@ -4,7 +4,7 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::arch::{asm, naked_asm};
 
 use crate::callbacks;
-use crate::callbacks::{OneOfMany, TheOne};
+use crate::callbacks::{MultipleDomains, SingleDomain};
 use crate::own_sampler;
 use crate::preload;
 use crate::runtime::{C_CALL, START_ARGUMENTS, Value};
@@ -69,7 +69,7 @@ macro_rules! closure {
                 naked_asm!(
                     "mov rdi, rax",
                     "jmp {function}",
-                    function = sym callbacks::$function::<TheOne>,
+                    function = sym callbacks::$function::<SingleDomain>,
                 )
             }
             #[unsafe(naked)]
@@ -81,7 +81,7 @@ macro_rules! closure {
                     "call [rip + {c_call}]",
                     "add rsp, 8",
                     "ret",
-                    function = sym callbacks::$function::<OneOfMany>,
+                    function = sym callbacks::$function::<MultipleDomains>,
                     c_call = sym C_CALL,
                 )
             }
