@@ -5,8 +5,20 @@
 //! place. From there on the stack is the same as long as every place of a return address still holds
 //! the same one, since a return address determines the size of its frame, and so where the next one is.
 //! That takes a few instructions for a frame, and no lookup.
+//!
+//! In a recursion of a million calls that would still be most of the program's time. So in stacks of more than
+//! [`ALL`] frames, those between the innermost and the outermost ones are compared at intervals only.
 
 use heapline_recorder::{DEEPER_CALLS, TaggedCode};
+
+/// The frames of a run that are compared one by one, innermost and outermost, and the number of those between them that
+/// are compared too.
+const INNERMOST: usize = 4096;
+const BETWEEN: usize = 4096;
+const OUTERMOST: usize = 4096;
+
+/// Frames of a run that are all compared.
+const ALL: usize = INNERMOST + BETWEEN + OUTERMOST;
 
 /// A place in a stack: what is needed to find the next frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +60,8 @@ pub(crate) struct Walker {
     /// The descriptors of its frames, as codes. Innermost first, at the end of the memory, so that the
     /// inner end can change.
     codes: Vec<TaggedCode>,
+    /// Where they are, at the same indices.
+    spots: Vec<Spot>,
     /// Where the stack starts in the memory.
     start: usize,
     /// Its frames in runs, the outermost first.
@@ -56,21 +70,28 @@ pub(crate) struct Walker {
     fresh: Vec<Frame>,
 }
 
-/// Frames that are next to each other on the same stack: their sizes tell where each of them is.
+/// Where a frame is. (Both could be had from descriptors, but these are all over the memory, and each frame would have to
+/// wait for the one inside of it.)
+#[derive(Clone, Copy, Debug, Default)]
+struct Spot {
+    /// The stack pointer in it.
+    sp: usize,
+    /// The return address that is saved below that.
+    return_address: usize,
+}
+
+/// Frames that are next to each other on the same stack.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     stack: usize,
     /// The number of frames outside of it.
     outside: usize,
-    /// The stack pointer in its innermost frame.
-    sp: usize,
 }
 
 /// A frame of the last stack.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     frame: usize,
-    sp: usize,
     run: usize,
 }
 
@@ -78,6 +99,10 @@ impl Walker {
     /// The last stack, innermost frame first.
     pub(crate) fn codes(&self) -> &[TaggedCode] {
         &self.codes[self.start..]
+    }
+
+    fn spots(&self) -> &[Spot] {
+        &self.spots[self.start..]
     }
 
     /// The innermost frame of the last stack.
@@ -101,10 +126,10 @@ impl Walker {
                 let Some(last) = self.compare(calls, found, &mut at) else {
                     break Some(found);
                 };
-                let frames = self.places(calls, found);
+                let frames = self.places(found);
                 let same = frames.take_while(|place| place.frame <= last.frame);
                 fresh.extend(same.map(|place| self.frame(place)));
-                next = self.outside_of(calls, last);
+                next = self.outside_of(last);
             }
             let stack = at.stack;
             let Some(frame) = calls.next(&mut at) else {
@@ -157,19 +182,17 @@ impl Walker {
         let end = self.runs.get(run + 1).map_or(depth, |inner| inner.outside);
         Place {
             frame: depth - end,
-            sp: self.runs[run].sp,
             run,
         }
     }
 
     /// The frame of the last stack outside of another.
-    fn outside_of(&self, calls: &impl Calls, place: Place) -> Option<Place> {
+    fn outside_of(&self, place: Place) -> Option<Place> {
         let frame = place.frame + 1;
         if frame == self.end(place.run) {
             return place.run.checked_sub(1).map(|run| self.innermost_of(run));
         }
-        let sp = place.sp + calls.frame_size(descriptor(self.codes()[place.frame]));
-        Some(Place { frame, sp, ..place })
+        Some(Place { frame, ..place })
     }
 
     /// The frame after the outermost one of a run.
@@ -178,28 +201,32 @@ impl Walker {
     }
 
     /// The frames of the last stack from one on, outwards.
-    fn places(&self, calls: &impl Calls, first: Place) -> impl Iterator<Item = Place> {
-        std::iter::successors(Some(first), |&place| self.outside_of(calls, place))
+    fn places(&self, first: Place) -> impl Iterator<Item = Place> {
+        std::iter::successors(Some(first), |&place| self.outside_of(place))
     }
 
     fn frame(&self, place: Place) -> Frame {
         Frame {
             descriptor: descriptor(self.codes()[place.frame]),
-            sp: place.sp,
+            sp: self.sp(place),
             stack: self.runs[place.run].stack,
         }
+    }
+
+    fn sp(&self, place: Place) -> usize {
+        self.spots()[place.frame].sp
     }
 
     /// The frame of the last stack that is at a position. `next` is the first one that can be: the walk
     /// has passed those before it.
     fn find(&self, calls: &impl Calls, at: Position, next: &mut Option<Place>) -> Option<Place> {
         let is_on_stack = |place: &Place| self.runs[place.run].stack == at.stack;
-        while let Some(place) = next.filter(|place| is_on_stack(place) && place.sp < at.sp) {
-            *next = self.outside_of(calls, place);
+        while let Some(place) = next.filter(|place| is_on_stack(place) && self.sp(*place) < at.sp) {
+            *next = self.outside_of(place);
         }
         next.filter(|place| {
             let return_address = || calls.return_address(descriptor(self.codes()[place.frame]));
-            is_on_stack(place) && place.sp == at.sp && return_address() == at.pc
+            is_on_stack(place) && self.sp(*place) == at.sp && return_address() == at.pc
         })
     }
 
@@ -209,10 +236,8 @@ impl Walker {
         let mut last = found;
         loop {
             let end = self.end(last.run);
-            let (frames, sp) = same(calls, &self.codes()[last.frame..end], last.sp);
-            last.frame += frames;
-            last.sp = sp;
-            at.sp = sp + calls.frame_size(descriptor(self.codes()[last.frame]));
+            last.frame += same(calls, &self.spots()[last.frame + 1..end]);
+            at.sp = self.sp(last) + calls.frame_size(descriptor(self.codes()[last.frame]));
             at.pc = calls.saved_return_address(at.sp);
             if last.frame + 1 < end {
                 return Some(last);
@@ -238,7 +263,6 @@ impl Walker {
             Some(kept) => {
                 self.start += kept.frame;
                 self.runs.truncate(kept.run + 1);
-                self.runs[kept.run].sp = kept.sp;
             }
             None => self.clear(),
         }
@@ -246,39 +270,50 @@ impl Walker {
             let more = (fresh.len() - self.start).max(self.codes.len()).max(64);
             let none = std::iter::repeat_n(TaggedCode::new(0), more);
             self.codes.splice(..0, none);
+            let none = std::iter::repeat_n(Spot::default(), more);
+            self.spots.splice(..0, none);
             self.start += more;
         }
         for frame in fresh.iter().rev() {
             let end = frame.sp + calls.frame_size(frame.descriptor);
-            match self.runs.last_mut() {
-                Some(run) if run.stack == frame.stack && run.sp == end => run.sp = frame.sp,
-                _ => self.runs.push(Run {
+            let is_next = self.runs.last().is_some_and(|run| run.stack == frame.stack)
+                && self.spots[self.start].sp == end;
+            if !is_next {
+                self.runs.push(Run {
                     stack: frame.stack,
                     outside: self.codes.len() - self.start,
-                    sp: frame.sp,
-                }),
+                });
             }
             self.start -= 1;
             let code = u64::try_from(frame.descriptor >> 1).unwrap_or(0);
             self.codes[self.start] = TaggedCode::new(code);
+            self.spots[self.start] = Spot {
+                sp: frame.sp,
+                return_address: calls.return_address(frame.descriptor),
+            };
         }
     }
 }
 
-/// Counts the frames after the first of these, the stack pointer in which is given, whose return
-/// addresses are where they were. Returns also the stack pointer in the last one. This is where the
-/// time goes.
-fn same(calls: &impl Calls, codes: &[TaggedCode], mut sp: usize) -> (usize, usize) {
-    let mut inner = descriptor(codes[0]);
-    for (count, &code) in codes[1..].iter().enumerate() {
-        let end = sp + calls.frame_size(inner);
-        inner = descriptor(code);
-        if calls.saved_return_address(end) != calls.return_address(inner) {
-            return (count, sp);
-        }
-        sp = end;
+/// Counts the frames whose return addresses are where they were, up to the first one that is not. All of these are in one
+/// run, and the frame inside of the first is the same as before. This is where the time goes.
+fn same(calls: &impl Calls, frames: &[Spot]) -> usize {
+    let is_other = |spot: &Spot| calls.saved_return_address(spot.sp) != spot.return_address;
+    let Some(between) = frames.len().checked_sub(ALL) else {
+        return frames.iter().position(is_other).unwrap_or(frames.len());
+    };
+    if let Some(other) = frames[..INNERMOST].iter().position(is_other) {
+        return other;
     }
-    (codes.len() - 1, sp)
+    let outermost = frames.len() - OUTERMOST;
+    let step = (between + BETWEEN).div_ceil(BETWEEN);
+    let found = (INNERMOST..outermost)
+        .step_by(step)
+        .find(|&at| is_other(&frames[at]));
+    // What is before it was not compared.
+    let from = found.map_or(outermost, |at| (at + 1).saturating_sub(step));
+    let other = frames[from..].iter().position(is_other);
+    other.map_or(frames.len(), |other| from + other)
 }
 
 /// The descriptor that a code is made of.

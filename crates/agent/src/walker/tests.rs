@@ -9,6 +9,8 @@ struct Machine {
     words: Vec<usize>,
     /// Calls of `next`.
     steps: Cell<usize>,
+    /// Return addresses that were compared or looked up.
+    reads: Cell<usize>,
 }
 
 const STACKS: usize = 3;
@@ -56,15 +58,21 @@ impl Calls for Machine {
     }
 
     fn saved_return_address(&self, sp: usize) -> usize {
+        self.reads.set(self.reads.get() + 1);
         self.words[(sp - 8) / 8]
     }
 }
 
 impl Machine {
     fn new() -> Self {
+        Self::with(STACKS * STACK_BYTES)
+    }
+
+    fn with(bytes: usize) -> Self {
         Self {
-            words: vec![usize::MAX; STACKS * STACK_BYTES / 8],
+            words: vec![usize::MAX; bytes / 8],
             steps: Cell::new(0),
+            reads: Cell::new(0),
         }
     }
 
@@ -197,5 +205,62 @@ fn callers_beyond_c_code_are_not_taken_for_those_of_before() {
         machine.call(&mut at, descriptor_of(2));
         walker.walk(&machine, at);
         assert_eq!(walker.codes(), machine.all(at));
+    }
+}
+
+/// A recursion that calls another function in its middle, or at one end.
+fn recurse(machine: &mut Machine, depth: usize, other: usize) -> Position {
+    let mut at = NOWHERE;
+    machine.call_back(&mut at, 1, 64 * depth);
+    for n in 0..depth {
+        // Frames of the same size.
+        let called = if n == other { 0 } else { 4 };
+        machine.call(&mut at, descriptor_of(called));
+    }
+    at
+}
+
+#[test]
+fn a_stack_of_a_million_frames_is_compared_in_parts() {
+    let depth = 1_000_000;
+    let mut machine = Machine::with(64 * depth);
+    let mut walker = Walker::default();
+    let at = recurse(&mut machine, depth, depth);
+    walker.walk(&machine, at);
+    assert_eq!(walker.codes().len(), depth);
+    machine.reads.set(0);
+    for _ in 0..10 {
+        assert_eq!(walker.walk(&machine, at), depth);
+    }
+    assert!(machine.reads.get() <= 11 * ALL, "{}", machine.reads.get());
+}
+
+#[test]
+fn changes_of_a_deep_stack_are_found() {
+    let depth = 100_000;
+    let mut machine = Machine::with(64 * depth);
+    let mut walker = Walker::default();
+    let step = (depth - INNERMOST - OUTERMOST).div_ceil(BETWEEN);
+    // Anywhere among the outermost and the innermost ones. Between them, those that are compared, and those inside of them:
+    // a whole interval has changed.
+    for other in [0, 1, OUTERMOST - 1, depth - INNERMOST, depth - 2, depth - 1] {
+        let at = recurse(&mut machine, depth, depth);
+        walker.walk(&machine, at);
+        let at = recurse(&mut machine, depth, other);
+        walker.walk(&machine, at);
+        assert_eq!(walker.codes(), machine.all(at), "{other}");
+    }
+    for first in [OUTERMOST, depth / 2, depth - INNERMOST - 2 * step] {
+        let at = recurse(&mut machine, depth, depth);
+        walker.walk(&machine, at);
+        let mut changed = NOWHERE;
+        machine.call_back(&mut changed, 1, 64 * depth);
+        for n in 0..depth {
+            let is_other = (first..first + step).contains(&n);
+            machine.call(&mut changed, descriptor_of(if is_other { 0 } else { 4 }));
+        }
+        assert_eq!(changed, at);
+        walker.walk(&machine, changed);
+        assert_eq!(walker.codes(), machine.all(changed), "{first}");
     }
 }
