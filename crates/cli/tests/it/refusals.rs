@@ -71,6 +71,18 @@ fn a_runtime_that_hides_its_symbols_is_refused() {
     assert!(refusal(&folder, &program).contains("-ccopt -Wl,-E"));
 }
 
+/// As Debian's oxenstored is.
+#[test]
+fn a_stripped_runtime_that_hides_its_symbols_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let messages = folder.path().join("messages.h");
+    let text = "const char messages[] = \"Try running with OCAMLRUNPARAM=b=2)\";\n";
+    fs::write(&messages, text).unwrap();
+    let options = ["-s", "-include", messages.to_str().unwrap()];
+    let program = program(folder.path(), &[START, MEMPROF], &options);
+    assert!(refusal(&folder, &program).contains("-ccopt -Wl,-E"));
+}
+
 #[test]
 fn ocaml_before_4_11_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, ReadCache};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 
 /// The section that marks Rust programs with Heapline's sampler: see the sampler's `trace.rs`.
 const SAMPLER: &str = ".heapline";
@@ -33,6 +33,9 @@ pub(in crate::commands) enum Kind {
 
 /// The trailer of bytecode files, followed by three digits.
 const BYTECODE: &[u8] = b"Caml1999X";
+
+/// A variable that every OCaml runtime names in its messages or reads.
+const VARIABLE: &[u8] = b"OCAMLRUNPARAM";
 
 /// Finds a program as a shell does.
 pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
@@ -148,9 +151,14 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
         if exports("caml_interprete") {
             return Err(bytecode(path));
         }
+        // A program that is stripped still has the runtime's messages.
         let hides = elf
             .symbols()
-            .any(|symbol| symbol.name() == Ok("caml_start_program"));
+            .any(|symbol| symbol.name() == Ok("caml_start_program"))
+            || elf
+                .section_by_name(".rodata")
+                .and_then(|section| section.data().ok())
+                .is_some_and(|data| data.windows(VARIABLE.len()).any(|part| part == VARIABLE));
         if hides {
             bail!(
                 "{shown} does not export the symbols of its OCaml runtime; link it with \
