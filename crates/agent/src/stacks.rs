@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use heapline_recorder::{Frames, TaggedCode};
+use heapline_recorder::{Frames, TaggedCode, thread_cpu_time};
 
 use crate::callbacks::{self, Domain};
 use crate::check;
@@ -32,9 +32,6 @@ const MAX_WAITING: usize = 1 << 16;
 
 /// Stacks after which the time of one is taken for all.
 const MEASURED: u32 = 64;
-
-/// Upper bound of that time: if it took longer, the thread was preempted.
-const LONGEST: Duration = Duration::from_millis(2);
 
 static COLLECT: Patch = Patch::new();
 static IS_REPLACED: AtomicBool = AtomicBool::new(false);
@@ -238,9 +235,10 @@ pub(crate) struct Stacks {
     innermost: Option<TaggedCode>,
     /// How many outermost frames at most are those of the stack that was presented last.
     shared: usize,
-    /// Stacks since the time was taken, and when the current one was asked for if it is taken at the callback.
+    /// Stacks since the time was taken, and the thread's CPU time when the current one was asked for if
+    /// that is taken at the callback.
     unmeasured: u32,
-    began: Option<Instant>,
+    began: Option<Duration>,
 }
 
 impl Stacks {
@@ -255,7 +253,7 @@ impl Stacks {
     /// Finds the current stack, and returns the ticket for it.
     fn find(&mut self, table: &FrameTable, allocation: isize) -> usize {
         self.unmeasured += 1;
-        let began = (self.unmeasured >= MEASURED).then(Instant::now);
+        let began = (self.unmeasured >= MEASURED).then(thread_cpu_time);
         if self.is_due {
             let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
             if waiting.len() == MAX_WAITING {
@@ -308,8 +306,8 @@ impl Stacks {
 
     /// Takes the time since the request for a stack, for those before it too.
     #[cold]
-    fn measure(&mut self, began: Instant) {
-        let nanos = began.elapsed().min(LONGEST).as_nanos();
+    fn measure(&mut self, began: Duration) {
+        let nanos = thread_cpu_time().saturating_sub(began).as_nanos();
         let nanos = u64::try_from(nanos).unwrap_or(0) * u64::from(self.unmeasured);
         self.unmeasured = 0;
         if let Some(session) = callbacks::session() {

@@ -1,8 +1,9 @@
 //! A monotonic clock.
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
-use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, clockid_t, timespec};
+use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, clockid_t, timespec};
 
 /// Microseconds since the Unix epoch at the start, and steadily on from there: setting the
 /// computer's clock does not disturb a recording.
@@ -70,6 +71,13 @@ impl Reading {
             .wrapping_mul(1_000_000)
             .wrapping_add(thousandth(self.nanos))
     }
+}
+
+/// The CPU time of the current thread, in which it is not preempted. It takes a system call.
+#[must_use]
+pub fn thread_cpu_time() -> Duration {
+    let Reading { seconds, nanos } = Reading::of(CLOCK_THREAD_CPUTIME_ID);
+    Duration::from_secs(seconds) + Duration::from_nanos(nanos)
 }
 
 /// A thousandth of what has at most 32 bits: the compiler divides by multiplying too, but does not

@@ -41,7 +41,7 @@ mod recorder;
 pub mod settings;
 pub mod tail;
 
-pub use clock::Reading;
+pub use clock::{Reading, thread_cpu_time};
 pub use file::check_size_limit;
 pub use heapline_trace::{
     Block, DEEPER_CALLS, Frame, FrameSink, Frames, OMITTED_FRAMES, Source, TaggedCode,

@@ -4,6 +4,8 @@
 mod attach;
 mod check;
 mod completions;
+#[cfg(recording)]
+mod cpu_time;
 mod cut;
 mod dataset;
 mod demo;

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 use heapline_recorder::tail;
 
@@ -113,13 +114,44 @@ fn files_that_are_removed_meanwhile_are_named() {
 #[test]
 fn the_time_spent_on_recording_is_not_that_of_the_program() {
     for compiler in compilers("the_time_spent_on_recording_is_not_that_of_the_program") {
+        let started = Instant::now();
         let recording = Program::new(compiler.program("marshal")).record(&["--rate", "1e-1"]);
+        let took = started.elapsed().as_secs_f64();
         let said = &recording.said;
-        let (line, _) = said.split_once(" %)").unwrap();
-        let (_, share) = line.rsplit_once('(').unwrap();
-        let share: f64 = share.replace(',', "").parse().unwrap();
+        let (line, _) = said.split_once(" on recording").unwrap();
+        let mut words = line.rsplit(' ');
+        let unit = words.next().unwrap();
+        let time: f64 = words.next().unwrap().parse().unwrap();
+        let time = match unit {
+            "s" => time,
+            "ms" => time / 1e3,
+            "µs" => time / 1e6,
+            _ => panic!("{said}"),
+        };
         // A seventh to a half, or more where the program is often preempted. The times of thousands of callbacks,
         // counted for each of them, were more than a hundred times that of the program.
-        assert!(share < 1000.0, "{}: {said}", compiler.version);
+        assert!(time < 10.0 * took, "{}: {said}", compiler.version);
+    }
+}
+
+/// Most programs wait most of the time, so a share of the run time would be nearly 0.
+#[test]
+fn the_share_of_recording_is_one_of_cpu_time() {
+    for compiler in compilers("the_share_of_recording_is_one_of_cpu_time") {
+        let program = Program::new(compiler.program("steady")).args(&["check", "5000"]);
+        let said = &program.record(&["--rate", "1e-4"]).said;
+        let (line, _) = said.split_once(" of CPU time\n").unwrap();
+        let (line, time) = line.rsplit_once(" % of its ").unwrap();
+        let (_, share) = line.rsplit_once(", ").unwrap();
+        assert!(time.ends_with('s'), "{}: {said}", compiler.version);
+        let share: f64 = share.parse().unwrap();
+        assert!(share > 0.0 && share < 100.0, "{}: {said}", compiler.version);
+        // This one only waits.
+        let said = said_after(compiler, |_| ());
+        assert!(
+            said.contains(" on recording\n"),
+            "{}: {said}",
+            compiler.version
+        );
     }
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::bail;
 use heapline_attach::{Identity, Module, Process, check};
 use heapline_recorder::control::FileView;
 
+use super::super::cpu_time::CpuTime;
 use super::dormant::{self, Dormant};
 
 /// The name of the preloaded library begins so: see `record/library.rs`.
@@ -81,14 +81,9 @@ impl Running {
         format!("/proc/{}/root", self.pid).into()
     }
 
-    /// The time that its threads have spent in the program's own code; `None` once it has ended.
-    pub(in crate::commands) fn user_time(&self) -> Option<Duration> {
-        /// Ticks a second in `/proc` (`USER_HZ`), on all platforms that are supported.
-        const TICKS: u64 = 100;
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let ticks: u64 = fields.split(' ').nth(11)?.parse().ok()?;
-        Some(Duration::from_millis(ticks * 1000 / TICKS))
+    /// The CPU time that it has used; `None` once it has ended.
+    pub(in crate::commands) fn cpu_time(&self) -> Option<CpuTime> {
+        CpuTime::of(self.pid.cast_unsigned())
     }
 
     /// Returns false once it has ended.

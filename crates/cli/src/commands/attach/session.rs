@@ -17,6 +17,7 @@ use super::Args;
 use super::agent::{Agent, State};
 use super::place::Place;
 use super::program::Running;
+use crate::commands::cpu_time::CpuTime;
 use crate::commands::record::{Kind, Recorded};
 use crate::error::{note, warn};
 
@@ -41,10 +42,8 @@ pub(super) struct Session<'a> {
     attached: Instant,
     /// When the first OCaml code ran after attaching.
     began: Option<Instant>,
-    /// The time from then until detaching.
-    took: Option<Duration>,
-    /// The time that the program had spent when it was attached to, and when it was last looked at.
-    spent: [Duration; 2],
+    /// The program's CPU time when it was attached to, when the recording began, and when it was last looked at.
+    cpu: [CpuTime; 3],
     /// Set by signals, which end the recording, not this program.
     interrupted: Arc<AtomicBool>,
 }
@@ -87,7 +86,7 @@ impl<'a> Session<'a> {
             }
         };
         args.say_stopped(stopped, "attach");
-        let spent = running.user_time().unwrap_or_default();
+        let cpu = running.cpu_time().unwrap_or_default();
         Ok(Self {
             args,
             running,
@@ -95,8 +94,7 @@ impl<'a> Session<'a> {
             place,
             attached: Instant::now(),
             began: None,
-            took: None,
-            spent: [spent; 2],
+            cpu: [cpu; 3],
             interrupted,
         })
     }
@@ -144,12 +142,12 @@ impl<'a> Session<'a> {
 
     /// Looks at the program. Returns false if it is not going to be recorded any more.
     fn is_on(&mut self) -> anyhow::Result<bool> {
-        if let Some(spent) = self.running.user_time() {
-            self.spent[1] = spent;
+        if let Some(cpu) = self.running.cpu_time() {
+            self.cpu[2] = cpu;
         }
         match self.agent.state() {
             State::Recording => {
-                self.began.get_or_insert_with(Instant::now);
+                self.has_begun();
             }
             State::Failed(message) => {
                 self.place.discard();
@@ -162,17 +160,27 @@ impl<'a> Session<'a> {
         Ok(self.running.is_alive())
     }
 
+    /// Notes when the recording began, at the first call.
+    fn has_begun(&mut self) {
+        if self.began.is_none() {
+            self.began = Some(Instant::now());
+            self.cpu[1] = self.cpu[2];
+        }
+    }
+
     /// Detaches. Returns false if that failed, and the program goes on recording.
     pub(super) fn detach(&mut self) -> bool {
         // It may have begun since the last look.
         let state = self.agent.state();
         if state == State::Recording {
-            self.began.get_or_insert_with(Instant::now);
+            self.has_begun();
         } else if tail::path(&self.trace()).exists() {
             // It has ended between two looks.
             self.began.get_or_insert(self.attached);
         }
-        self.took = self.began.map(|began| began.elapsed());
+        if let Some(cpu) = self.running.cpu_time() {
+            self.cpu[2] = cpu;
+        }
         // Not if it has executed another program.
         if !self.running.is_alive() || state == State::Gone {
             return true;
@@ -197,8 +205,9 @@ impl<'a> Session<'a> {
     pub(super) fn finish(self, screen: Screen) -> anyhow::Result<ExitCode> {
         let Args { quiet, summary, .. } = *self.args;
         let trace = self.place.collect()?;
-        let Some(took) = self.took else {
-            let spent = self.spent[1].saturating_sub(self.spent[0]);
+        let [attached, began, last] = self.cpu;
+        if self.began.is_none() {
+            let spent = last.since(attached).user;
             if spent >= BUSY {
                 bail!(
                     "nothing was recorded: the program ran for {:.1} s after it was attached to, but came to no \
@@ -212,14 +221,14 @@ impl<'a> Session<'a> {
                 note("detached before the program ran OCaml code: nothing was recorded");
             }
             return Ok(ExitCode::SUCCESS);
-        };
+        }
         let recorded = Recorded {
             trace,
             others: Vec::new(),
             prefix: PathBuf::new(),
             kind: Kind::Ocaml,
             rate: self.args.recording.rate,
-            took,
+            cpu_time: Some(last.since(began).total()),
             became: None,
         };
         recorded.say(quiet, summary.then_some(screen))?;

@@ -16,7 +16,6 @@ mod wait;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
@@ -193,7 +192,6 @@ impl Args {
         let mut viewer = viewer.transpose()?;
         // Credentials are none of the program's business.
         command.env_remove(sending::HEADERS);
-        let start = Instant::now();
         let started = |pid| {
             snapshots.start(pid, traces.first(pid));
             if let Some(keeping) = &mut keeping {
@@ -208,7 +206,6 @@ impl Args {
         };
         let ended = run::run(&mut command, started)
             .with_context(|| format!("cannot run {}", program.display()))?;
-        let took = start.elapsed();
         if let Some(pushing) = &mut pushing {
             pushing.program_ended();
         }
@@ -218,7 +215,7 @@ impl Args {
             prefix: traces.shown_prefix.clone(),
             kind,
             rate: self.recording.rate,
-            took,
+            cpu_time: ended.cpu_time,
             became: ended.became.clone().filter(|_| !self.follow_exec),
         };
         let summary = self.summary.then_some(screen);

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
+use std::time::Duration;
 
 use heapline_recorder::inherited;
 use rustix::io::Errno;
@@ -13,11 +14,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 
+use crate::commands::cpu_time::CpuTime;
+
 /// A program that has ended.
 pub(super) struct Ended {
     pub(super) pid: u32,
     /// The name of another program that it ran in its place, as the system has it.
     pub(super) became: Option<String>,
+    /// The CPU time that it used, without that of its children.
+    pub(super) cpu_time: Option<Duration>,
     status: ExitStatus,
 }
 
@@ -56,18 +61,20 @@ pub(super) fn run(command: &mut Command, started: impl FnOnce(u32)) -> io::Resul
     started(pid);
     wait_for_end(pid);
     let last_name = name_of(pid);
+    let cpu_time = CpuTime::of(pid).map(CpuTime::total);
     let status = child.wait();
     handle.close();
     let _ = forwarder.join();
     Ok(Ended {
         pid,
         became: last_name.filter(|last| first_name.is_some_and(|first| first != *last)),
+        cpu_time,
         status: status?,
     })
 }
 
-/// Waits until a program has ended, and leaves it to be waited for: until then it has a name.
-fn wait_for_end(pid: u32) {
+/// Waits until a program has ended, and leaves it to be waited for: until then it has a name and its CPU time.
+pub(super) fn wait_for_end(pid: u32) {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return;
     };

@@ -31,8 +31,8 @@ pub(in crate::commands) struct Recorded {
     pub(in crate::commands) prefix: PathBuf,
     pub(in crate::commands) kind: Kind,
     pub(in crate::commands) rate: Rate,
-    /// Run time of the program.
-    pub(in crate::commands) took: Duration,
+    /// The CPU time that the program used while it was recorded, if that is known.
+    pub(in crate::commands) cpu_time: Option<Duration>,
     /// The program that it ran in its place, if that is not recorded.
     pub(in crate::commands) became: Option<String>,
 }
@@ -155,7 +155,7 @@ impl Recorded {
             0 => "in the recorder",
             _ => "on recording",
         };
-        let took = self.took.as_secs_f64();
+        let share = self.share_of_cpu(cost);
         let external = reports::info(&profile).bytes.external;
         let external = if external.value > 0.0 {
             format!(" ({} outside of the OCaml heap)", estimated_bytes(external))
@@ -164,14 +164,12 @@ impl Recorded {
         };
         note(&format!(
             "{name}: {} blocks sampled, one per {}; {} allocated{external}, {} live at peak; \
-             {} of {} {spent} ({:.1} %)",
+             {} {spent}{share}",
             count(profile.len() as u64),
             bytes(self.rate.bytes_per_sample()),
             estimated_bytes(report.allocated.bytes),
             estimated_bytes(report.live_at_peak.bytes),
             seconds(cost),
-            seconds(took),
-            100.0 * cost / took.max(f64::MIN_POSITIVE),
         ));
         if let Some(screen) = summary {
             let suggest =
@@ -184,6 +182,21 @@ impl Recorded {
         }
         note(&format!("next: heapline summary {}", shell_path(&name)));
         Ok(())
+    }
+
+    /// The share of the program's CPU time that recording took, for the end of a sentence: nothing if that time is too
+    /// short to be known well.
+    fn share_of_cpu(&self, cost: f64) -> String {
+        /// Ten times the resolution of the clock.
+        const SHORT: Duration = Duration::from_millis(100);
+        match self.cpu_time {
+            Some(time) if time >= SHORT => format!(
+                ", {:.1} % of its {} of CPU time",
+                100.0 * cost / time.as_secs_f64(),
+                seconds(time.as_secs_f64()),
+            ),
+            _ => String::new(),
+        }
     }
 
     /// Warns if the recording is incomplete.

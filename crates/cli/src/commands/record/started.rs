@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::Context;
 use heapline_recorder::inherited;
 use heapline_text::units::bytes;
 use signal_hook::consts::SIGTERM;
 
+use super::super::cpu_time::CpuTime;
 use super::{Args, Prepared, run, said};
 use crate::error::{note, warn};
 
@@ -20,7 +21,8 @@ pub(crate) struct Started {
     prepared: Prepared,
     /// The file that its output goes to.
     output: PathBuf,
-    start: Instant,
+    /// The CPU time that it used until it was last looked at.
+    cpu_time: Option<Duration>,
     args: Args,
 }
 
@@ -48,7 +50,6 @@ impl Started {
             // What the terminal sends is for this program.
             .process_group(0);
         inherited::hand_on(command);
-        let start = Instant::now();
         let child = command
             .spawn()
             .with_context(|| format!("cannot run {program}"))?;
@@ -60,7 +61,7 @@ impl Started {
             child,
             prepared,
             output: path,
-            start,
+            cpu_time: None,
             args,
         })
     }
@@ -75,13 +76,23 @@ impl Started {
     }
 
     pub(crate) fn is_running(&mut self) -> bool {
+        self.read_cpu_time();
         matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Sends a signal, or SIGTERM, and waits for the end.
     pub(crate) fn end(&mut self, signal: Option<i32>) {
         run::forward(self.child.id(), signal.unwrap_or(SIGTERM));
+        run::wait_for_end(self.child.id());
+        self.read_cpu_time();
         let _ = self.child.wait();
+    }
+
+    /// Reads the CPU time, which is gone when the program has been waited for.
+    fn read_cpu_time(&mut self) {
+        if let Some(time) = CpuTime::of(self.child.id()) {
+            self.cpu_time = Some(time.total());
+        }
     }
 
     /// Completes the trace of a program that has ended, and says where everything is.
@@ -93,7 +104,7 @@ impl Started {
             prefix: self.prepared.traces.shown_prefix.clone(),
             kind: self.prepared.kind,
             rate: self.args.recording.rate,
-            took: self.start.elapsed(),
+            cpu_time: self.cpu_time,
             became: None,
         };
         if let Err(error) = recorded.say(false, None) {
