@@ -3,6 +3,7 @@
 //   HEAPLINE=target/debug/heapline CHROMIUM=/usr/bin/chromium npm run e2e [PART OF A NAME]
 //   HEAPLINE_FLEET=FOLDER npm run e2e     only the pages of datasets, with heapline-fleet in this folder: cargo xtask fleet
 //   PAGE=dist npm run e2e     after `npm run build`: with this page in place of the program's, except in report files
+//   SHARD=1/2 npm run e2e     every second test, the first one included
 //   SLOW=300 npm run e2e      delays answers by up to 300 ms, to find tests that do not wait for them
 //
 // Each test gets a page of its own. What a page writes to its console as an error fails the test.
@@ -51,6 +52,7 @@ const fileTests = [
 ];
 const tests = process.env.HEAPLINE_FLEET ? fleetTests : fileTests;
 const wanted = process.argv[2] ?? "";
+const [shard, shards] = (process.env.SHARD ?? "1/1").split("/").map(Number);
 const scratch = await mkdtemp(join(tmpdir(), "heapline-e2e-"));
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -93,8 +95,8 @@ const tools = {
 };
 
 try {
-  for (const [name, test] of tests) {
-    if (!name.includes(wanted)) continue;
+  for (const [number, [name, test]] of tests.entries()) {
+    if (!name.includes(wanted) || number % shards !== shard - 1) continue;
     const context = await browser.newContext({
       viewport: { width: 1280, height: 900 },
       colorScheme: "light",
@@ -118,7 +120,7 @@ try {
     } catch (error) {
       failed += 1;
       console.log(`FAILED  ${name}\n${error.stack}\n${errors.join("\n")}`);
-      const picture = join(tmpdir(), `heapline-e2e-failed-${failed}.png`);
+      const picture = join(tmpdir(), `heapline-e2e-failed-${shard}-${failed}.png`);
       await page.screenshot({ path: picture }).then(
         () => console.log(`        see ${picture}`),
         () => {},

@@ -14,10 +14,19 @@ pub(crate) fn setup() -> Outcome {
 
 /// Checks the page by itself, and with the built program in a browser without a screen.
 pub(crate) fn check() -> Outcome {
-    for script in ["check", "format", "test", "e2e"] {
+    for script in ["check", "format", "test"] {
         npm(script, "debug", &[]).run()?;
     }
-    Ok(())
+    // Each has a browser and a server of its own.
+    std::thread::scope(|scope| {
+        let shards = ["1/2", "2/2"]
+            .map(|shard| scope.spawn(move || npm("e2e", "debug", &[]).env("SHARD", shard).run()));
+        // All of them end before a failure is reported.
+        let outcomes = shards.map(std::thread::ScopedJoinHandle::join);
+        outcomes.into_iter().try_for_each(|outcome| {
+            outcome.unwrap_or_else(|_| Err("a test run in a browser ended in a panic".into()))
+        })
+    })
 }
 
 /// Tests the pages of datasets with the `heapline-fleet` of a folder.
