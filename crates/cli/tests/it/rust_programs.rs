@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::examples::example;
+use crate::setuid::setuid;
 
 fn heapline(folder: &TempDir, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_heapline"))
@@ -163,4 +164,35 @@ fn a_file_that_cannot_be_written_is_said_and_the_program_runs() {
         "{said}"
     );
     assert_eq!(text(&output.stdout), "44688890\n");
+}
+
+#[test]
+fn a_setuid_program_does_not_write_where_its_user_wants() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "a_setuid_program_does_not_write_where_its_user_wants";
+    let program = example("leak");
+    let Some(mut command) = setuid(test, Path::new(&program), folder.path()) else {
+        return;
+    };
+    let precious = folder.path().join("precious");
+    std::fs::write(&precious, "of root").unwrap();
+    let variables = [
+        vec![("MEMTRACE", "precious")],
+        vec![
+            ("HEAPLINE_PREFIX", "precious"),
+            ("HEAPLINE_TRACE", "precious"),
+        ],
+    ];
+    for variables in variables {
+        let output = command
+            .envs(variables)
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert_eq!(text(&output.stdout), "44688890\n", "{output:?}");
+        assert_eq!(text(&output.stderr), "");
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "of root");
+    }
+    // The program, `id`, and the file.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
 }
