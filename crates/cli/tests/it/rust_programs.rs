@@ -1,6 +1,7 @@
 //! `heapline record` on Rust programs that have heapline's allocator.
 #![cfg(recording)]
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -164,6 +165,19 @@ fn a_file_that_cannot_be_written_is_said_and_the_program_runs() {
         "{said}"
     );
     assert_eq!(text(&output.stdout), "44688890\n");
+}
+
+#[test]
+fn traces_are_only_for_their_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let leak: &str = &example("leak");
+    for keep in [&[][..], &["--keep", "1MiB"]] {
+        let options = [&["record", "--force", "-o", "t.ctf"], keep, &["--", leak]].concat();
+        let output = heapline(&folder, &options);
+        assert!(output.status.success(), "{output:?}");
+        let mode = folder.path().join("t.ctf").metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{keep:?}");
+    }
 }
 
 #[test]
