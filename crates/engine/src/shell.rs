@@ -34,13 +34,13 @@ fn is_typed(c: char) -> bool {
 fn escaped(text: &str) -> String {
     // A shell takes newlines from the end of what a command prints. Not all know these quotes; where they do not, the word
     // is another one, but as harmless.
-    let is_kept = text.ends_with('\n');
+    let ends_with_newline = text.trim_end_matches('\0').ends_with('\n');
     let mut word = String::new();
     for c in text.chars().filter(|c| *c != '\0') {
         let is_plain = c.is_ascii_alphanumeric() || " _./:@+,=".contains(c);
         if is_plain || !c.is_ascii() && !c.is_control() {
             word.push(c);
-        } else if c == '%' && !is_kept {
+        } else if c == '%' && !ends_with_newline {
             word.push_str("%%");
         } else {
             let mut bytes = [0; 4];
@@ -49,7 +49,7 @@ fn escaped(text: &str) -> String {
             }
         }
     }
-    if is_kept {
+    if ends_with_newline {
         format!("$'{word}'")
     } else {
         format!("\"$(printf '{word}')\"")
@@ -139,7 +139,7 @@ mod tests {
             }
         }
         // At the end of a command's output, newlines are lost.
-        let quoted = shell_quote("100%'\n\n");
+        let quoted = shell_quote("100%'\n\n\0");
         assert_eq!(quoted, r"$'100\045\047\012\012'");
         assert_eq!(evaluated("bash", &quoted), "100%'\n\n");
     }
