@@ -20,7 +20,8 @@
 The recorder maps its last events, FILE.tail, into the process."
   (with-temp-buffer
     (insert-file-contents (format "/proc/%d/maps" pid))
-    (let (found)
+    ;; The process may be another user's, and choose the name of a host.
+    (let (found file-name-handler-alist)
       (while (and (not found)
                   (re-search-forward "^[^/\n]*\\(/.*\\)\\.tail$" nil t))
         (let ((trace (match-string 1)))

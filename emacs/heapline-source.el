@@ -7,6 +7,9 @@
 ;; Traces name source files as the compiler saw them: relative to the
 ;; directory of the build, or with a path of the machine of the build.  This
 ;; looks for them in the directories of the user, and asks as a last resort.
+;;
+;; A trace may come from anybody, so its names are only those of local files:
+;; none makes Emacs connect to a host, decrypt or unpack anything.
 
 ;;; Code:
 
@@ -50,7 +53,8 @@ With OTHER-WINDOW, show it in another window."
 
 (defun heapline-source--locate (file)
   "Return an existing file for FILE, as a trace names it, or nil."
-  (if (and (file-name-absolute-p file) (file-regular-p file))
+  (if (and (string-match-p "\\`\\(?:/\\|[[:alpha:]]:/\\)[^/]" file)
+           (heapline-source--regular-p file ""))
       file
     (let ((directories (append heapline-source-directories
                                (heapline-source--directories-above
@@ -58,8 +62,24 @@ With OTHER-WINDOW, show it in another window."
       ;; The longest end of the name that exists anywhere.
       (cl-loop for end in (heapline-source--ends file)
                thereis (cl-loop for directory in directories
-                                for path = (expand-file-name end directory)
-                                when (file-regular-p path) return path)))))
+                                for root = (file-name-as-directory
+                                            (expand-file-name directory))
+                                for path = (concat root end)
+                                when (heapline-source--regular-p path root)
+                                return path)))))
+
+(defun heapline-source--regular-p (path directory)
+  "Return non-nil if PATH, a name of a trace in DIRECTORY, is a regular file.
+The directory may be on another host, but the name must not add a handler:
+`/ssh:host:/file' would connect, and `file.gpg' ask for a passphrase."
+  (and (equal (heapline-source--handlers path)
+              (heapline-source--handlers directory))
+       (file-regular-p path)))
+
+(defun heapline-source--handlers (path)
+  "Return the functions that would open PATH in place of Emacs itself."
+  (cl-loop for (regexp . handler) in file-name-handler-alist
+           when (string-match-p regexp path) collect handler))
 
 (defun heapline-source--ends (file)
   "Return FILE without its first 0, 1, 2, ... directories."
@@ -82,8 +102,14 @@ With OTHER-WINDOW, show it in another window."
 
 (defun heapline-source--ask (file)
   "Ask the user for FILE, and remember the directory that it is relative to."
-  (let* ((found (read-file-name (format "Source file %s: " file)
-                                nil nil t (file-name-nondirectory file)))
+  (let* ((initial (car (last (heapline-source--ends file))))
+         ;; The minibuffer gives a meaning to more names.
+         (plain (and initial
+                     (string-match-p "\\`[[:alnum:]_][[:alnum:]_.-]*\\'"
+                                     initial)
+                     initial))
+         (found (read-file-name (format "Source file %s: " file)
+                                nil nil t plain))
          (root (cl-loop for end in (heapline-source--ends file)
                         when (string-suffix-p (concat "/" end)
                                               (expand-file-name found))

@@ -258,10 +258,12 @@ RECORDER is the process that writes the trace for this buffer, if any."
      (concat
       " "
       (propertize (heapline-figures-sanitize
-                   (file-name-nondirectory
-                    (if (string-empty-p (or program ""))
-			heapline-tree-trace
-                      program)))
+                   ;; The trace's name of the program may be that of a host.
+                   (let (file-name-handler-alist)
+                     (file-name-nondirectory
+                      (if (string-empty-p (or program ""))
+                          heapline-tree-trace
+			program))))
                   'face 'bold)
       "  " (string-join
             (delq nil

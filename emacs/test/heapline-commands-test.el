@@ -81,6 +81,41 @@
           (kill-buffer)))
       (should (= questions 1)))))
 
+(ert-deftest heapline-source-names-open-no-connection ()
+  (heapline-test-with-directory directory
+    (let* (opened
+           (heapline-source-directories (list "/" directory))
+           (default-directory directory)
+           (file-name-handler-alist
+            (cons (cons "\\`/\\(?:ssh\\|sudo\\):\\|\\.gpg\\'"
+                        (lambda (operation &rest arguments)
+                          (push (cons operation arguments) opened)
+                          (error "A file name handler was called")))
+                  file-name-handler-alist)))
+      (dolist (name '("/ssh:host.invalid:/x.ml" "ssh:host.invalid:/x.ml"
+                      "/sudo::/x.ml" "//ssh:host.invalid:/x.ml"
+                      "./ssh:host.invalid:/x.ml" "~root/x.ml" "secret.gpg"
+                      "/:/x.ml"))
+        (should-not (heapline-source--locate name))
+        (cl-letf (((symbol-function 'read-file-name)
+                   (lambda (_prompt _directory _default _must initial)
+                     (should-not (string-match-p "[:~]\\|gpg" (or initial "")))
+                     (signal 'quit nil))))
+          (unless (equal name "secret.gpg")
+            (condition-case nil
+		(heapline-source-find "f" (concat name ":1") nil)
+              (quit nil)))))
+      (should-not opened))))
+
+(ert-deftest heapline-source-in-a-directory-with-a-handler ()
+  (heapline-test-with-directory directory
+    (write-region "let a = 1\n" nil (expand-file-name "a.ml" directory)
+                  nil 'silent)
+    ;; Stands for a directory of the user on another host.
+    (let ((heapline-source-directories (list (concat "/:" directory))))
+      (should (equal (heapline-source--locate "src/a.ml")
+                     (concat "/:" directory "a.ml"))))))
+
 (ert-deftest heapline-source-of-the-total ()
   (heapline-test-with-tree heapline-commands-test-trace
     (heapline-test-go-to "total")

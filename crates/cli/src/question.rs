@@ -51,7 +51,7 @@ impl Question {
             warn_of_unmatched(query, &session.trace().profile);
         }
         if self.input.file_size().is_some() {
-            let snapshots = Arc::new(SnapshotsBeside(self.input.clone()));
+            let snapshots = Arc::new(SnapshotsBeside::new(self.input.clone()));
             session = session.with_holders(find_holders(snapshots, crate::error::warn));
         }
         Ok(session.answer(request, &Cancel::default())?)

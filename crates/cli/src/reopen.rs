@@ -1,9 +1,10 @@
 //! Files that are read several times, even from a pipe.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anyhow::Context;
@@ -50,32 +51,56 @@ pub(crate) fn snapshots(
 
 /// The heap snapshots that were taken while a trace was recorded, and are in the same directory.
 #[derive(Debug)]
-pub(crate) struct SnapshotsBeside(pub(crate) Input);
+pub(crate) struct SnapshotsBeside {
+    input: Input,
+    /// Files that were looked at: whether they are of the trace. They are read again when they have changed.
+    known: Mutex<HashMap<PathBuf, (FileState, bool)>>,
+}
+
+/// The size of a file, and when it was written.
+type FileState = (u64, Option<SystemTime>);
 
 /// Files of a directory that are looked at.
 const MOST_FILES: usize = 1000;
 
+impl SnapshotsBeside {
+    pub(crate) fn new(input: Input) -> Self {
+        Self {
+            input,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Returns true if a file is a heap snapshot that was taken while the trace was recorded.
+    fn is_of_trace(&self, path: &Path) -> bool {
+        let named = File::open(path)
+            .ok()
+            .filter(|_| is_snapshot_file(path))
+            .and_then(|file| read_property(BufReader::new(file), "trace").ok().flatten());
+        named.is_some_and(|named| Path::new(&named).file_name() == self.input.trace.file_name())
+    }
+}
+
 impl SnapshotFolder for SnapshotsBeside {
     fn names(&self) -> Vec<String> {
-        let trace = &self.0.trace;
-        let is_of_trace = |path: &Path| {
-            let named = File::open(path)
-                .ok()
-                .and_then(|file| read_property(file, "trace").ok().flatten());
-            named.is_some_and(|named| Path::new(&named).file_name() == trace.file_name())
-        };
-        let Ok(entries) = directory(trace).read_dir() else {
+        let Ok(entries) = directory(&self.input.trace).read_dir() else {
             return Vec::new();
         };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let paths = entries.flatten().map(|entry| entry.path());
         let files = paths.filter(|path| path.extension().is_some_and(|end| end == "heap"));
-        let files = files.take(MOST_FILES).filter(|path| is_snapshot_file(path));
         let mut found: Vec<(Option<SystemTime>, String)> = files
-            .filter(|path| is_of_trace(path))
+            .take(MOST_FILES)
             .filter_map(|path| {
-                let time = path.metadata().and_then(|metadata| metadata.modified());
+                let metadata = path.metadata().ok()?;
+                let state = (metadata.len(), metadata.modified().ok());
+                let is_of_trace = match known.get(&path) {
+                    Some((then, is_of_trace)) if *then == state => *is_of_trace,
+                    _ => self.is_of_trace(&path),
+                };
                 let name = path.file_name()?.to_str()?.to_owned();
-                Some((time.ok(), name))
+                known.insert(path, (state, is_of_trace));
+                is_of_trace.then_some((state.1, name))
             })
             .collect();
         found.sort();
@@ -83,7 +108,8 @@ impl SnapshotFolder for SnapshotsBeside {
     }
 
     fn open(&self, name: &str) -> Result<Subjects, String> {
-        let input = self.0.reading.input(&self.0.trace.with_file_name(name));
+        let trace = self.input.trace.with_file_name(name);
+        let input = self.input.reading.input(&trace);
         snapshots(&input, None, None, |file| file).map_err(|error| format!("{error:#}"))
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use heapline_profile::{ContextId, FileId, FrameId, FunctionId, IdVec, Scope, Symbols};
 
 use crate::parquet::{BLOCK_COLUMNS, SNAPSHOT_COLUMNS, snapshot_columns};
-use crate::text::{Out, put_quoted_name};
+use crate::text::{Out, put_if_formula, put_quoted_name};
 
 /// Writes one row for each sampled block, with the columns of [`parquet::blocks`], or for each
 /// snapshot and stack where the source does not know single blocks; and its stack:
@@ -95,10 +95,20 @@ impl<'a> Texts<'a> {
         for (i, frame) in scope.stack(stack).into_iter().rev().enumerate() {
             if i > 0 {
                 out.put(b";");
+            } else {
+                put_if_formula(out, self.beginning(frame));
             }
             self.put(frame, out);
         }
         out.put(b"\"\n");
+    }
+
+    /// The first bytes of a frame's text.
+    fn beginning(&self, frame: FrameId) -> &[u8] {
+        match &*self.functions[self.symbols.frames()[frame].function] {
+            [] => b"@",
+            function => function,
+        }
     }
 
     fn put(&self, frame: FrameId, out: &mut Out<'_>) {

@@ -181,6 +181,9 @@ impl Cut {
         if let Some(subsample) = self.subsample {
             info.sample_rate /= subsample.one_in as f64;
         }
+        if self.names != Names::Keep {
+            info.ocaml_runtime_params = settings(&info.ocaml_runtime_params);
+        }
         match &self.names {
             Names::Keep => {}
             Names::Strip => {
@@ -199,6 +202,24 @@ impl Cut {
         }
         info
     }
+}
+
+/// The settings of OCaml's runtime among its parameters: a letter and a number each, such as `s=262144`. Other recorders may
+/// write any text there.
+fn settings(parameters: &str) -> String {
+    let is_setting = |parameter: &&str| {
+        let Some((key, value)) = parameter.split_once('=') else {
+            return false;
+        };
+        let is_number = |value: &str| {
+            !value.is_empty()
+                && value.len() <= 20
+                && value.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        key.len() == 1 && key.bytes().all(|byte| byte.is_ascii_alphabetic()) && is_number(value)
+    };
+    let kept: Vec<&str> = parameters.split(',').filter(is_setting).collect();
+    kept.join(",")
 }
 
 struct Cutter<'a, S> {

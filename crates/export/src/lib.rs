@@ -47,3 +47,4 @@ pub use pprof::pprof;
 pub use speedscope::speedscope;
 pub use stacks::{StackFormat, StackOptions};
 pub use svg::{SvgOptions, svg};
+pub use text::is_formula;

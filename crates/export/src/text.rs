@@ -95,6 +95,22 @@ pub(crate) fn put_quoted_name(out: &mut Vec<u8>, name: &str) {
     }
 }
 
+/// Appends an apostrophe to the beginning of a field of CSV if a spreadsheet would take the text that follows for a formula.
+pub(crate) fn put_if_formula(out: &mut Out<'_>, text: &[u8]) {
+    if is_formula(text) {
+        out.put(b"'");
+    }
+}
+
+/// Returns true if a spreadsheet takes a field of CSV for a formula, which can read files and run programs.
+#[must_use]
+pub fn is_formula(text: &[u8]) -> bool {
+    matches!(
+        text.first(),
+        Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r')
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

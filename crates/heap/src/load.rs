@@ -22,9 +22,13 @@ pub enum LoadError {
     TooLarge,
 }
 
+/// The largest section of properties that is read to look for one: some bytes of a file that was found, and not asked for,
+/// must not fill the memory.
+const MAX_PROPERTIES: u32 = 1 << 18;
+
 /// Reads a property of a snapshot, such as `trace` or `pid`, without the rest of the file.
 pub fn read_property(input: impl Read, key: &str) -> Result<Option<String>, LoadError> {
-    let mut reader = Reader::new(input)?;
+    let mut reader = Reader::new(input)?.largest_section(MAX_PROPERTIES);
     let found = match reader.next_section()? {
         Some(Content::Meta(lines)) => properties(&lines)
             .find(|(known, _)| *known == key)

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +11,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use heapline_trace::EarlyEnd;
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The mode of new files: only their user can read what a trace tells, such as names and command lines.
+const OWN: u32 = 0o600;
+
+/// Creates a file that does not exist.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(OWN)
+        .open(path)
+}
 
 thread_local! {
     /// True in a thread whose descriptors are not those of the program.
@@ -49,6 +62,7 @@ impl TraceFile {
             .write(true)
             .create(true)
             .truncate(true)
+            .mode(OWN)
             .open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {

@@ -13,7 +13,7 @@ use heapline_trace::tail::layout::{LaneWord, MAGIC, PAGE, SLOT, VERSION, Word};
 use heapline_trace::tail::{Completion, Tail};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::file::check_size_limit;
+use crate::file::{check_size_limit, create_new};
 
 pub use heapline_trace::tail::path;
 pub use heapline_trace::{EarlyEnd, Ending};
@@ -100,11 +100,7 @@ pub(crate) fn prepare(trace: &Path) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path)?;
+    let file = create_new(&path)?;
     crate::map::reserve(&file, 0, PAGE)?;
     // Not all file systems have locks. The mapping keeps this one when the file is closed.
     let locked = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use crate::loader::{Loading, Newest};
@@ -35,19 +35,30 @@ struct News<'a> {
 
 /// The events as the body of a response.
 #[derive(Debug)]
-pub(crate) struct EventStream(mpsc::Receiver<Bytes>);
+pub(crate) struct EventStream {
+    events: mpsc::Receiver<Bytes>,
+    /// Its place among those that are open.
+    _place: OwnedSemaphorePermit,
+}
 
 impl EventStream {
     /// Starts a stream of the newest state and all that follow. While it is open, the state of the epoch
     /// that is to be held can be asked about.
-    pub(crate) fn start(state: &Arc<State>, hold: Option<u64>) -> Self {
-        let (sender, receiver) = mpsc::channel(WAITING);
+    pub(crate) fn start(
+        state: &Arc<State>,
+        hold: Option<u64>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let (sender, events) = mpsc::channel(WAITING);
         let state = Arc::clone(state);
         tokio::spawn(async move {
             // It ends when the client has gone: then nobody receives.
             let _ = send_events(&state, hold, &sender).await;
         });
-        Self(receiver)
+        Self {
+            events,
+            _place: place,
+        }
     }
 }
 
@@ -112,7 +123,7 @@ impl Body for EventStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let received = self.0.poll_recv(context);
+        let received = self.events.poll_recv(context);
         received.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 

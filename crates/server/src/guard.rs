@@ -5,6 +5,8 @@
 //! `Host` is the stranger's. So on loopback only names of this machine are answered. Elsewhere a
 //! name tells nothing, and a secret is needed that only the printed address has.
 
+use std::net::Ipv4Addr;
+
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use hyper::{HeaderMap, StatusCode, Uri};
 use subtle::ConstantTimeEq;
@@ -55,8 +57,8 @@ impl Guard {
         }
         if self.token.is_none() && !is_loopback(host) {
             return Err(forbidden(
-                "this server answers to 127.0.0.1, localhost and [::1] only; to reach it by \
-                 another name, start it with --listen",
+                "this server answers to addresses of this machine, such as 127.0.0.1, and localhost \
+                 only; to reach it by another name, start it with --listen",
             ));
         }
         if let Some(origin) = one(headers, &ORIGIN)?
@@ -117,7 +119,11 @@ fn is_loopback(host: &str) -> bool {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
     };
-    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+    let is_address = || {
+        name.parse()
+            .is_ok_and(|address: Ipv4Addr| address.is_loopback())
+    };
+    name.eq_ignore_ascii_case("localhost") || name == "[::1]" || is_address()
 }
 
 fn is_same_origin(origin: &str, host: &str) -> bool {
@@ -149,6 +155,8 @@ mod tests {
             "LOCALHOST:1",
             "[::1]:8080",
             "[::1]",
+            "127.0.0.2:8080",
+            "127.255.255.254",
         ] {
             assert_eq!(check(&guard, &[("host", host)]), Ok(()), "{host}");
         }
@@ -162,6 +170,10 @@ mod tests {
             "localhost:",
             "",
             "::1",
+            "128.0.0.1",
+            "0.0.0.0",
+            "127.1",
+            "127.0.0.1.",
         ] {
             let refused = Err(StatusCode::FORBIDDEN);
             assert_eq!(check(&guard, &[("host", host)]), refused, "{host}");

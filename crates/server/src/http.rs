@@ -22,7 +22,7 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::assets;
@@ -308,9 +308,10 @@ async fn respond(
         (Ok(()), None, Some(report), Shown::Files(state)) => {
             match state.of_snapshot(snapshot.as_deref()) {
                 Err(error) => Err(error),
-                Ok(state) if report == "events" && request.method() == Method::GET => {
-                    return match held_epoch(query) {
-                        Ok(hold) => events(&state, hold),
+                Ok(of_snapshot) if report == "events" && request.method() == Method::GET => {
+                    let place = state.event_stream();
+                    return match held_epoch(query).and_then(|hold| Ok((hold, place?))) {
+                        Ok((hold, place)) => events(&of_snapshot, hold, place),
                         Err(error) => response(error.into()),
                     };
                 }
@@ -390,10 +391,10 @@ fn held_epoch(query: &str) -> Result<Option<u64>, ApiError> {
     Ok(hold)
 }
 
-fn events(state: &Arc<State>, hold: Option<u64>) -> Response<Body> {
+fn events(state: &Arc<State>, hold: Option<u64>, place: OwnedSemaphorePermit) -> Response<Body> {
     let content = Content::new("text/event-stream", Bytes::new());
     let (parts, _) = response(content).into_parts();
-    Response::from_parts(parts, Either::Right(EventStream::start(state, hold)))
+    Response::from_parts(parts, Either::Right(EventStream::start(state, hold, place)))
 }
 
 async fn api(

@@ -6,12 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use heapline_engine::{Answer, Cancel, EngineError, ErrorKind, LoadedTrace, Request, Session};
 use hyper::StatusCode;
 use serde::Serialize;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::error::ApiError;
 use crate::files::{FileRequest, SavedFile};
 use crate::loader::{EarlierSessions, Loaded, Loader, Loading, Newest};
 use crate::trace::{CACHE, Progress, Subjects, Trace};
+
+/// Streams of events that are open at the same time, one for each page. They stay open, and must leave connections for
+/// everything else.
+const EVENT_STREAMS: usize = 64;
 
 /// The state.
 #[derive(Debug)]
@@ -29,6 +33,7 @@ pub(crate) struct State {
     compared: Mutex<Option<Arc<Session>>>,
     /// One file is received at a time.
     pub(crate) receiving: Semaphore,
+    streams: Arc<Semaphore>,
 }
 
 /// `GET /api/v1/status`.
@@ -116,6 +121,7 @@ impl State {
             snapshots: Mutex::default(),
             compared: Mutex::default(),
             receiving: Semaphore::new(1),
+            streams: Arc::new(Semaphore::new(EVENT_STREAMS)),
         });
         std::thread::Builder::new()
             .name("loader".to_owned())
@@ -205,6 +211,17 @@ impl State {
     fn snapshot_names(&self) -> Vec<String> {
         let folder = self.subjects.snapshots.as_ref();
         folder.map_or_else(Vec::new, |folder| folder.names())
+    }
+
+    /// A place for one more stream of events.
+    pub(crate) fn event_stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.streams).try_acquire_owned().map_err(|_| {
+            ApiError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too_many_streams",
+                "too many pages show this trace; close some of them",
+            )
+        })
     }
 
     /// The state of a heap snapshot beside the trace, or this one without a name. It is loaded when it is first asked for.

@@ -2,6 +2,8 @@
 //! containers with unused space.
 
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 
 use heapline_heapfile::FactKind;
 
@@ -31,6 +33,8 @@ pub(super) struct Contents {
     raw: Raw,
     /// The names of operations by their address.
     pub(super) operations: HashMap<usize, Vec<u8>>,
+    /// A random key, which is not in the snapshot: who has that cannot find out what a string was.
+    key: RandomState,
 }
 
 /// A fact about a block.
@@ -51,16 +55,17 @@ impl Contents {
         Self {
             raw,
             operations: HashMap::new(),
+            key: RandomState::new(),
         }
     }
 
-    /// A hash of the content of a string, which includes its length.
+    /// A hash of the content of a string, which includes its length. Equal strings have equal hashes.
     pub(super) fn hash(&self, block: usize, header: Header) -> u64 {
-        let words = (0..header.words()).map(|n| self.raw.word(block + 8 * n) as u64);
-        let hash = words.fold(0xcbf2_9ce4_8422_2325_u64, |hash, word| {
-            (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        });
-        hash ^ hash >> 32
+        let mut hasher = self.key.build_hasher();
+        for n in 0..header.words() {
+            hasher.write_usize(self.raw.word(block + 8 * n));
+        }
+        hasher.finish()
     }
 
     /// A fact about a block, if there is one. `is_block` tells addresses of blocks from other words.
@@ -184,4 +189,31 @@ impl Contents {
 /// The address in a value, if it is one of a block.
 fn array_of(value: usize, is_block: &mut impl FnMut(usize) -> bool) -> Option<usize> {
     (is_pointer(value) && is_block(value)).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A string of two words on the heap, with its header.
+    fn string(content: [usize; 2]) -> [usize; 3] {
+        [2 << 10 | usize::from(block::STRING), content[0], content[1]]
+    }
+
+    fn hash(contents: &Contents, string: &[usize; 3]) -> u64 {
+        let block = string.as_ptr().expose_provenance() + 8;
+        contents.hash(block, Header::of(contents.raw, block))
+    }
+
+    #[test]
+    fn hashes_of_strings_tell_nothing_without_their_key() {
+        // SAFETY: only the strings below are read.
+        let raw = unsafe { Raw::new() };
+        let (one, other) = (Contents::new(raw), Contents::new(raw));
+        let strings = [string([1, 2]), string([1, 2]), string([1, 3])];
+        let [a, b, c] = strings.each_ref().map(|string| hash(&one, string));
+        assert_eq!(a, b, "duplicates are found");
+        assert_ne!(a, c);
+        assert_ne!(a, hash(&other, &strings[0]), "the key is random");
+    }
 }

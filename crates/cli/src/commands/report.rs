@@ -76,7 +76,7 @@ impl Args {
                 let mut subjects =
                     Subjects::new(without_folder(trace), against.map(without_folder));
                 if self.input.file_size().is_some() {
-                    subjects = subjects.with_snapshots(SnapshotsBeside(self.input));
+                    subjects = subjects.with_snapshots(SnapshotsBeside::new(self.input));
                 }
                 let session = load(&subjects, &Progress::default());
                 let session = Arc::new(session.map_err(anyhow::Error::msg)?);

@@ -6,13 +6,28 @@ use anyhow::Context;
 use heapline_push::{Endpoint, Headers, Identity, Label, Protocol};
 
 /// Headers for all requests: `NAME=VALUE,NAME=VALUE`, percent-encoded.
-pub(super) const HEADERS: &str = "HEAPLINE_PUSH_HEADERS";
+const HEADERS: &str = "HEAPLINE_PUSH_HEADERS";
 
 /// Those of OpenTelemetry, the more specific one last.
 const OTLP_HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_HEADERS",
     "OTEL_EXPORTER_OTLP_PROFILES_HEADERS",
 ];
+
+/// Removes the variables with headers from the environment of a program that is recorded: credentials are none of its
+/// business. Those of OpenTelemetry may be meant for the program itself, unless they are what is sent to the servers.
+#[cfg(recording)]
+pub(super) fn hide_credentials<'a>(
+    command: &mut std::process::Command,
+    mut servers: impl Iterator<Item = &'a Endpoint>,
+) {
+    if env::var_os(HEADERS).is_none() && servers.any(|server| server.protocol == Protocol::Otlp) {
+        for variable in OTLP_HEADERS {
+            command.env_remove(variable);
+        }
+    }
+    command.env_remove(HEADERS);
+}
 
 /// The identity of the program, and credentials.
 #[derive(Clone, Debug, Default, clap::Args)]

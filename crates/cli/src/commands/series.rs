@@ -1,6 +1,7 @@
 //! `heapline series`.
 
 use clap::ValueEnum;
+use heapline_export::is_formula;
 use heapline_profile::query::Window;
 use heapline_profile::reports::{Series, SeriesOptions};
 use heapline_text::units::label;
@@ -84,11 +85,20 @@ impl Args {
     }
 }
 
+/// The name of a group as text that no spreadsheet takes for a formula.
+fn title(name: &str) -> String {
+    let apostrophe = if is_formula(name.as_bytes()) { "'" } else { "" };
+    format!("{apostrophe}{name}")
+}
+
 /// The values as CSV: the total, and a column per group.
 fn csv(report: &Series) -> anyhow::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let titles = ["seconds", "total", "low", "high"].map(str::to_owned);
-    let names = report.groups.iter().map(|group| label(&group.label));
+    let names = report
+        .groups
+        .iter()
+        .map(|group| title(&label(&group.label)));
     writer.write_record(titles.into_iter().chain(names))?;
     let total = &report.total;
     for (i, time) in report.times.iter().enumerate() {

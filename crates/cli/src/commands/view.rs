@@ -133,7 +133,7 @@ impl Args {
                 path: self.input.trace.clone(),
                 is_expected: Arc::default(),
             };
-            let snapshots = SnapshotsBeside(self.input);
+            let snapshots = SnapshotsBeside::new(self.input);
             subjects = subjects.following(recording).with_snapshots(snapshots);
         }
         self.serving.serve(subjects)

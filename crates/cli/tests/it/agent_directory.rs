@@ -13,9 +13,11 @@ fn user() -> u32 {
 
 /// The library's path, for a user with these variables.
 fn library(home: Option<&Path>, temporary: &Path) -> PathBuf {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heapline"));
+    // Files are what they should be with any umask.
+    let mut command = Command::new("sh");
     command
-        .args(["record", "--print-agent"])
+        .args(["-c", "umask 0; exec \"$0\" record --print-agent"])
+        .arg(env!("CARGO_BIN_EXE_heapline"))
         .env_remove("XDG_CACHE_HOME")
         .env_remove("XDG_RUNTIME_DIR")
         .env_remove("HOME")
@@ -27,6 +29,7 @@ fn library(home: Option<&Path>, temporary: &Path) -> PathBuf {
     assert!(output.status.success(), "{output:?}");
     let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
     assert!(path.is_file(), "{}", path.display());
+    assert_eq!(mode(&path), 0o644);
     path
 }
 
@@ -100,6 +103,48 @@ fn directories_that_others_can_replace_are_not_used() {
     assert!(path.starts_with(&temporary), "{path:?}");
     fs::set_permissions(&home, Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&cache, Permissions::from_mode(0o777)).unwrap();
+    let path = library(Some(&home), &temporary);
+    assert!(path.starts_with(&temporary), "{path:?}");
+}
+
+#[test]
+fn a_library_that_others_could_have_changed_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = library(Some(folder.path()), folder.path());
+    let content = fs::read(&path).unwrap();
+    let same = || fs::read(&path).unwrap() == content;
+
+    let written = |path: &Path| fs::metadata(path).unwrap().ino();
+    let first = written(&path);
+    library(Some(folder.path()), folder.path());
+    assert_eq!(written(&path), first, "one file is enough");
+
+    fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    let open = fs::File::options().append(true).open(&path).unwrap();
+    library(Some(folder.path()), folder.path());
+    assert!(same());
+    // Whoever opened it before can change the old file only.
+    std::io::Write::write_all(&mut &open, b"evil").unwrap();
+    assert!(same());
+
+    fs::write(&path, "evil").unwrap();
+    library(Some(folder.path()), folder.path());
+    assert!(same());
+
+    let other = folder.path().join("other");
+    fs::copy(&path, &other).unwrap();
+    fs::remove_file(&path).unwrap();
+    symlink(&other, &path).unwrap();
+    library(Some(folder.path()), folder.path());
+    assert!(same() && !path.is_symlink());
+}
+
+#[test]
+fn directories_that_a_group_can_replace_are_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let [temporary, home] = ["tmp", "home"].map(|name| folder.path().join(name));
+    make(&temporary, 0o1777);
+    make(&home, 0o775);
     let path = library(Some(&home), &temporary);
     assert!(path.starts_with(&temporary), "{path:?}");
 }

@@ -28,3 +28,6 @@ mod whose_code;
 mod pushed;
 #[path = "../common/report_file.rs"]
 mod report_file;
+#[cfg(recording)]
+#[path = "../common/setuid.rs"]
+mod setuid;

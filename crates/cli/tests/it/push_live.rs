@@ -169,3 +169,35 @@ fn options_that_need_a_server_say_so() {
         assert!(said.contains(expected), "{said}");
     }
 }
+
+#[test]
+fn credentials_are_not_for_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Collector::start(|_, _| Reply::status(200));
+    let seen = |push: Option<&str>, own: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heapline"));
+        command.args(["record", "--force", "--follow-exec", "-o", "t.ctf"]);
+        if let Some(protocol) = push {
+            command.args(["--push", &format!("{protocol}={}", server.url())]);
+        }
+        let names = "env | sed -n 's/^\\(OTEL_[A-Z_]*\\)=.*/\\1/p' | sort";
+        let script = format!("{names}; {} > /dev/null", example("leak"));
+        command.args(["--", "sh", "-c", &script]);
+        command.current_dir(&folder).env_remove("MEMTRACE");
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=a");
+        command.env("OTEL_EXPORTER_OTLP_PROFILES_HEADERS", "authorization=b");
+        match own {
+            Some(headers) => command.env("HEAPLINE_PUSH_HEADERS", headers),
+            None => command.env_remove("HEAPLINE_PUSH_HEADERS"),
+        };
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let both = "OTEL_EXPORTER_OTLP_HEADERS\nOTEL_EXPORTER_OTLP_PROFILES_HEADERS\n";
+    assert_eq!(seen(Some("otlp"), None), "");
+    // They may be meant for the program.
+    assert_eq!(seen(None, None), both);
+    assert_eq!(seen(Some("pyroscope"), None), both);
+    assert_eq!(seen(Some("otlp"), Some("x-one=1")), both);
+}

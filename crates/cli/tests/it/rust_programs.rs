@@ -1,6 +1,7 @@
 //! `heapline record` on Rust programs that have heapline's allocator.
 #![cfg(recording)]
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::examples::example;
+use crate::setuid::setuid;
 
 fn heapline(folder: &TempDir, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_heapline"))
@@ -163,4 +165,48 @@ fn a_file_that_cannot_be_written_is_said_and_the_program_runs() {
         "{said}"
     );
     assert_eq!(text(&output.stdout), "44688890\n");
+}
+
+#[test]
+fn traces_are_only_for_their_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let leak: &str = &example("leak");
+    for keep in [&[][..], &["--keep", "1MiB"]] {
+        let options = [&["record", "--force", "-o", "t.ctf"], keep, &["--", leak]].concat();
+        let output = heapline(&folder, &options);
+        assert!(output.status.success(), "{output:?}");
+        let mode = folder.path().join("t.ctf").metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{keep:?}");
+    }
+}
+
+#[test]
+fn a_setuid_program_does_not_write_where_its_user_wants() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "a_setuid_program_does_not_write_where_its_user_wants";
+    let program = example("leak");
+    let Some(mut command) = setuid(test, Path::new(&program), folder.path()) else {
+        return;
+    };
+    let precious = folder.path().join("precious");
+    std::fs::write(&precious, "of root").unwrap();
+    let variables = [
+        vec![("MEMTRACE", "precious")],
+        vec![
+            ("HEAPLINE_PREFIX", "precious"),
+            ("HEAPLINE_TRACE", "precious"),
+        ],
+    ];
+    for variables in variables {
+        let output = command
+            .envs(variables)
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert_eq!(text(&output.stdout), "44688890\n", "{output:?}");
+        assert_eq!(text(&output.stderr), "");
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "of root");
+    }
+    // The program, `id`, and the file.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
 }

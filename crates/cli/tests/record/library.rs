@@ -10,6 +10,7 @@ use heapline_trace::Source;
 
 use crate::attach::{Running, attach_until, is_any};
 use crate::run::{Program, heapline, truths};
+use crate::setuid::setuid;
 use crate::toolchain::{compilers, with_domains};
 use crate::trace::Trace;
 
@@ -44,6 +45,26 @@ fn a_program_records_itself_when_memtrace_is_set() {
             trace.assert_near(trace.heap_words(), truth, &compiler.version);
             let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
             assert_eq!(left.len(), 1, "{left:?}");
+        }
+    }
+}
+
+#[test]
+fn a_setuid_program_does_not_record_itself_to_a_file_of_its_users_choice() {
+    let test = "a_setuid_program_does_not_record_itself_to_a_file_of_its_users_choice";
+    for compiler in compilers(test) {
+        for kind in KINDS {
+            let folder = tempfile::tempdir().unwrap();
+            let program = compiler.linked_programs().join(kind);
+            let Some(mut command) = setuid(test, &program, folder.path()) else {
+                return;
+            };
+            let file = folder.path().join("trace.ctf");
+            let output = command.arg("requested").env("MEMTRACE", &file).output();
+            let output = output.unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("recording: false"), "{output:?}");
+            assert!(!file.exists(), "OCaml {}", compiler.version);
         }
     }
 }

@@ -31,6 +31,8 @@ mod pushed;
 mod refusals;
 mod replaced_sampler;
 mod run;
+#[path = "../common/setuid.rs"]
+mod setuid;
 mod snapshot;
 mod stacks;
 mod stress;

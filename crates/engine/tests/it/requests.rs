@@ -290,7 +290,8 @@ proptest! {
     fn requests_survive_being_written(
         rows in 0_usize..=100_000,
         sort in 0_usize..5,
-        names in proptest::collection::vec("[^\0]{0,8}", 0..3),
+        // Those with control characters are for a shell itself: see the tests of `shell_quote`.
+        names in proptest::collection::vec("[^\0-\u{1f}\u{7f}-\u{9f}]{0,8}", 0..3),
         split_anonymous: bool,
         keep_recursion: bool,
         micros in proptest::option::of(0..1_u64 << 40),

@@ -4,7 +4,7 @@ use heapline_trace::{Event, LocationId, Locations, TraceInfo};
 
 use super::memtrace::put_frame;
 use super::stack_text::StackText;
-use crate::text::{Out, put_number, put_quoted_name};
+use crate::text::{Out, put_if_formula, put_number, put_quoted_name};
 
 #[derive(Default)]
 pub(super) struct Lines {
@@ -40,6 +40,15 @@ impl super::Lines for Lines {
         out.put(b",");
         out.number(alloc.merged.saturating_add(1));
         out.put(b",\"");
+        let outermost = alloc.stack.frames().first();
+        if let Some(first) = outermost.and_then(|id| locations.frames(*id).next()) {
+            let beginning = if first.name.is_empty() {
+                b"@"
+            } else {
+                first.name
+            };
+            put_if_formula(out, beginning);
+        }
         let frame = &mut self.frame;
         // Every frame's text begins with the separator.
         self.stacks

@@ -145,6 +145,47 @@ fn stripped_traces_tell_nothing_of_the_program() {
     assert_eq!(info.ocaml_runtime_params.split(',').count(), 14);
 }
 
+#[test]
+fn runtime_parameters_that_are_text_are_not_kept() {
+    let bytes = program();
+    let mut info = Reader::new(&bytes[..], Options::new())
+        .unwrap()
+        .info()
+        .clone();
+    info.ocaml_runtime_params =
+        "s=262144,for alice@example.org,o=120,host=5,x=secret,v=,Xname=1".into();
+    let bytes = Writer::new(Vec::new(), &info).unwrap().finish().unwrap();
+    let names = [Names::Strip, Names::Hash { key: Vec::new() }];
+    for names in names {
+        let without = Cut {
+            names,
+            ..Cut::default()
+        };
+        assert_eq!(
+            cut(&bytes, &without).1.ocaml_runtime_params,
+            "s=262144,o=120"
+        );
+    }
+    let kept = cut(&bytes, &Cut::default()).1.ocaml_runtime_params;
+    assert_eq!(kept, info.ocaml_runtime_params);
+}
+
+/// It was more memory mappings than a process may have, and the process was aborted.
+#[test]
+fn a_trace_with_too_many_domains_is_an_error() {
+    let mut writer = Writer::new(Vec::new(), &generate::info()).unwrap();
+    let mark = |writer: &mut Writer<Vec<u8>>, domain| writer.promote(domain, 1, 0);
+    for domain in 0..1 << 14 {
+        mark(&mut writer, domain).unwrap();
+    }
+    let error = mark(&mut writer, 1 << 14).unwrap_err();
+    assert_eq!(error.to_string(), "the trace has more than 16384 domains");
+    mark(&mut writer, 7).unwrap();
+    let bytes = writer.finish().unwrap();
+    let trace = plain::read(&bytes).unwrap();
+    assert_eq!(trace.events.len(), (1 << 14) + 1);
+}
+
 /// Names that memtrace has stripped stay as they are.
 #[test]
 fn stripped_traces_stay_as_memtrace_writes_them() {

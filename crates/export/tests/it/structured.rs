@@ -1,9 +1,11 @@
 //! The formats for other programs hold the same events as the trace.
 
 use heapline_export::dump::{Format, dump};
-use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures};
+use heapline_testkit::{OwnedEvent, OwnedTrace, fixtures, generate};
 use heapline_trace::{Block, Frame, Options, Reader, Source, TraceInfo, Writer};
 use serde_json::Value;
+
+use crate::common;
 
 fn dumped(bytes: &[u8], format: Format) -> String {
     let mut reader = Reader::new(bytes, Options::new()).unwrap();
@@ -137,6 +139,52 @@ fn names_that_need_quoting_are_quoted() {
         serde_json::from_str::<Value>(line).unwrap();
     }
     assert!(json.contains(r#""name":"M.\"op\"""#), "{json}");
+}
+
+/// A trace with one sampled block for each of these functions.
+fn allocated_by(functions: &[&'static str]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &generate::info()).unwrap();
+    for (id, function) in (0_u64..).zip(functions) {
+        let block = Block {
+            length: 3,
+            samples: 1,
+            source: Source::Minor,
+        };
+        let name = function.as_bytes();
+        writer
+            .alloc(0, id, id, block, &[id], |_, frames| {
+                frames.push(Frame {
+                    file: b"x.ml",
+                    name,
+                    line: 1,
+                    start_char: 2,
+                    end_char: 3,
+                });
+            })
+            .unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn no_name_is_a_formula_of_a_spreadsheet() {
+    let names = ["=1+1", "+x", "-x", "@x", "", "\t=x", "plain"];
+    let bytes = allocated_by(&names);
+    let profile = common::parse(&bytes);
+    let mut blocks = Vec::new();
+    heapline_export::csv(&common::whole(&profile), &mut blocks).unwrap();
+    let blocks = String::from_utf8(blocks).unwrap();
+    for text in [dumped(&bytes, Format::Csv), blocks] {
+        let stacks = text
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit(",\"").next().unwrap());
+        let expected = names.map(|name| {
+            let apostrophe = if name == "plain" { "" } else { "'" };
+            format!("{apostrophe}{name}@x.ml:1:2-3\"")
+        });
+        assert_eq!(stacks.collect::<Vec<_>>(), expected);
+    }
 }
 
 #[test]

@@ -1,13 +1,31 @@
 //! Damaged snapshots: an error, or a report that adds up.
 
-use heapline_heap::Heap;
 use heapline_heap::reports::{
     FindingsOptions, RetainedBy, RetainedOptions, WhyOptions, diff, findings, retained, why,
 };
+use heapline_heap::{Heap, read_property};
+use heapline_heapfile::{Writer, compress};
 use heapline_testkit::heap::server_after;
 use heapline_testkit::property_config;
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+/// Files beside a trace are looked at although nobody asked for them.
+#[test]
+fn a_property_is_not_looked_for_in_a_large_section() {
+    let file = |trace: &str| {
+        let mut file = Vec::new();
+        let writer = Writer::new(&mut file, &[("trace", trace)]).unwrap();
+        writer.finish(&[]).unwrap();
+        file
+    };
+    let found = read_property(&file("a.ctf")[..], "trace").unwrap();
+    assert_eq!(found.as_deref(), Some("a.ctf"));
+    let mut packed = Vec::new();
+    compress(&file(&"a".repeat(1 << 20))[..], &mut packed).unwrap();
+    assert!(packed.len() < 1000);
+    read_property(&packed[..], "trace").unwrap_err();
+}
 
 proptest! {
     #![proptest_config(property_config(500))]

@@ -34,7 +34,7 @@ pub fn compress_with(
     let mut section = RawSection::default();
     let (mut offset, mut written) = (HEADER as u64, HEADER as u64);
     loop {
-        offset += section.read(&mut input, offset)?;
+        offset += section.read(&mut input, offset, MAX_SECTION)?;
         if section.kind == Section::Definitions as u8 {
             edit_definitions(&mut section, &mut edit)?;
         }

@@ -54,6 +54,8 @@ pub struct Reader<R> {
     previous: Option<u64>,
     edges: Vec<Edge>,
     is_at_end: bool,
+    /// Bytes of a section at most.
+    largest: u32,
 }
 
 /// The content of a section.
@@ -95,7 +97,15 @@ impl<R: Read> Reader<R> {
             previous: None,
             edges: Vec::new(),
             is_at_end: false,
+            largest: MAX_SECTION,
         })
+    }
+
+    /// Lowers the size of sections, decompressed, above which the file is refused.
+    #[must_use]
+    pub fn largest_section(mut self, bytes: u32) -> Self {
+        self.largest = bytes.min(MAX_SECTION);
+        self
     }
 
     /// Reads the next section; sections of kinds that only later versions know are skipped. `None` after the last
@@ -105,7 +115,8 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         let kind = loop {
-            self.offset += self.section.read(&mut self.input, self.offset)?;
+            let largest = self.largest;
+            self.offset += self.section.read(&mut self.input, self.offset, largest)?;
             if let Some(kind) = Section::from_number(self.section.kind) {
                 break kind;
             }

@@ -27,8 +27,13 @@ pub(super) struct RawSection {
 }
 
 impl RawSection {
-    /// Reads the next section in place of this one; returns its length in the file.
-    pub(super) fn read(&mut self, mut input: impl Read, offset: u64) -> Result<u64, ReadError> {
+    /// Reads the next section of at most `largest` bytes in place of this one; returns its length in the file.
+    pub(super) fn read(
+        &mut self,
+        mut input: impl Read,
+        offset: u64,
+        largest: u32,
+    ) -> Result<u64, ReadError> {
         let mut header = [0; SECTION_HEADER];
         read_exactly(&mut input, &mut header, offset)?;
         let number = |at: usize| {
@@ -36,7 +41,7 @@ impl RawSection {
         };
         let (codec, plain, stored) = (header[1], number(8), number(12));
         (self.kind, self.items, self.offset) = (header[0], number(4), offset);
-        if plain > MAX_SECTION || stored > MAX_SECTION {
+        if plain > largest || stored > largest {
             return Err(self.damaged("a length that is too large"));
         }
         let at = offset + SECTION_HEADER as u64;

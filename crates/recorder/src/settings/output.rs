@@ -1,9 +1,10 @@
 //! The files that a recording writes.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::file::create_new;
 
 /// The files that a recording writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl Output {
         });
         let mut result = Err(io::Error::from(io::ErrorKind::AlreadyExists));
         for path in first.clone().into_iter().chain(numbered) {
-            result = File::create_new(&path).map(|_| Claimed {
+            result = create_new(&path).map(|_| Claimed {
                 path,
                 is_supervised: true,
             });

@@ -51,7 +51,12 @@ pub(super) mod name {
 pub(super) struct Variables(Vec<(&'static CStr, OsString)>);
 
 impl Variables {
+    /// Reads the environment. In a program with more rights than its user, none are set: whoever starts it must not
+    /// choose a file that it writes.
     pub(super) fn of_environment() -> Self {
+        if has_more_rights() {
+            return Self::default();
+        }
         let names = [&name::ALL[..], &[name::MEMTRACE, name::MEMTRACE_RATE]].concat();
         let value = |name: &'static CStr| Some((name, std::env::var_os(text(name))?));
         let mut variables = Self(names.into_iter().filter_map(value).collect());
@@ -159,6 +164,12 @@ impl Variables {
         let value = self.text(name).unwrap_or_default();
         format!("invalid {} {value:?}: {expected}", text(name))
     }
+}
+
+/// Returns true in a setuid or setgid program, and in one with capabilities.
+fn has_more_rights() -> bool {
+    // SAFETY: there is nothing to get wrong.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// The name, which is ASCII.

@@ -10,6 +10,7 @@ mod stack;
 
 use std::io;
 
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 
 use crate::event::{Alloc, Event, Source};
@@ -98,6 +99,10 @@ pub struct Writer<S> {
     /// code must agree.
     nameless: HashSet<u64>,
 }
+
+/// Domains that a trace can be written with. Each takes a MiB of address space and a few of the mappings of which Linux gives
+/// a process 65,530 in all.
+const MAX_DOMAINS: usize = 1 << 14;
 
 /// The stack of a domain of the trace that is being read.
 #[derive(Debug, Default)]
@@ -266,10 +271,15 @@ impl<S: PacketSink> Writer<S> {
             self.flush()?;
             self.current = domain;
         }
-        let encoder = self
-            .encoders
-            .entry(domain)
-            .or_insert_with(|| Encoder::new(self.pid, domain, self.start_time));
+        let domains = self.encoders.len();
+        let encoder = match self.encoders.entry(domain) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if domains >= MAX_DOMAINS => {
+                let problem = format!("the trace has more than {MAX_DOMAINS} domains");
+                return Err(io::Error::other(problem));
+            }
+            Entry::Vacant(new) => new.insert(Encoder::new(self.pid, domain, self.start_time)),
+        };
         Ok((encoder, &mut self.sink))
     }
 }

@@ -5,6 +5,7 @@ mod dormant;
 pub(super) mod place;
 pub(super) mod program;
 mod session;
+mod staged;
 
 use std::path::Path;
 use std::process::ExitCode;

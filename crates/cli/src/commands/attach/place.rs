@@ -3,10 +3,9 @@
 //! The program opens the file itself, a trace or a snapshot, as its user, and in its mount namespace. Where that is not ours, it
 //! writes to a directory of its own, from which the trace is copied at the end.
 
-use std::fs::{self, DirBuilder, File};
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, chown};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -14,6 +13,7 @@ use heapline_recorder::control::FileView;
 use heapline_recorder::tail;
 
 use super::program::Running;
+use super::staged::{Owner, Staged};
 use crate::commands::record::{make_way, refuse_compressed};
 
 /// Directories for temporary files that programs may have.
@@ -28,14 +28,6 @@ pub(in crate::commands) struct Place {
     /// The trace in the end.
     output: PathBuf,
     staged: Option<Staged>,
-}
-
-/// A directory in the program's mount namespace.
-struct Staged {
-    /// Open, so that it can be reached when the program has ended.
-    folder: File,
-    parent: File,
-    name: String,
 }
 
 impl Place {
@@ -60,7 +52,7 @@ impl Place {
                 staged: None,
             });
         }
-        let (staged, inside) = Staged::new(running)?;
+        let (staged, inside) = stage(running)?;
         Ok(Self {
             inside,
             output,
@@ -76,13 +68,23 @@ impl Place {
         }
     }
 
+    /// Opens the trace.
+    pub(in crate::commands) fn open(&self) -> io::Result<File> {
+        match &self.staged {
+            Some(staged) => staged.open(Path::new(NAME)),
+            None => File::open(&self.output),
+        }
+    }
+
     /// Removes what there may be.
     pub(in crate::commands) fn discard(&self) {
-        let trace = self.trace();
-        let _ = fs::remove_file(tail::path(&trace));
-        let _ = fs::remove_file(&trace);
         if let Some(staged) = &self.staged {
+            staged.remove_file(&tail::path(Path::new(NAME)));
+            staged.remove_file(Path::new(NAME));
             staged.remove();
+        } else {
+            let _ = fs::remove_file(tail::path(&self.output));
+            let _ = fs::remove_file(&self.output);
         }
     }
 
@@ -91,16 +93,18 @@ impl Place {
         let Some(staged) = &self.staged else {
             return Ok(self.output);
         };
-        let from = self.trace();
-        for (from, to) in [
-            (from.clone(), self.output.clone()),
-            (tail::path(&from), tail::path(&self.output)),
+        let name = Path::new(NAME);
+        for (name, to) in [
+            (name.to_owned(), self.output.clone()),
+            (tail::path(name), tail::path(&self.output)),
         ] {
-            match fs::copy(&from, &to) {
+            match staged.open(&name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 result => {
-                    result.with_context(|| format!("cannot write {}", to.display()))?;
-                    let _ = fs::remove_file(&from);
+                    result.and_then(|from| copy(from, &to)).with_context(|| {
+                        format!("cannot copy the program's file to {}", to.display())
+                    })?;
+                    staged.remove_file(&name);
                 }
             }
         }
@@ -109,57 +113,42 @@ impl Place {
     }
 }
 
-impl Staged {
-    fn new(running: &Running) -> anyhow::Result<(Self, PathBuf)> {
-        let root = running.root();
-        let name = format!("heapline-{}-{}", running.pid, std::process::id());
-        let mut problems = Vec::new();
-        for parent in TEMPORARY {
-            match Self::create(&root.join(parent), &name, running) {
-                Ok(staged) => {
-                    let inside = Path::new("/").join(parent).join(&name).join(NAME);
-                    return Ok((staged, inside));
-                }
-                Err(error) => problems.push(format!("\n  /{parent}: {error}")),
+/// Creates a directory for the program. Returns it, and the path of the trace there as the program sees it.
+fn stage(running: &Running) -> anyhow::Result<(Staged, PathBuf)> {
+    let owner = Owner {
+        user: running.identity.users[1],
+        group: running.identity.group,
+    };
+    let name = format!("heapline-{}-{}", running.pid, std::process::id());
+    let mut problems = Vec::new();
+    for parent in TEMPORARY {
+        match Staged::create(&running.root(), parent, &name, owner) {
+            Ok(staged) => {
+                let inside = Path::new("/").join(parent).join(&name).join(NAME);
+                return Ok((staged, inside));
             }
+            Err(error) => problems.push(format!("\n  /{parent}: {error}")),
         }
-        bail!(
-            "process {} is another user's or in another mount namespace, and there is no directory in \
-             which both it and heapline can write; tried:{}",
-            running.pid,
-            problems.concat()
-        )
     }
-
-    fn create(parent: &Path, name: &str, running: &Running) -> io::Result<Self> {
-        let parent = File::open(parent)?;
-        let staged = Self {
-            folder: {
-                let folder = below(&parent).join(name);
-                DirBuilder::new().mode(0o700).create(&folder)?;
-                File::open(&folder)?
-            },
-            parent,
-            name: name.to_owned(),
-        };
-        let user = running.identity.users[1];
-        let owned = chown(staged.path(), Some(user), Some(running.identity.group));
-        owned.inspect_err(|_| staged.remove())?;
-        Ok(staged)
-    }
-
-    fn path(&self) -> PathBuf {
-        below(&self.folder)
-    }
-
-    fn remove(&self) {
-        let _ = fs::remove_dir(below(&self.parent).join(&self.name));
-    }
+    bail!(
+        "process {} is another user's or in another mount namespace, and there is no directory in \
+         which its user can write; tried:{}",
+        running.pid,
+        problems.concat()
+    )
 }
 
-/// The path of an open directory, whatever became of its name.
-fn below(folder: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
+/// Copies a file that the program has written to a new one, which only the user of heapline can read.
+fn copy(from: File, to: &Path) -> io::Result<()> {
+    // Not a file that somebody else puts there meanwhile.
+    let mut to = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(to)?;
+    // A program that still writes must not keep this busy for ever.
+    let size = from.metadata()?.len();
+    io::copy(&mut from.take(size), &mut to).map(drop)
 }
 
 /// A name for a file about a process, that of the program.

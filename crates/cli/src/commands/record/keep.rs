@@ -318,9 +318,6 @@ impl KeptTrace {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         tempfile::Builder::new()
             .prefix(&format!(".{name}.heapline-"))
-            // With the usual permissions instead of tempfile's.
-            .make_in(self.path.parent().unwrap_or(Path::new("")), |path| {
-                File::options().write(true).create_new(true).open(path)
-            })
+            .tempfile_in(self.path.parent().unwrap_or(Path::new("")))
     }
 }

@@ -1,6 +1,6 @@
 //! Writes the embedded agent to a file, from which it can be preloaded.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::hash::Hasher;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -37,6 +37,12 @@ const ROOT: u32 = 0;
 
 /// The user that stands for root and all others that a user namespace does not know.
 const UNMAPPED: u32 = 65534;
+
+/// Permission of the group and of others to write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// The sticky bit of a directory.
+const STICKY: u32 = 0o1000;
 
 /// Returns the path of the agent; writes the file if it does not exist.
 pub(super) fn path() -> anyhow::Result<PathBuf> {
@@ -117,48 +123,64 @@ fn private_folder(parent: &Path) -> io::Result<PathBuf> {
 }
 
 /// Checks that nobody but the user and root can write to a directory or replace it: they could inject
-/// code into the recorded programs.
-fn check(folder: &Path) -> io::Result<()> {
-    let refused = |why: String| Err(io::Error::other(why));
+/// code into the recorded programs. Returns its path without symbolic links.
+fn check(folder: &Path) -> io::Result<PathBuf> {
     let metadata = fs::symlink_metadata(folder)?;
     let user = geteuid().as_raw();
-    if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & 0o022 != 0 {
-        return refused("not a directory that only you can write to".to_owned());
+    if !metadata.is_dir() || metadata.uid() != user || metadata.mode() & OTHERS_WRITE != 0 {
+        return refused("not a directory that only you can write to");
     }
-    for ancestor in folder.canonicalize()?.ancestors().skip(1) {
+    let folder = folder.canonicalize()?;
+    for ancestor in folder.ancestors().skip(1) {
         let metadata = fs::metadata(ancestor)?;
-        let is_public = metadata.mode() & 0o002 != 0;
         // In a sticky directory, only the owners of an entry and of the directory can replace it.
-        let is_sticky = metadata.mode() & 0o1000 != 0;
-        let is_trusted = [ROOT, UNMAPPED, user].contains(&metadata.uid());
-        if is_public && !(is_sticky && is_trusted) {
+        let is_closed = metadata.mode() & OTHERS_WRITE == 0 || metadata.mode() & STICKY != 0;
+        if !is_closed || ![ROOT, UNMAPPED, user].contains(&metadata.uid()) {
             let ancestor = ancestor.display();
-            return refused(format!("other users can replace directories in {ancestor}"));
+            return refused(&format!(
+                "other users can replace directories in {ancestor}"
+            ));
         }
     }
-    Ok(())
+    Ok(folder)
+}
+
+fn refused<T>(why: &str) -> io::Result<T> {
+    Err(io::Error::other(why.to_owned()))
 }
 
 fn write_into(folder: &Path, name: &str) -> io::Result<PathBuf> {
-    let refused = |why: &str| Err(io::Error::other(why.to_owned()));
+    let folder = check(folder)?;
     let bytes = folder.as_os_str().as_bytes();
     if bytes.contains(&b':') || bytes.contains(&b' ') {
         return refused(
             "its name contains a colon or a space, which LD_PRELOAD uses as separators",
         );
     }
-    check(folder)?;
-    if statvfs(folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+    if statvfs(&folder)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return refused("mounted with noexec");
     }
     let path = folder.join(name);
-    if fs::read(&path).is_ok_and(|there| there == AGENT) {
+    if is_agent(&path) {
         return Ok(path);
     }
     check_size_limit(0, AGENT.len())?;
-    let unfinished = folder.join(format!(".{name}.{}", std::process::id()));
-    let mut file = File::create(&unfinished)?;
-    file.write_all(AGENT)?;
-    fs::rename(&unfinished, &path)?;
+    let mut unfinished = tempfile::Builder::new().prefix(".").tempfile_in(&folder)?;
+    unfinished.write_all(AGENT)?;
+    // Whatever the umask says.
+    let permissions = Permissions::from_mode(0o644);
+    unfinished.as_file().set_permissions(permissions)?;
+    unfinished.persist(&path)?;
     Ok(path)
+}
+
+/// Returns true if a file is the agent, and will be: only the user and root can write to it.
+fn is_agent(path: &Path) -> bool {
+    let is_ours = |metadata: fs::Metadata| {
+        metadata.is_file()
+            && [ROOT, geteuid().as_raw()].contains(&metadata.uid())
+            && metadata.mode() & OTHERS_WRITE == 0
+    };
+    fs::symlink_metadata(path).is_ok_and(is_ours)
+        && fs::read(path).is_ok_and(|there| there == AGENT)
 }

@@ -24,7 +24,6 @@ use heapline_recorder::settings::{self, Follow, Output, RecordingSettings};
 use heapline_text::Screen;
 
 use super::recording::{self, RecordingOptions, TraceOptions};
-use super::sending;
 use super::view::Serving;
 use crate::error::warn;
 use keep::Keeping;
@@ -190,8 +189,7 @@ impl Args {
 
         let viewer = self.view.then(|| LiveViewer::bind(&self.serving));
         let mut viewer = viewer.transpose()?;
-        // Credentials are none of the program's business.
-        command.env_remove(sending::HEADERS);
+        self.push.hide_credentials(&mut command);
         let started = |pid| {
             snapshots.start(pid, traces.first(pid));
             if let Some(keeping) = &mut keeping {

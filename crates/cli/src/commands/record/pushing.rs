@@ -1,6 +1,7 @@
 //! `--push`: sends profiles while a program is recorded.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,7 +13,7 @@ use heapline_formats::{Follower, Options};
 use heapline_profile::{LiveProfile, Profile, StoreOptions};
 use heapline_push::{Endpoint, Failure, Identity, Pusher, Tally, Windows};
 
-use crate::commands::sending::Sending;
+use crate::commands::sending::{self, Sending};
 use crate::error::{note, warn};
 
 /// The time between two attempts to open a recording that has not begun.
@@ -52,6 +53,11 @@ pub(in crate::commands) struct Pushing {
 }
 
 impl PushOptions {
+    /// Removes credentials from the environment of the program.
+    pub(super) fn hide_credentials(&self, command: &mut Command) {
+        sending::hide_credentials(command, self.push.iter());
+    }
+
     /// Starts the threads that send, before the program is started. `None` if there is nothing to be sent.
     pub(in crate::commands) fn prepare(&self) -> anyhow::Result<Option<Pushing>> {
         if self.push.is_empty() {

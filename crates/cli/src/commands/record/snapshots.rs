@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use heapline_engine::{Filter, shell_path};
 use heapline_formats::{Follower, Options};
 use heapline_profile::query::Size;
@@ -183,7 +183,9 @@ impl Snapshots {
             .map_or_else(Vec::new, |watcher| watcher.join().unwrap_or_default());
         if self.whens.contains(&When::End) {
             let file = named(&self.prefix, "end");
-            let finished = wait_for_writer(&file, &AtomicBool::new(false))
+            let finished = File::open(&file)
+                .context("cannot open the snapshot")
+                .and_then(|open| wait_for_writer(&open, &AtomicBool::new(false)))
                 .and_then(|()| finish(&file, Path::new("/")));
             match finished {
                 Ok(finished) => taken.push((file, finished)),

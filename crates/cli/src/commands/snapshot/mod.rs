@@ -140,7 +140,7 @@ impl Args {
             fold: self.fold.into(),
         };
         let taken = agent.snapshot(&settings).and_then(|_| {
-            let written = self.wait(&running, &agent, &place.trace(), interrupted);
+            let written = self.wait(&running, &agent, &place, interrupted);
             // Also of one that failed.
             if running.is_alive() {
                 let _ = agent.end_snapshot();
@@ -168,7 +168,7 @@ impl Args {
         &self,
         running: &Running,
         agent: &Agent<'_>,
-        file: &Path,
+        place: &Place,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<()> {
         let start = Instant::now();
@@ -189,14 +189,14 @@ impl Args {
             }
             thread::sleep(INTERVAL);
         }
-        wait_for_writer(file, interrupted)
+        let file = place.open().context("cannot open the snapshot")?;
+        wait_for_writer(&file, interrupted)
     }
 }
 
 /// Waits until the snapshot is not written any more: whoever writes it has locked it.
-pub(super) fn wait_for_writer(file: &Path, interrupted: &AtomicBool) -> anyhow::Result<()> {
-    let file = File::open(file).context("cannot open the snapshot")?;
-    while flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
+pub(super) fn wait_for_writer(file: &File, interrupted: &AtomicBool) -> anyhow::Result<()> {
+    while flock(file, FlockOperation::NonBlockingLockShared).is_err() {
         if interrupted.load(Ordering::Relaxed) {
             bail!("interrupted");
         }

@@ -9,7 +9,7 @@ use crate::groups::{GroupBy, Label, NONE};
 use crate::options::{self, Look, Share};
 use crate::reports::Subject;
 use crate::reports::tree::{
-    ByStack, Frames, Grown, Labels, Load, Shape, Source, TreeOptions, grow, number,
+    ByStack, Frames, Grown, Labels, Load, MAX_DEPTH, Shape, Source, TreeOptions, grow, number,
 };
 use crate::scope::Scope;
 use crate::store::{Class, IdVec, KindId, NodeId, saturated};
@@ -267,7 +267,7 @@ pub fn diff_tree(sides: &Comparison<'_>, options: &DiffTreeOptions) -> DiffTree 
     let grown = loop {
         let shape = Shape {
             threshold: min * all.bytes,
-            depth: usize::MAX,
+            depth: MAX_DEPTH,
         };
         let grown = grow(&sources, shape, rest);
         if grown.shown.len() <= options.max_nodes || min >= 1.0 {

@@ -41,6 +41,9 @@ pub enum Direction {
 /// Each pattern of a focus is a bit of a word.
 const MAX_FOCUS: usize = 64;
 
+/// The default depth of a tree. Some kilobytes of a trace can be a stack of a million calls, if recursion is kept.
+pub(super) const MAX_DEPTH: usize = 1000;
+
 /// Options of [`tree`].
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,7 +71,7 @@ pub struct TreeOptions {
     #[arg(long, default_value = "1%", value_name = "SHARE")]
     pub min: Share,
 
-    /// Limit the depth of the tree
+    /// Limit the depth of the tree [default: 1000]
     #[arg(long, value_name = "N")]
     pub depth: Option<usize>,
 
@@ -223,7 +226,7 @@ fn tree_of<T: ScopeLoad>(
     );
     let shape = Shape {
         threshold: options.min.0 * Load::bytes(&total),
-        depth: options.depth.unwrap_or(usize::MAX),
+        depth: options.depth.unwrap_or(MAX_DEPTH),
     };
     let (nodes, callers, focus_total, focus_own) = if options.focus.is_empty() {
         let nodes = match options.direction() {

@@ -5,6 +5,8 @@ use heapline_profile::reports::{
     Direction, Figures, HotspotOptions, NodeKind, SortBy, TreeNode, TreeOptions, hotspots, tree,
 };
 use heapline_profile::{Estimator, GroupBy, Look, Query, Recursion, Scope, Share, StoreOptions};
+use heapline_testkit::generate;
+use heapline_trace::{Block, Frame, FrameSink, Source, Writer};
 
 use super::traces::{load, odd_traces};
 use super::{close, for_each_scope, same, sum};
@@ -211,5 +213,52 @@ fn recursion_does_not_change_totals() {
                 kept.total().bytes.value,
             );
         }
+    }
+}
+
+/// A hundred thousand calls are a kilobyte of a trace, and were as many rows.
+#[test]
+fn the_depth_of_recursion_that_is_kept_is_limited() {
+    const CALLS: usize = 100_000;
+    let mut writer = Writer::new(Vec::new(), &generate::info()).unwrap();
+    let block = Block {
+        length: 3,
+        samples: 1,
+        source: Source::Minor,
+    };
+    let named = |_: u64, frames: &mut FrameSink<'_>| {
+        frames.push(Frame {
+            file: b"x.ml",
+            name: b"f",
+            line: 1,
+            start_char: 2,
+            end_char: 3,
+        });
+    };
+    let stack = vec![7; CALLS];
+    writer.alloc(0, 1, 0, block, &stack, named).unwrap();
+    let bytes = writer.finish().unwrap();
+    assert!(bytes.len() < 5000);
+    let recursion = Recursion::Keep;
+    let profile = load(&bytes, StoreOptions { recursion });
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default()).keep_recursion(true);
+    for bottom_up in [false, true] {
+        let nodes = |depth| {
+            let options = TreeOptions {
+                bottom_up,
+                depth,
+                ..TreeOptions::default()
+            };
+            let tree = tree(&scope, &options);
+            assert_tree("recursion", &tree.nodes);
+            close(
+                "recursion",
+                tops(&tree.nodes).bytes.value,
+                tree.total.bytes.value,
+            );
+            tree.nodes.len()
+        };
+        assert_eq!(nodes(None), 1001, "the last one stands for all below");
+        assert_eq!(nodes(Some(2000)), 2001);
     }
 }

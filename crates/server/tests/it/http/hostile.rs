@@ -226,3 +226,30 @@ fn clients_that_go_away_leave_nothing_behind() {
     // More connections than are allowed at the same time have come and gone.
     assert_eq!(server.get("/api/v1/summary").status, 200);
 }
+
+#[test]
+fn streams_of_events_that_are_held_do_not_stop_the_server() {
+    let server = Running::demo();
+    // Waits until the trace is loaded.
+    assert_eq!(server.get("/api/v1/summary?rows=1").status, 200);
+    let open = || {
+        let mut stream = server.connect();
+        let host = server.address;
+        let request = format!("GET /api/v1/events?hold=0 HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut status = [0; "HTTP/1.1 200".len()];
+        stream.read_exact(&mut status).unwrap();
+        (stream, String::from_utf8_lossy(&status).into_owned())
+    };
+    let mut held: Vec<_> = (0..64).map(|_| open()).collect();
+    assert!(held.iter().all(|(_, status)| status == "HTTP/1.1 200"));
+    let refused = server.get("/api/v1/events?hold=0");
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.code(), "too_many_streams");
+    assert_eq!(server.get("/api/v1/status").status, 200);
+
+    held.pop();
+    heapline_testkit::wait("the place of the closed stream", || {
+        open().1 == "HTTP/1.1 200"
+    });
+}

@@ -1,0 +1,128 @@
+//! The sentences about the whole program. There is one of each kind wherever the trace tells it.
+
+use Phrase::{Bytes, Percent, Seconds};
+
+use super::facts::Facts;
+use super::rules::{with_function, within};
+use super::{Found, Phrase};
+use crate::estimate::Estimate;
+use crate::reports::Figures;
+
+/// Functions that are named at the peak.
+const NAMED: usize = 3;
+
+/// A sentence that is always said, and so is not a part of anything.
+fn always(
+    sentence: Vec<Phrase>,
+    report: &'static str,
+    parameters: Vec<(&'static str, String)>,
+) -> Found {
+    Found {
+        part: Estimate::exact(1.0),
+        whole: 1.0,
+        sentence,
+        report,
+        parameters,
+    }
+}
+
+/// What is live at the peak, and the functions with most of it.
+pub(super) fn peak(facts: &Facts<'_>) -> Option<Found> {
+    let whole = facts.at_peak.bytes.value;
+    if whole.is_nan() || whole <= 0.0 {
+        return None;
+    }
+    let profile = facts.scope.profile();
+    let mut sentence = vec![
+        "At the peak, ".into(),
+        Seconds(profile.peak(facts.scope.estimator()).time),
+        " into a run of ".into(),
+        Seconds(profile.duration()),
+        ", ".into(),
+        Bytes(Figures::of_total(facts.scope, &facts.at_peak).bytes),
+        " is live".into(),
+    ];
+    let named = facts.by_function.iter().take(NAMED);
+    for (number, (label, amount)) in named.enumerate() {
+        sentence.push(if number == 0 { ": " } else { ", " }.into());
+        sentence.push(Phrase::Name(label.name.clone()));
+        sentence.push(if number == 0 { " has " } else { " " }.into());
+        sentence.push(Percent(100.0 * amount.bytes.value / whole));
+    }
+    let others = facts.by_function.len().saturating_sub(NAMED);
+    if others > 0 {
+        sentence.extend([
+            ", ".into(),
+            Phrase::Count(others as u64),
+            if others == 1 {
+                " other function the rest"
+            } else {
+                " other functions the rest"
+            }
+            .into(),
+        ]);
+    }
+    sentence.push(".".into());
+    let mut parameters = with_function(facts);
+    parameters.push(("live", "peak".to_owned()));
+    Some(always(sentence, "hotspots", parameters))
+}
+
+/// Whether old memory grows.
+pub(super) fn total_growth(facts: &Facts<'_>) -> Option<Found> {
+    let leaks = facts.leaks.as_ref()?;
+    let age = Seconds(leaks.min_age);
+    let retained = Bytes(leaks.retained.bytes);
+    let sentence = if leaks.retained.samples == 0 {
+        vec![
+            "Memory does not grow: none that is older than ".into(),
+            age,
+            " is live at the end.".into(),
+        ]
+    } else if leaks.growth.low > 0.0 {
+        vec![
+            "Memory grows: ".into(),
+            retained,
+            " is older than ".into(),
+            age,
+            " at the end, ".into(),
+            Bytes(leaks.growth),
+            " more than half-way through the run.".into(),
+        ]
+    } else {
+        let than_before = if leaks.growth.high < 0.0 {
+            " at the end, less than half-way through the run."
+        } else {
+            " at the end, within the error as much as half-way through the run."
+        };
+        vec![
+            "Memory does not grow: ".into(),
+            retained,
+            " is older than ".into(),
+            age,
+            than_before.into(),
+        ]
+    };
+    Some(always(sentence, "leaks", with_function(facts)))
+}
+
+/// What is freed soon after its allocation.
+pub(super) fn total_garbage(facts: &Facts<'_>) -> Option<Found> {
+    let report = facts.temporary.as_ref()?;
+    let part = report.total.temporary.bytes;
+    let whole = report.total.allocated.bytes;
+    if whole.value.is_nan() || whole.value <= 0.0 {
+        return None;
+    }
+    let sentence = vec![
+        Bytes(part),
+        " of ".into(),
+        Bytes(whole),
+        " allocated (".into(),
+        Percent(100.0 * part.value / whole.value),
+        ") is freed within ".into(),
+        Seconds(report.within),
+        ".".into(),
+    ];
+    Some(always(sentence, "temporary", within(facts, report.within)))
+}
