@@ -17,11 +17,10 @@ use heapline_engine::{
 };
 use heapline_index::TraceFile;
 use heapline_profile::{GroupBy, Profile, StoreOptions};
-use regex::bytes::Regex;
 
 use crate::commands::Cli;
 use crate::input::demo;
-use crate::process;
+use crate::{ocaml_runtime, process};
 
 /// The variable in which a shell that asks for completions gives its name.
 pub(crate) const VARIABLE: &str = "HEAPLINE_COMPLETE";
@@ -37,9 +36,6 @@ const LARGEST: u64 = 64 << 20;
 
 /// Names that are offered at most.
 const ROWS: u16 = 200;
-
-/// A string in OCaml's runtime, also in stripped programs; as a pattern that does not match itself, in this program.
-const RUNTIME: &str = "[O]CAMLRUNPARAM";
 
 /// Answers a shell that asks for completions, and exits; returns if none asks.
 pub(crate) fn answer_shell() {
@@ -106,9 +102,9 @@ fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
         let Ok(program) = fs::read_link(format!("/proc/{pid}/exe")) else {
             return false;
         };
-        let is_ocaml = known
-            .entry(program)
-            .or_insert_with(|| is_ocaml(Path::new(&format!("/proc/{pid}/exe"))));
+        let is_ocaml = known.entry(program).or_insert_with(|| {
+            fs::read(format!("/proc/{pid}/exe")).is_ok_and(|program| ocaml_runtime::is_in(&program))
+        });
         *is_ocaml || process::find_trace(pid).is_ok_and(|trace| trace.is_some())
     };
     let mut pids: Vec<u32> = pids
@@ -120,15 +116,6 @@ fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
         CompletionCandidate::new(pid.to_string()).help(Some(name.trim_end().to_owned().into()))
     };
     pids.into_iter().map(candidate).collect()
-}
-
-/// Returns true if a program has OCaml's runtime.
-fn is_ocaml(program: &Path) -> bool {
-    let runtime = Regex::new(RUNTIME).ok();
-    let bytes = fs::read(program).ok();
-    runtime
-        .zip(bytes)
-        .is_some_and(|(runtime, bytes)| runtime.is_match(&bytes))
 }
 
 /// Functions of the trace that was given, those with the most allocation first.

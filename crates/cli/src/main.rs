@@ -7,6 +7,7 @@ mod candidates;
 mod commands;
 mod error;
 mod input;
+mod ocaml_runtime;
 mod output;
 mod process;
 mod progress;

@@ -76,7 +76,10 @@ fn a_runtime_that_hides_its_symbols_is_refused() {
 fn a_stripped_runtime_that_hides_its_symbols_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let messages = folder.path().join("messages.h");
-    let text = "const char messages[] = \"Try running with OCAMLRUNPARAM=b=2)\";\n";
+    let text = r#"
+        const char variable[] = "OCAMLRUNPARAM";
+        const char message[] = "Fatal error: exception %s\n";
+    "#;
     fs::write(&messages, text).unwrap();
     let options = ["-s", "-include", messages.to_str().unwrap()];
     let program = program(folder.path(), &[START, MEMPROF], &options);

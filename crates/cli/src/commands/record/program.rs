@@ -9,6 +9,8 @@ use anyhow::{Context, anyhow, bail};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 
+use crate::ocaml_runtime;
+
 /// The section that marks Rust programs with Heapline's sampler: see the sampler's `trace.rs`.
 const SAMPLER: &str = ".heapline";
 
@@ -33,9 +35,6 @@ pub(in crate::commands) enum Kind {
 
 /// The trailer of bytecode files, followed by three digits.
 const BYTECODE: &[u8] = b"Caml1999X";
-
-/// A variable that every OCaml runtime names in its messages or reads.
-const VARIABLE: &[u8] = b"OCAMLRUNPARAM";
 
 /// Finds a program as a shell does.
 pub(super) fn find(name: &Path) -> anyhow::Result<PathBuf> {
@@ -158,7 +157,7 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
             || elf
                 .section_by_name(".rodata")
                 .and_then(|section| section.data().ok())
-                .is_some_and(|data| data.windows(VARIABLE.len()).any(|part| part == VARIABLE));
+                .is_some_and(ocaml_runtime::is_in);
         if hides {
             bail!(
                 "{shown} does not export the symbols of its OCaml runtime; link it with \
