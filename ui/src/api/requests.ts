@@ -11,7 +11,7 @@ export const REQUESTS = {
     "keep-recursion": { kind: "flag" },
     by: { kind: "value", values: ["site", "address", "function", "file", "module", "crate", "domain", "size", "age"], default: "site" },
     rows: { kind: "value", default: "5" },
-    findings: { kind: "value", default: "8" },
+    findings: { kind: "value", default: "11" },
     hide: { kind: "list" },
     "split-anonymous": { kind: "flag" },
     "own-code": { kind: "flag" },

@@ -1240,7 +1240,7 @@ report: string,
 parameters: Array<[string, string]>, };
 
 /** A rule. */
-export type TraceFindingKind = "damage" | "growth" | "peak_holder" | "peak_call" | "large_block" | "promoted_garbage" | "garbage" | "size_class" | "resolution";
+export type TraceFindingKind = "damage" | "peak" | "total_growth" | "total_garbage" | "growth" | "peak_holder" | "peak_call" | "large_block" | "promoted_garbage" | "garbage" | "size_class" | "resolution";
 
 /** The metadata of a trace. */
 export type TraceInfo = {

@@ -70,7 +70,7 @@ function Findings({ findings }: { findings: readonly TraceFinding[] }): JSX.Elem
         ))}
       </ol>
       <p class="muted">
-        Click one to see it. None is within the sampling error. The memory of libraries is attributed to your own code.
+        Click one to see it. The memory of libraries is attributed to your own code.
       </p>
     </>
   );

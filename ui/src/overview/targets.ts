@@ -31,6 +31,11 @@ export function targetOf(finding: TraceFinding, now: State, hasServer: boolean):
     case "damage":
     case "resolution":
       return "details";
+    case "peak":
+      return hasServer
+        ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", ownCode }
+        : { ...FRESH, view: "flame", live: "peak" };
+    case "total_growth":
     case "growth":
       return { ...FRESH, view: "leaks", leaksBy: "function", lists: "own" };
     case "peak_holder":
@@ -44,9 +49,10 @@ export function targetOf(finding: TraceFinding, now: State, hasServer: boolean):
         ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", by: "size" }
         : { ...FRESH, view: "lifetimes", live: "peak" };
     case "promoted_garbage":
+    case "total_garbage":
     case "garbage": {
       const within = `collected and lifetime <= ${parameters.get("within")}`;
-      const clause = finding.kind === "garbage" ? within : `promoted and ${within}`;
+      const clause = finding.kind === "promoted_garbage" ? `promoted and ${within}` : within;
       if (!hasServer) return name === null ? { ...FRESH, view: "lifetimes", live: "all" } : inFlame("all");
       return { ...FRESH, ...BY_OWN, view: "table", live: "all", ownCode, where: withClause(now.where, clause) };
     }

@@ -158,8 +158,8 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
 pub(super) fn leak_groups(scope: &Scope<'_>, options: &LeakOptions) -> Arc<Groups> {
     let look = options.look.own_by_default(options.by);
     let view = View {
-        // Where it is called from is what there is to fix.
-        name_callers: matches!(options.by, GroupBy::Site | GroupBy::Function),
+        // Where it is called from is what there is to fix. A function is a whole, whatever it calls.
+        name_callers: options.by == GroupBy::Site,
         ..look.view(options.by)
     };
     Groups::shared(scope.profile(), &view)

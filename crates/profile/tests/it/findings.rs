@@ -1,13 +1,16 @@
 //! Findings about programs whose truth is known.
 
 use TraceFindingKind::{
-    Damage, Garbage, Growth, LargeBlock, PeakCall, PeakHolder, PromotedGarbage, Resolution,
-    SizeClass,
+    Damage, Garbage, Growth, LargeBlock, Peak, PeakCall, PeakHolder, PromotedGarbage, Resolution,
+    SizeClass, TotalGarbage, TotalGrowth,
 };
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{Phrase, SummaryOptions, TraceFinding, TraceFindingKind, summary};
 use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::lives::{self, Life};
+
+/// The findings on the whole program, which come first.
+const OVERALL: [TraceFindingKind; 3] = [Peak, TotalGrowth, TotalGarbage];
 
 fn load(bytes: Vec<u8>) -> Profile {
     let mut reader = Reader::new(std::io::Cursor::new(bytes), Options::default()).unwrap();
@@ -20,8 +23,13 @@ fn findings(bytes: Vec<u8>) -> Vec<TraceFinding> {
     summary(&scope, &SummaryOptions::default()).findings
 }
 
+/// What is found of parts of a program; there is always something to say of the whole.
 fn kinds(findings: &[TraceFinding]) -> Vec<TraceFindingKind> {
-    findings.iter().map(|finding| finding.kind).collect()
+    findings
+        .iter()
+        .map(|finding| finding.kind)
+        .filter(|kind| !OVERALL.contains(kind))
+        .collect()
 }
 
 /// The name, the first amount and the first share in the finding of a rule.
@@ -82,6 +90,88 @@ fn nothing_is_found_in_a_balanced_program() {
     assert_eq!(kinds(&findings(lives::trace(&background(), 1.0, 0))), []);
 }
 
+/// The sentence of a rule, without the errors of its amounts.
+fn sentence(findings: &[TraceFinding], kind: TraceFindingKind) -> String {
+    let finding = findings.iter().find(|finding| finding.kind == kind);
+    let finding = finding.unwrap_or_else(|| panic!("{kind:?}: {findings:#?}"));
+    let text = |phrase: &Phrase| match phrase {
+        Phrase::Text(text) | Phrase::Name(text) => text.clone(),
+        Phrase::Bytes(bytes) => format!("{} B", bytes.value),
+        Phrase::Percent(percent) => format!("{percent:.1} %"),
+        Phrase::Seconds(time) => format!("{time:.2} s"),
+        Phrase::Count(n) => n.to_string(),
+        other => panic!("{other:?}"),
+    };
+    finding.sentence.iter().map(text).collect()
+}
+
+#[test]
+fn the_whole_program_comes_first() {
+    let steady = (0..1000).map(|i| Life::new(16, i, &["Main.run", "A.f"]));
+    let mut program: Vec<Life> = steady.collect();
+    for i in 0..5000 {
+        program.push(Life::new(16, i * 200, &["Main.run", "Log.append"]));
+    }
+    for i in 0..1000 {
+        let garbage = Life::new(80, i * 900, &["Main.run", "Text.concat"]);
+        program.push(garbage.until(i * 900 + 100));
+    }
+    let found = findings(lives::trace(&program, 1.0, 0));
+    let first: Vec<_> = found.iter().take(3).map(|finding| finding.kind).collect();
+    assert_eq!(first, OVERALL);
+    let of_garbage = 80_000.0;
+    let all = 6000.0 * 16.0 + of_garbage;
+    let share = 100.0 * of_garbage / all;
+    let duration = load(lives::trace(&program, 1.0, 0)).duration();
+    assert_eq!(
+        sentence(&found, TotalGarbage),
+        format!(
+            "{of_garbage} B of {all} B allocated ({share:.1} %) is freed within {:.2} s.",
+            0.01 * duration
+        )
+    );
+    let grows = sentence(&found, TotalGrowth);
+    assert!(grows.starts_with("Memory grows: "), "{grows}");
+    let peak = sentence(&found, Peak);
+    assert!(
+        peak.ends_with(", 96000 B is live: Log.append has 83.3 %, A.f 16.7 %."),
+        "{peak}"
+    );
+}
+
+#[test]
+fn a_program_that_frees_all_does_not_grow() {
+    let early = (0..500).map(|i| Life::new(16, i, &["Main.run", "A.f"]).until(600_000));
+    let late = (0..500).map(|i| Life::new(16, 950_000 + i, &["Main.run", "B.f"]));
+    let program: Vec<Life> = early.chain(late).collect();
+    let found = findings(lives::trace(&program, 1.0, 0));
+    let growth = sentence(&found, TotalGrowth);
+    assert!(
+        growth.starts_with("Memory does not grow: none that is older than "),
+        "{growth}"
+    );
+}
+
+#[test]
+fn steady_memory_does_not_grow() {
+    let lives = |start, end| (start..end).map(|i| Life::new(16, i, &["Main.run", "A.f"]));
+    let last = Life::new(16, 999_999, &["Main.run", "B.f"]);
+    for (end_of_half, expected) in [
+        (None, "within the error as much as half-way"),
+        (Some(600_000), "less than half-way"),
+    ] {
+        let half = lives(500, 1000).map(|life| match end_of_half {
+            Some(end) => life.until(end),
+            None => life,
+        });
+        let program: Vec<Life> = lives(0, 500).chain(half).chain([last.clone()]).collect();
+        let found = findings(lives::trace(&program, 1.0, 0));
+        let growth = sentence(&found, TotalGrowth);
+        assert!(growth.starts_with("Memory does not grow: "), "{growth}");
+        assert!(growth.contains(expected), "{growth}");
+    }
+}
+
 #[test]
 fn a_function_that_holds_much_of_the_peak_is_found() {
     let mut program = background();
@@ -122,8 +212,12 @@ fn a_call_under_which_most_was_allocated_is_found() {
     assert_eq!(kinds(&found), [PeakCall]);
     let (name, bytes, _) = of(&found, PeakCall);
     assert_eq!((name, bytes), (Some("Parser.file"), 1.6 * BACKGROUND));
-    assert_eq!(found[0].report, "tree");
-    let parameters = &found[0].parameters;
+    let call = found
+        .iter()
+        .find(|finding| finding.kind == PeakCall)
+        .unwrap();
+    assert_eq!(call.report, "tree");
+    let parameters = &call.parameters;
     assert!(
         parameters.contains(&("focus".into(), "Parser.file".to_owned())),
         "{parameters:?}"

@@ -221,7 +221,7 @@ fn leaks_name_own_code_and_the_library() {
     let scope = Scope::new(&profile, &Query::default(), Estimator::default());
     let label = |look: Look| {
         let options = LeakOptions {
-            by: GroupBy::Function,
+            by: GroupBy::Site,
             look,
             ..LeakOptions::default()
         };
@@ -244,6 +244,27 @@ fn leaks_name_own_code_and_the_library() {
         label(mine(&["Main.*"])),
         names("Main.run", "Stdlib.List.map")
     );
+}
+
+/// Whichever functions of libraries it calls, a function is one row.
+#[test]
+fn leaks_are_of_whole_functions() {
+    let libraries = ["Stdlib__List.map", "Stdlib__Buffer.add", "Lwt.bind"];
+    let lives: Vec<Life> = (0..1000)
+        .zip(libraries.iter().cycle())
+        .map(|(i, library)| Life::new(16, i * 10, &["Main.run", "Cache.add", library]))
+        .collect();
+    let profile = load(&lives);
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    let options = LeakOptions {
+        by: GroupBy::Function,
+        ..LeakOptions::default()
+    };
+    let report = leaks(&scope, &options, None);
+    let rows: Vec<_> = report.rows.iter().map(|row| &row.label).collect();
+    assert_eq!((rows.len(), &*rows[0].name), (1, "Cache.add"), "{rows:?}");
+    assert_eq!(rows[0].via, None);
+    assert_eq!(report.rows[0].growth, report.growth);
 }
 
 /// Reports that name the code to look at attribute to own code by default, but not by module or crate.

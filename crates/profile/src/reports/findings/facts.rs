@@ -23,7 +23,9 @@ pub(super) struct Facts<'a> {
     pub(super) look: Vec<(&'static str, String)>,
     /// Live at the peak of the whole program.
     pub(super) at_peak: Amount,
-    /// The same by function, with callees.
+    /// The same by function.
+    pub(super) by_function: Vec<(Label, Amount)>,
+    /// The same with callees.
     pub(super) under_calls: Vec<(Label, Amount)>,
     /// The same by size.
     pub(super) by_size: Vec<(Label, Amount)>,
@@ -179,6 +181,7 @@ impl<'a> Facts<'a> {
             scope,
             look: parameters(look),
             at_peak: live.total,
+            by_function: live.by_function,
             under_calls: live.under_calls,
             by_size: live.by_size,
             largest_block: largest_block.flatten(),
@@ -195,6 +198,7 @@ struct LiveAtPeak {
     total: Amount,
     /// The most that one of them stands for.
     heaviest: f64,
+    by_function: Vec<(Label, Amount)>,
     under_calls: Vec<(Label, Amount)>,
     by_size: Vec<(Label, Amount)>,
 }
@@ -212,16 +216,22 @@ impl LiveAtPeak {
         let inclusive = functions
             .inclusive_sums_of_stacks(scope, || scope.by_stack_of(counts))
             .unwrap_or_default();
+        let columns: Vec<[u32; 1]> = counts.iter().map(|&n| [n]).collect();
+        let largest_of = |groups: &Groups, n| {
+            let sums = groups.add_up(scope, &columns);
+            let sums: Vec<Amount> = sums.into_iter().flatten().collect();
+            largest_groups(groups, &sums, n)
+        };
         let by_size = profile.tells().sizes.then(|| {
             let sizes = Groups::shared(profile, &look.view(GroupBy::Size));
-            let counts: Vec<[u32; 1]> = counts.iter().map(|&n| [n]).collect();
-            let sums = sizes.add_up(scope, &counts);
-            let sums: Vec<Amount> = sums.into_iter().flatten().collect();
-            largest_groups(&sizes, &sums, 1)
+            largest_of(&sizes, 1)
         });
+        let mut by_function = largest_of(functions, usize::MAX);
+        by_function.retain(|(_, amount)| !amount.is_empty());
         Self {
             total: scope.total_of(counts),
             heaviest,
+            by_function,
             under_calls: largest_groups(functions, &inclusive, usize::MAX),
             by_size: by_size.unwrap_or_default(),
         }

@@ -1,10 +1,12 @@
 //! Findings: the few facts about a trace that deserve a sentence.
 //!
-//! Each rule looks at a report, and finds a part of a whole. It is worth a sentence if the lower end
+//! A sentence each on the peak, on growth and on garbage of the whole program come first. Then come those on code.
+//! Each of their rules looks at a report, and finds a part of a whole. It is worth a sentence if the lower end
 //! of its interval is a large enough share of the whole, so that nothing within the sampling error is
 //! ever found.
 
 mod facts;
+mod overall;
 mod rules;
 
 use std::borrow::Cow;
@@ -20,7 +22,7 @@ use facts::{Facts, Preparation};
 pub(super) use facts::{ALL, LIVE, MARKS, PROMOTED};
 
 /// The largest number of findings.
-pub(super) const MOST: usize = 8;
+pub(super) const MOST: usize = 11;
 
 /// A fact that deserves a sentence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +45,12 @@ pub struct TraceFinding {
 pub enum TraceFindingKind {
     /// The trace is damaged, so that figures are too low.
     Damage,
+    /// What is live at the peak, and the functions with most of it.
+    Peak,
+    /// Whether old memory grows.
+    TotalGrowth,
+    /// What is freed soon after its allocation.
+    TotalGarbage,
     /// A function whose old memory grows.
     Growth,
     /// A function that holds a large part of the peak.
@@ -90,7 +98,7 @@ impl From<&str> for Phrase {
     }
 }
 
-/// The result of a rule: a part of a whole.
+/// The result of a rule: a part of a whole, or all of it if the rule is about the whole program.
 struct Found {
     part: Estimate,
     whole: f64,

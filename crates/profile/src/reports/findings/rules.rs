@@ -3,6 +3,7 @@
 use heapline_model::Scheme;
 
 use super::facts::{Facts, is_function};
+use super::overall::{peak, total_garbage, total_growth};
 use super::{Found, Phrase, Rule, TraceFindingKind};
 use crate::estimate::{Amount, Estimate};
 use crate::query::Pattern;
@@ -25,8 +26,26 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         kind: TraceFindingKind::Damage,
         least: 0.0,
-        weight: 2.0,
+        weight: 5.0,
         find: damage,
+    },
+    Rule {
+        kind: TraceFindingKind::Peak,
+        least: 0.0,
+        weight: 4.0,
+        find: peak,
+    },
+    Rule {
+        kind: TraceFindingKind::TotalGrowth,
+        least: 0.0,
+        weight: 3.0,
+        find: total_growth,
+    },
+    Rule {
+        kind: TraceFindingKind::TotalGarbage,
+        least: 0.0,
+        weight: 2.0,
+        find: total_garbage,
     },
     Rule {
         kind: TraceFindingKind::Growth,
@@ -105,7 +124,7 @@ fn damage(facts: &Facts<'_>) -> Option<Found> {
 fn growth(facts: &Facts<'_>) -> Option<Found> {
     let leaks = facts.leaks.as_ref()?;
     // Of memory that goes up and down, it is chance how much there is at the end.
-    let is_even = |row: &&Leak| row.trend.state != TrendState::Uneven;
+    let is_even = |row: &&Leak| row.trend.state != TrendState::Uneven && is_function(&row.label);
     let row = leaks.rows.iter().find(is_even)?;
     let is_growing = row.trend.state == TrendState::Growing;
     let mut sentence = vec![Name(row.label.name.clone())];
@@ -321,14 +340,14 @@ fn one_digit(n: f64) -> f64 {
     format!("{n:.0e}").parse().unwrap_or(n)
 }
 
-fn with_function(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn with_function(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
     let mut parameters = vec![("by", "function".to_owned())];
     parameters.extend(facts.look.clone());
     parameters
 }
 
 /// The parameters of a report on memory that is freed within some seconds.
-fn within(facts: &Facts<'_>, seconds: f64) -> Vec<(&'static str, String)> {
+pub(super) fn within(facts: &Facts<'_>, seconds: f64) -> Vec<(&'static str, String)> {
     let mut parameters = with_function(facts);
     parameters.push(("within", format!("{seconds}s")));
     parameters
