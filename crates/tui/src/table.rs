@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use heapline_profile::reports::{DiffRow, Figures, Hotspot, Hotspots, SortBy};
-use heapline_profile::{Estimate, Label};
+use heapline_profile::{Estimate, Label, Query};
 use heapline_text::units::{
     count, count_short, estimated_bytes, estimated_change, estimated_count_short, label,
     percent_number, signed_count_short,
@@ -59,11 +59,19 @@ pub(crate) fn keys(app: &App) -> Vec<u64> {
         .collect()
 }
 
-/// The name of the selected row.
-pub(crate) fn selected_label(app: &App) -> Option<Label> {
-    labels(app)
-        .get(app.selected())
-        .map(|label| (*label).clone())
+/// The query for the blocks of the selected row; `None` if no row is selected, or if a query cannot tell.
+pub(crate) fn selected_blocks(app: &App) -> Option<Query> {
+    let labels = labels(app);
+    let mut label = (*labels.get(app.selected())?).clone();
+    // The raw name is harder to read, and only needed to tell functions apart.
+    let namesakes = labels.iter().filter(|other| other.name == label.name);
+    let mut raw_names = namesakes.map(|other| &other.raw_name);
+    if raw_names.all(|name| *name == label.raw_name) {
+        label.raw_name = None;
+    }
+    let choices = &app.choices;
+    let query = choices.by.condition(&label, &choices.look())?;
+    Query::parse(&query).ok()
 }
 
 /// The reports by name.

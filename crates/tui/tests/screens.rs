@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use heapline_engine::{Cancel, LoadedTrace, Report, Session};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, Profile, StoreOptions};
+use heapline_profile::query::Pattern;
+use heapline_profile::{Estimator, GroupBy, Look, Profile, StoreOptions};
 use heapline_testkit::fixtures;
 use heapline_text::units::{estimated_bytes, label};
 use heapline_tui::{
@@ -58,11 +59,20 @@ struct Screen {
 }
 
 impl Screen {
-    fn open(trace: &str, (width, height): (u16, u16)) -> Self {
-        Self::start(trace, (width, height), false)
+    fn open(trace: &str, size: (u16, u16)) -> Self {
+        Self::start(trace, size, false)
     }
 
-    fn start(trace: &str, (width, height): (u16, u16), is_recording: bool) -> Self {
+    fn start(trace: &str, size: (u16, u16), is_recording: bool) -> Self {
+        Self::start_with(Choices::default(), trace, size, is_recording)
+    }
+
+    fn start_with(
+        choices: Choices,
+        trace: &str,
+        (width, height): (u16, u16),
+        is_recording: bool,
+    ) -> Self {
         let states = Arc::new(Mutex::new(vec![fixtures::folder().join(trace)]));
         let is_recording = Arc::new(AtomicBool::new(is_recording));
         let source = States {
@@ -84,7 +94,7 @@ impl Screen {
         };
         let backend = TestBackend::new(width, height);
         let mut screen = Self {
-            app: App::new(settings, Choices::default()),
+            app: App::new(settings, choices),
             worker: Worker::start(source, options),
             terminal: Terminal::new(backend).unwrap(),
             states,
@@ -293,6 +303,67 @@ fn a_row_opens_to_its_callers_and_back() {
     assert!(screen.row_with("live ").contains("1.26 ± 0.17 MiB"));
     screen.press(KeyCode::Esc);
     assert_eq!(screen.rows(), table);
+}
+
+#[test]
+fn an_opened_row_has_the_memory_of_its_row() {
+    let groups = [
+        GroupBy::Function,
+        GroupBy::Site,
+        GroupBy::Address,
+        GroupBy::File,
+        GroupBy::Module,
+        GroupBy::Crate,
+        GroupBy::Domain,
+        GroupBy::Size,
+        GroupBy::Age,
+    ];
+    let looks = [
+        Look::default(),
+        Look {
+            own_code: true,
+            ..Look::default()
+        },
+        Look {
+            mine: vec![Pattern::glob("Stdlib.*"), Pattern::glob("Mix.cached")],
+            ..Look::default()
+        },
+        Look {
+            hide: vec![Pattern::glob("Stdlib.Map.*"), Pattern::glob("Mix.words")],
+            split_anonymous: true,
+            ..Look::default()
+        },
+    ];
+    for by in groups {
+        for look in &looks {
+            let choices = Choices {
+                by,
+                look: look.clone(),
+                ..Choices::default()
+            };
+            let mut screen = Screen::start_with(choices, MIX, (160, 40), false);
+            let Report::Hotspots(report) = screen.report(MIX) else {
+                panic!("not a table");
+            };
+            assert!(!report.rows.is_empty());
+            for row in &report.rows {
+                let expected = estimated_bytes(row.own.allocated.bytes);
+                let name = format!("{by:?} {look:?} {:?}", row.label);
+                screen.press(KeyCode::Enter);
+                let header = screen.row_with("live ");
+                assert!(
+                    header.contains(&format!("live {expected} at ")),
+                    "{name}: {header}"
+                );
+                let Report::Tree(tree) = screen.report(MIX) else {
+                    panic!("{name} is not opened");
+                };
+                assert_eq!(estimated_bytes(tree.total.bytes), expected, "{name}");
+                screen.press(KeyCode::Esc);
+                screen.press(KeyCode::Down);
+            }
+        }
+    }
 }
 
 #[test]

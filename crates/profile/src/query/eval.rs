@@ -10,7 +10,7 @@ use super::token::Comparison;
 use crate::callers::calls;
 use crate::crates::Crates;
 use crate::estimate::Estimator;
-use crate::groups::View;
+use crate::groups::{UNKNOWN, View};
 use crate::selection::{Bits, Selection, Stay};
 use crate::store::{
     Class, ClassId, ContextId, CrateId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId,
@@ -188,16 +188,17 @@ impl<'a> Scan<'a> {
             }
             Clause::Site(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
+                let is_unknown = pattern.matches(UNKNOWN);
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    site.is_some_and(|site| frames[site])
+                    site.map_or(is_unknown, |site| frames[site])
                 })
             }
             Clause::Chain(chain) => {
                 let view = View {
                     by: chain.part.group(),
                     hidden: chain.hidden.clone(),
-                    own_code: chain.is_own.then(Vec::new),
+                    own_code: chain.own.clone(),
                     ..View::default()
                 };
                 let is_called = calls(profile, &view, &chain.names);
@@ -206,6 +207,11 @@ impl<'a> Scan<'a> {
             Clause::Line(test) => self.contexts(|context| {
                 let site = profile.site_frame(context);
                 site.is_some_and(|site| test.holds(&profile.symbols().frames()[site].line.into()))
+            }),
+            Clause::Address(address) => self.contexts(|context| {
+                let site = profile.site_frame(context);
+                let location = profile.contexts()[context].site;
+                site.is_some() && profile.symbols().address(location) == *address
             }),
         }
     }
@@ -350,6 +356,11 @@ impl<'a> Scan<'a> {
                 let frames = symbols.frames().ids();
                 frames.map(|frame| matches[crates.id(frame)]).collect()
             }
+            Part::Place => symbols
+                .frames()
+                .ids()
+                .map(|frame| pattern.matches(&symbols.place(frame)))
+                .collect(),
             Part::Module => {
                 let matches = modules.iter().map(|name| pattern.matches(name));
                 let matches: IdVec<ModuleId, bool> = matches.collect();

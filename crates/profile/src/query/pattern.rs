@@ -48,14 +48,13 @@ impl Pattern {
     /// so that the [text](Self::text) can be shown and typed.
     #[must_use]
     pub fn literal(name: &str) -> Self {
-        let piece = |c: char| {
-            if c.is_control() {
-                Piece::AnyChar
-            } else {
-                Piece::Char(c)
-            }
-        };
-        Self::of(&name.chars().map(piece).collect::<Vec<_>>())
+        Self::of(&literal_pieces(name).collect::<Vec<_>>())
+    }
+
+    /// All names that begin with a text.
+    pub(crate) fn literal_prefix(start: &str) -> Self {
+        let pieces = literal_pieces(start).chain([Piece::AnyText]);
+        Self::of(&pieces.collect::<Vec<_>>())
     }
 
     fn of(pieces: &[Piece]) -> Self {
@@ -196,6 +195,17 @@ enum Piece {
     AnyText,
     AnyChar,
     Char(char),
+}
+
+/// The characters of a text, with any character in place of those that cannot be shown.
+fn literal_pieces(text: &str) -> impl Iterator<Item = Piece> {
+    text.chars().map(|c| {
+        if c.is_control() {
+            Piece::AnyChar
+        } else {
+            Piece::Char(c)
+        }
+    })
 }
 
 /// Returns true for characters that are escaped by a backslash in a glob.

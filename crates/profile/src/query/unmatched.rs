@@ -3,6 +3,7 @@
 use super::ast::{Clause, Expr, Part};
 use super::pattern::Pattern;
 use crate::crates::Crates;
+use crate::groups::{NO_OWN_CODE, UNKNOWN};
 use crate::store::Profile;
 
 /// Lists the names that are not there, such as `function "Pasrer.*"; did you mean "Parser.*"?`.
@@ -41,6 +42,7 @@ fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Strin
         Part::File => "file",
         Part::Module => "module",
         Part::Crate => "crate",
+        Part::Place => "place",
     };
     let text = pattern.text();
     Some(match similar(part, pattern, profile) {
@@ -63,13 +65,21 @@ fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> 
             let crates = Crates::new(symbols);
             pattern.similar('.', crates.names().iter().map(|name| &**name))
         }
+        Part::Place => {
+            let places: Vec<String> = places(profile).collect();
+            pattern.similar('/', places.iter().map(|place| &**place))
+        }
     }?;
     is_there(part, &similar, profile).then_some(similar)
 }
 
 fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
     let symbols = profile.symbols();
+    if pattern.matches(UNKNOWN) || pattern.matches(NO_OWN_CODE) {
+        return true;
+    }
     match part {
+        Part::Place => places(profile).any(|place| pattern.matches(&place)),
         Part::Function => symbols
             .functions()
             .iter()
@@ -87,4 +97,10 @@ fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
             .iter()
             .any(|name| pattern.matches(name)),
     }
+}
+
+/// The places of all code in the source.
+fn places(profile: &Profile) -> impl Iterator<Item = String> {
+    let symbols = profile.symbols();
+    symbols.frames().ids().map(|frame| symbols.place(frame))
 }

@@ -76,7 +76,8 @@ impl Clause {
             | Self::Inside(..)
             | Self::Site(..)
             | Self::Chain(_)
-            | Self::Line(_) => Need::Nothing,
+            | Self::Line(_)
+            | Self::Address(_) => Need::Nothing,
             Self::LiveIn(_) | Self::Collected(_) | Self::Lifetime(_) => Need::Lifetimes,
             Self::Promoted(_) | Self::Heap(_) => Need::Promotions,
             Self::Size(_) | Self::Samples(_) => Need::Sizes,
