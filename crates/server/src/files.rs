@@ -162,10 +162,14 @@ fn export(pairs: form_urlencoded::Parse<'_>) -> Result<FileRequest, EngineError>
         })?);
     }
     let missing = || EngineError::parameter("format", "", "`format` is missing".to_owned());
-    Ok(FileRequest::Export {
-        format: format.ok_or_else(missing)?,
-        params: Params::from_pairs(rest)?,
-    })
+    let format = format.ok_or_else(missing)?;
+    let params: Params<StackOptions> = Params::from_pairs(rest)?;
+    let mut given = params.options.given();
+    if let Some(option) = given.find(|option| !format.honours(option)) {
+        let message = format!("`{option}` does not apply to this format");
+        return Err(EngineError::parameter(option, "", message));
+    }
+    Ok(FileRequest::Export { format, params })
 }
 
 fn report(pairs: form_urlencoded::Parse<'_>) -> Result<FileRequest, EngineError> {

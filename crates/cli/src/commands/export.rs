@@ -8,7 +8,7 @@ use heapline_engine::check_lifetimes;
 use heapline_export as export;
 use heapline_export::{StackFormat, StackOptions};
 use heapline_heap::reports::{Address, HeapError};
-use heapline_profile::Scope;
+use heapline_profile::{Estimator, Scope};
 
 use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
@@ -106,6 +106,14 @@ impl Format {
         })
     }
 
+    /// Returns true if an option has an effect on files of this format.
+    fn honours(self, option: &str) -> bool {
+        match (self, option) {
+            (Self::Svg, "at" | "sites" | "icicle") | (Self::Dot, "address") => true,
+            _ => self.stacks().is_some_and(|format| format.honours(option)),
+        }
+    }
+
     /// The format of stacks in one file that it is, if it is one.
     fn stacks(self) -> Option<StackFormat> {
         match self {
@@ -141,6 +149,7 @@ impl Args {
         if matches!(format, Format::HeapSnapshot | Format::Dot) {
             anyhow::bail!("this format is for heap snapshots (.heap) only");
         }
+        self.refuse_unused(format)?;
         let profile = self.question.load()?;
         let scope = self.question.scope(&profile)?.showing(&self.options.look);
         if format.stacks().is_some_and(StackFormat::has_times) {
@@ -170,6 +179,25 @@ impl Args {
         })
     }
 
+    /// Fails if an option was given that the format cannot honour.
+    fn refuse_unused(&self, format: Format) -> anyhow::Result<()> {
+        let others = [("icicle", self.icicle), ("address", self.address.is_some())];
+        let others = others.into_iter().filter(|(_, is_given)| *is_given);
+        let mut given = self.options.given().chain(others.map(|(option, _)| option));
+        let Some(option) = given.find(|option| !format.honours(option)) else {
+            return Ok(());
+        };
+        let value = format.to_possible_value();
+        let name = value.as_ref().map_or("", |value| value.get_name());
+        let advice = match option {
+            "at" => "; --live selects the blocks that are live at a time",
+            "address" => ", only to dot files of heap snapshots",
+            "icicle" => ", only to svg",
+            _ => "",
+        };
+        anyhow::bail!("--{option} does not apply to {name}{advice}");
+    }
+
     fn write(&self, format: Format, scope: &Scope<'_>, mut out: impl Write) -> io::Result<()> {
         if let Some(format) = format.stacks() {
             return format.write(scope, &self.options, &mut out);
@@ -187,7 +215,12 @@ impl Args {
     fn export_snapshot(&self, format: Format) -> anyhow::Result<()> {
         use export::heap;
 
-        let has_filter = !self.question.filter.query().is_all() || self.options.at.is_some();
+        let filter = &self.question.filter;
+        let options = &self.options;
+        let has_filter = !filter.query().is_all()
+            || filter.estimator != Estimator::default()
+            || filter.keep_recursion
+            || *options != StackOptions::default();
         let is_supported = matches!(
             format,
             Format::Pprof | Format::Parquet | Format::HeapSnapshot | Format::Dot
@@ -198,8 +231,9 @@ impl Args {
         );
         anyhow::ensure!(
             !has_filter,
-            "heap snapshots are exported as a whole; --where, --live and --at do not apply"
+            "heap snapshots are exported as a whole; options that select blocks or stacks do not apply"
         );
+        self.refuse_unused(format)?;
         let path = self.question.input.trace.clone();
         let snapshot = SnapshotFile { path }.load()?;
         let node = match self.address {
