@@ -323,15 +323,19 @@ pub fn info(profile: &Profile) -> Overview {
     let counts = Counts::new(profile);
     let everything = |_: Space, _: u64| true;
     let sampling = profile.sampling();
-    let (allocated, collected) = if profile.tells().sizes {
-        (
-            counts.estimate(profile, |count| count.allocated, everything),
-            counts.estimate(profile, |count| count.collected, everything),
-        )
+    let (allocated, collected, live_at_end) = if profile.tells().sizes {
+        let allocated = counts.estimate(profile, |count| count.allocated, everything);
+        let collected = counts.estimate(profile, |count| count.collected, everything);
+        (allocated, collected, allocated - collected)
     } else {
         let scope = self::everything(profile);
         let allocated = scope.total();
-        (allocated, allocated - scope.at_end().total())
+        let live = if scope.is_live_untold() {
+            Amount::UNTOLD
+        } else {
+            scope.at_end().total()
+        };
+        (allocated, scope.freed(allocated, live), live)
     };
     let promoted = counts.estimate(profile, |count| count.promoted, everything);
     let of_space = |wanted: Space| {
@@ -364,7 +368,7 @@ pub fn info(profile: &Profile) -> Overview {
             native: sampling.bytes(&native),
             promoted: sampling.bytes(&promoted),
             collected: sampling.bytes(&collected),
-            live_at_end: sampling.bytes(&(allocated - collected)),
+            live_at_end: sampling.bytes(&live_at_end),
         },
         blocks_allocated: allocated.blocks.estimate(),
         promoted_percent: (minor.bytes.value > 0.0)
