@@ -33,7 +33,13 @@ impl Scope<'_> {
     /// one, and more may be allocated after it.
     pub(crate) fn freed(&self, allocated: Amount, live_at_end: Amount) -> Amount {
         if self.profile().tells().lifetimes {
-            return allocated - live_at_end;
+            let gone = allocated - live_at_end;
+            if !self.selection().is_of_heaps() {
+                return gone;
+            }
+            // A block that leaves the minor heap by a promotion is not freed.
+            let moved = self.filter(|stay| stay.ends() && !stay.is_collected());
+            return gone - moved.total();
         }
         match self.profile().snapshots().last() {
             Some(&(last, _)) if !self.is_of_moment() => {

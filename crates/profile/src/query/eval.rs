@@ -152,7 +152,20 @@ impl<'a> Scan<'a> {
             Clause::Collected(when) => {
                 let (from, to) = self.events(when);
                 let inverted = matches!(when, When::At(Comparison::NotEqual, _));
-                self.stays(|_, end| end != NEVER && (from <= end && end < to) != inverted)
+                // A stay on the minor heap that ends with a promotion does not end with a collection.
+                let is_first = self.stays == Stays::First;
+                Bits::of_blocks(
+                    profile,
+                    |_| true,
+                    |segment, block| {
+                        let end = segment.lives.death(block);
+                        let was_promoted = segment.lives.promotion(block) < end;
+                        end != NEVER
+                            && !(is_first && was_promoted)
+                            && (from <= end && end < to) != inverted
+                    },
+                )
+                .and(&self.exists())
             }
             Clause::Promoted(when) => {
                 let (from, to) = self.events(when);

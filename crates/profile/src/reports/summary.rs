@@ -132,7 +132,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let is_short = |stay: Stay| {
         soon_dead
             .as_ref()
-            .is_some_and(|lives| stay.ends() && lives.has(stay, stay.start, stay.end))
+            .is_some_and(|lives| stay.is_collected() && lives.has(stay, stay.start, stay.end))
     };
     let findings = Findings::new(scope, options);
     let (sums, findings) = match &findings {

@@ -6,8 +6,8 @@ use clap::ValueEnum as _;
 use heapline_formats::{Options, Reader};
 use heapline_profile::query::{Pattern, TimePoint};
 use heapline_profile::reports::{
-    HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions, heatmap,
-    hotspots, names, series, tree,
+    HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy, SummaryOptions,
+    TreeOptions, heatmap, hotspots, names, series, summary, tree,
 };
 use heapline_profile::{Estimator, GroupBy, Look, Profile, Query, Scope, Share, StoreOptions};
 
@@ -65,6 +65,26 @@ fn cells_of_the_heat_map_are_queries() {
         }
         assert_near(blocks, scope(&profile, only).total().blocks.value, only);
     }
+}
+
+#[test]
+fn blocks_that_are_promoted_are_not_collected_from_the_minor_heap() {
+    let profile = load();
+    for query in [
+        "heap = minor",
+        "heap = minor and promoted",
+        "heap = major",
+        "heap != external",
+        "",
+    ] {
+        let report = summary(&scope(&profile, query), &SummaryOptions::default());
+        let and = if query.is_empty() { "" } else { " and " };
+        let collected = scope(&profile, &format!("{query}{and}collected")).total();
+        assert_near(report.collected.bytes.value, collected.bytes.value, query);
+    }
+    let promoted = scope(&profile, "heap = minor and promoted");
+    let report = summary(&promoted, &SummaryOptions::default());
+    assert_near(report.collected.bytes.value, 0.0, "promoted");
 }
 
 #[test]
