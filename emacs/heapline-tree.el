@@ -281,11 +281,15 @@ RECORDER is the process that writes the trace for this buffer, if any."
 
 (defun heapline-tree--moment-text ()
   "Return the words for `heapline-tree-moment'."
-  (cond ((null heapline-tree-moment) "allocated")
-        ((and heapline-tree-live (equal heapline-tree-moment "end")) "live now")
-        ((member heapline-tree-moment '("end" "peak"))
-         (concat "live at the " heapline-tree-moment))
-        (t (concat "live at " heapline-tree-moment))))
+  (concat
+   (cond ((null heapline-tree-moment) "allocated")
+         ((and heapline-tree-live (equal heapline-tree-moment "end"))
+          "live now")
+         ((member heapline-tree-moment '("end" "peak"))
+          (concat "live at the " heapline-tree-moment))
+         (t (concat "live at " heapline-tree-moment)))
+   (when (plist-get (plist-get heapline-tree-report :subject) :attached_to)
+     " since attaching")))
 
 (defun heapline-tree--open-p (node)
   "Return non-nil if NODE is unfolded."

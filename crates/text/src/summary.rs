@@ -24,6 +24,11 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.title(program_name(&report.subject.program));
     page.table(&totals(report, context));
     page.note(&precision(report));
+    if report.subject.attached_to.is_some() {
+        page.note(
+            "Recorded since Heapline attached to the program: what it had allocated before is not counted, nor live.",
+        );
+    }
     if let Some(coarse) = &report.subject.coarse {
         page.note(&format!("History: {}.", history(coarse)));
     }

@@ -76,10 +76,15 @@ impl App {
         };
         let time = |micros: u64| seconds(micros as f64 / 1e6);
         if let Some(live) = total(Column::Live) {
+            let name = if situation.is_attached {
+                "live since attach"
+            } else {
+                "live"
+            };
             add(
                 &mut first,
                 Column::Live,
-                "live",
+                name,
                 &live,
                 &format!(" at {}", self.moment_name()),
             );

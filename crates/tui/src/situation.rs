@@ -23,6 +23,8 @@ pub struct Situation {
     pub samples: usize,
     /// True if the program is still being recorded.
     pub is_recording: bool,
+    /// True if blocks that were allocated before the recording began are missing, because it began in a running program.
+    pub is_attached: bool,
     /// Flaws found in the trace.
     pub flaws: u64,
     /// The properties that the source tells.
@@ -50,6 +52,7 @@ impl Situation {
             snapshots,
             samples: profile.len(),
             is_recording,
+            is_attached: profile.header().attached_to().is_some(),
             flaws: profile.damage().count,
             tells: profile.tells(),
             first: Moment::Now,

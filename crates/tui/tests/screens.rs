@@ -367,6 +367,21 @@ fn an_opened_row_has_the_memory_of_its_row() {
 }
 
 #[test]
+fn live_memory_of_an_attached_recording_is_that_since_the_attach() {
+    let mut screen = Screen::open(MIX, NORMAL);
+    assert!(!screen.text().contains("since attach"));
+    let trace = profile(&fixtures::folder().join(MIX));
+    let situation = Situation {
+        is_attached: true,
+        ..Situation::of(&trace, Estimator::default(), 1, false)
+    };
+    screen.app.receive(News::Advanced(situation));
+    screen.draw();
+    let header = screen.row_with("live since attach");
+    assert!(header.contains("4.45 ± 0.22 MiB at 41.9 ms"), "{header}");
+}
+
+#[test]
 fn moments_are_walked_through() {
     let mut screen = Screen::open(MIX, NORMAL);
     screen.keys("p");

@@ -98,6 +98,11 @@ pub struct TraceInfo {
     pub initial_domain: u16,
     /// A description that the program's author chose.
     pub context: Option<String>,
+    /// The process that was attached to when the recording began, so that blocks allocated before are not counted; absent if the
+    /// recording began with the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub attached_to: Option<u64>,
 }
 
 impl TraceInfo {
@@ -116,6 +121,7 @@ impl TraceInfo {
             start_time: header.start_time,
             initial_domain: header.first_lane,
             context: header.context.clone(),
+            attached_to: header.attached_to(),
         }
     }
 }
