@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum as _;
 use heapline_engine::{
-    EngineError, ErrorKind, Params, Session, check_lifetimes, shell_path, shell_quote,
+    EngineError, ErrorKind, Params, Session, check_lifetimes, check_time, shell_path, shell_quote,
 };
 use heapline_export::{StackFormat, StackOptions};
 
@@ -81,6 +81,9 @@ impl FileRequest {
             Self::Export { format, params } => {
                 let profile = &session.trace().profile;
                 params.filter.check(profile)?;
+                if let Some(at) = &params.options.at {
+                    check_time("at", at, profile)?;
+                }
                 if format.has_times() {
                     check_lifetimes("the times of single blocks, which this format has", profile)?;
                 }

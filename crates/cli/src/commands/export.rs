@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heapline_engine::check_lifetimes;
+use heapline_engine::{check_lifetimes, check_time};
 use heapline_export as export;
 use heapline_export::{StackFormat, StackOptions};
 use heapline_heap::reports::{Address, HeapError};
@@ -151,6 +151,9 @@ impl Args {
         }
         self.refuse_unused(format)?;
         let profile = self.question.load()?;
+        if let Some(at) = &self.options.at {
+            check_time("at", at, &profile)?;
+        }
         let scope = self.question.scope(&profile)?.showing(&self.options.look);
         if format.stacks().is_some_and(StackFormat::has_times) {
             check_lifetimes(

@@ -123,7 +123,7 @@ fn series_step_from_snapshot_to_snapshot() {
         points: Some(1000),
         ..SeriesOptions::default()
     };
-    let series = reports::series(&everything(&profile), &options);
+    let series = reports::series(&everything(&profile), &options).unwrap();
     let known: Vec<f64> = profile
         .snapshots()
         .iter()
