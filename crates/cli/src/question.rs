@@ -74,11 +74,15 @@ impl Question {
 
     /// The command line of another report on the same trace with the same filter.
     fn suggest(&self, report: &str, arguments: &[&str]) -> String {
-        // As a condition: the command may have a `--live` of its own.
-        let filter = Filter {
-            queries: vec![self.filter.query()],
-            live: None,
-            ..self.filter.clone()
+        let filter = match report {
+            // It is about the whole trace.
+            "info" => Filter::default(),
+            // As a condition: the command may have a `--live` of its own.
+            _ => Filter {
+                queries: vec![self.filter.query()],
+                live: None,
+                ..self.filter.clone()
+            },
         };
         command_line(report, &self.input.trace, &filter.command_line(), arguments)
     }
