@@ -1287,6 +1287,8 @@ focus: Array<string>,
 focus_total: Figures | null,
 /** The part of that which the last function in focus allocates itself; null without one. */
 focus_own: Figures | null,
+/** The number of nodes that a tree has at most, if it would have more: the rest is merged. */
+most_nodes?: number,
 /** The nodes, each before its children, the largest first. */
 nodes: Array<TreeNode>,
 /** With a focus: its callers, likewise. */
