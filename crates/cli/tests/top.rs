@@ -276,12 +276,12 @@ mod recording {
         let options = "--interval 0.1";
         let by_trace = top(&format!("{} {options}", trace.display()));
         let by_number = top(&format!("{} {options}", std::process::id()));
-        let Some(terminal) = Terminal::start("live", (90, 24), &by_trace) else {
+        let Some(terminal) = Terminal::start("live", (120, 24), &by_trace) else {
             return;
         };
-        let by_number = Terminal::start("live", (90, 24), &by_number).unwrap();
+        let by_number = Terminal::start("live", (120, 24), &by_number).unwrap();
         for terminal in [&terminal, &by_number] {
-            let screen = terminal.wait_for(&["recording", "1,000 samples", "Live.allocate"]);
+            let screen = terminal.wait_for(&["recording", "1,000 sampled blocks", "Live.allocate"]);
             assert!(
                 screen.contains("(now)") && screen.contains("growth"),
                 "{screen}"
@@ -290,13 +290,13 @@ mod recording {
         terminal.keys(&["Space"]);
         terminal.wait_for(&["FROZEN"]);
         allocate(recorder, 234);
-        let screen = by_number.wait_for(&["1,234 samples"]);
+        let screen = by_number.wait_for(&["1,234 sampled blocks"]);
         let report = json(&["hotspots", trace.to_str().unwrap(), "--live", "end"]);
         let live = bytes(&report["rows"][0]["allocated"]);
         assert_row(&screen, &live, "Live.allocate");
-        terminal.wait_for(&["FROZEN", "1,000 samples"]);
+        terminal.wait_for(&["FROZEN", "1,000 sampled blocks"]);
         terminal.keys(&["Space"]);
-        terminal.wait_for(&["recording", "1,234 samples"]);
+        terminal.wait_for(&["recording", "1,234 sampled blocks"]);
         recorder.stop();
         terminal.wait_for(&["ended"]);
     }

@@ -109,7 +109,7 @@ impl App {
             add(&mut second, Column::Allocated, "allocated", &allocated, "");
         }
         if situation.snapshots.is_empty() {
-            let samples = format!("   {}", plural(situation.samples as u64, "sample"));
+            let samples = format!("   {}", plural(situation.blocks as u64, "sampled block"));
             if second.columns() + columns(&samples) <= usize::from(area.width) {
                 second.push(&samples, Style::Faint);
             }
