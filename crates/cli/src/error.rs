@@ -23,7 +23,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 pub(crate) fn print(error: &anyhow::Error) {
     let causes: Vec<String> = error.chain().map(message).collect();
-    anstream::eprintln!("{ERROR}heapline:{ERROR:#} {}", causes.join(": "));
+    say_error(&causes.join(": "));
 }
 
 pub(crate) fn warn(message: &str) {
@@ -42,6 +42,11 @@ fn say(style: Style, message: &str) {
     let _ = writeln!(anstream::stderr(), "{style}heapline:{style:#} {message}");
 }
 
+/// Prints an error, unless the terminal is gone.
+fn say_error(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{ERROR}heapline:{ERROR:#} {message}");
+}
+
 /// Prints an argument error or the requested help, and exits.
 pub(crate) fn exit(error: &clap::Error) -> ! {
     // Query errors mark the position of the error; clap's usual additions do not help there.
@@ -51,7 +56,7 @@ pub(crate) fn exit(error: &clap::Error) -> ! {
         let option = option.map(ToString::to_string).unwrap_or_default();
         let name = option.split(' ').next().unwrap_or_default();
         let query = message(query);
-        anstream::eprintln!("{ERROR}heapline:{ERROR:#} cannot parse {name}: {query}");
+        say_error(&format!("cannot parse {name}: {query}"));
         std::process::exit(2);
     }
     error.exit()

@@ -261,7 +261,7 @@ fn what_cannot_be_shown_is_refused_before_the_screen_is_drawn() {
 
 #[cfg(recording)]
 mod recording {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::recorded::{allocate, record};
     use super::*;
@@ -357,6 +357,23 @@ let () =
         ended.wait_for(&["The program still runs."]);
         ended.keys(&["k"]);
         ended.wait_for(&["left 0", "next: heapline summary"]);
+
+        // As when the window is closed.
+        let before = files();
+        let lost = Terminal::start("program", (100, 24), &start("wait")).unwrap();
+        lost.wait_for(&["recording", "Leaky.allocate"]);
+        let is_trace = |path: &&PathBuf| path.extension().is_some_and(|end| end == "ctf");
+        let mut new = files();
+        new.retain(|path| !before.contains(path));
+        let trace = new.iter().find(is_trace).unwrap();
+        let pid = trace.file_stem().unwrap().to_str().unwrap();
+        let pid = pid.rsplit('.').next().unwrap().to_owned();
+        drop(lost);
+        let process = Path::new("/proc").join(pid);
+        heapline_testkit::wait("end of the program", || !process.exists());
+        let is_tail = |path: &PathBuf| path.display().to_string().contains("tail");
+        heapline_testkit::wait("end of the recording", || !files().iter().any(is_tail));
+        json(&["info", "--strict", trace.to_str().unwrap()]);
 
         let running = Terminal::start("program", (100, 24), &start("wait")).unwrap();
         running.wait_for(&["recording", "Leaky.allocate"]);
