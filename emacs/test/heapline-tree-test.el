@@ -66,12 +66,12 @@
 ;; What a program had allocated before is not in the recording.
 (ert-deftest heapline-tree-says-that-live-is-since-attaching ()
   (heapline-test-with-tree heapline-tree-test-trace
-    (should-not (string-search "since attaching" (heapline-tree--header)))
+    (should-not (string-match-p "since attaching" (heapline-tree--header)))
     (let* ((subject (append (plist-get heapline-tree-report :subject)
                             '(:attached_to 4711)))
            (heapline-tree-report (list :subject subject)))
-      (should (string-search "live at the end since attaching"
-                             (heapline-tree--header))))))
+      (should (string-match-p "live at the end since attaching"
+                              (heapline-tree--header))))))
 
 (ert-deftest heapline-tree-folds-and-unfolds ()
   (heapline-test-with-tree heapline-tree-test-trace
