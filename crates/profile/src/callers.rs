@@ -53,9 +53,15 @@ impl<'a> Chain<'a> {
         let is_meant = functions
             .iter()
             .map(|pattern| {
-                labels()
-                    .map(|label| matches(pattern, label, groups.by))
-                    .collect()
+                let is_meant = labels().map(|label| matches(pattern, label, groups.by));
+                let is_meant: Vec<bool> = is_meant.collect();
+                let has_ends = matches!(groups.by, GroupBy::Function | GroupBy::Module);
+                if has_ends && !is_meant.contains(&true) {
+                    return labels()
+                        .map(|label| pattern.matches_end(&label.name))
+                        .collect();
+                }
+                is_meant
             })
             .collect();
         Self { groups, is_meant }

@@ -380,14 +380,15 @@ impl<'a> Scope<'a> {
 
 /// For each function, true if it matches one of the patterns.
 pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> IdVec<FunctionId, bool> {
-    let functions = profile.symbols().functions().iter();
-    functions
-        .map(|function| {
-            patterns
-                .iter()
-                .any(|pattern| pattern.matches_function(function))
-        })
-        .collect()
+    let functions = profile.symbols().functions();
+    let mut hidden = IdVec::like(functions, false);
+    for pattern in patterns {
+        let matches = pattern.functions(functions);
+        for (is_hidden, &matches) in hidden.iter_mut().zip(&matches) {
+            *is_hidden |= matches;
+        }
+    }
+    hidden
 }
 
 impl Profile {

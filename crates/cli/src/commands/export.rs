@@ -12,7 +12,7 @@ use heapline_profile::{Estimator, Scope};
 
 use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
-use crate::question::Question;
+use crate::question::{Question, warn_of_unmatched_patterns};
 use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
 /// Export to pprof, speedscope, Firefox Profiler, Parquet and other formats
@@ -151,6 +151,7 @@ impl Args {
         }
         self.refuse_unused(format)?;
         let profile = self.question.load()?;
+        warn_of_unmatched_patterns(&self.options, &profile);
         if let Some(at) = &self.options.at {
             check_time("at", at, &profile)?;
         }

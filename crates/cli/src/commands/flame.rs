@@ -11,7 +11,7 @@ use heapline_text::units::{estimated_bytes, program_name, seconds};
 
 use super::prof_spacetime::PrintOptions;
 use crate::output::{Force, write_file};
-use crate::question::Question;
+use crate::question::{Question, warn_of_unmatched_patterns};
 
 /// Write a flame graph: folded stacks or SVG
 #[derive(Debug, clap::Args)]
@@ -101,6 +101,7 @@ impl Args {
             "--split-anonymous does not apply to flame graphs; --sites adds lines"
         );
         let profile = self.question.load()?;
+        warn_of_unmatched_patterns(&self.look, &profile);
         let scope = self.question.scope(&profile)?.showing(&self.look);
         let leaf = if self.sites {
             Leaf::Site

@@ -13,8 +13,8 @@ use crate::estimate::Estimator;
 use crate::groups::{UNKNOWN, View};
 use crate::selection::{Bits, Selection, Stay};
 use crate::store::{
-    Class, ClassId, ContextId, CrateId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId,
-    Moment, NEVER, Profile, Segment, Zone,
+    Class, ClassId, ContextId, CrateId, FileId, FrameId, IdVec, Kind, KindId, Moment, NEVER,
+    Profile, Segment, Zone,
 };
 
 /// The blocks or stays that an expression is true of.
@@ -353,8 +353,7 @@ impl<'a> Scan<'a> {
         let frames = symbols.frames().iter();
         match part {
             Part::Function => {
-                let matches = functions.iter().map(|name| pattern.matches_function(name));
-                let matches: IdVec<FunctionId, bool> = matches.collect();
+                let matches = pattern.functions(functions);
                 frames.map(|frame| matches[frame.function]).collect()
             }
             Part::File => {
@@ -375,8 +374,7 @@ impl<'a> Scan<'a> {
                 .map(|frame| pattern.matches(&symbols.place(frame)))
                 .collect(),
             Part::Module => {
-                let matches = modules.iter().map(|name| pattern.matches(name));
-                let matches: IdVec<ModuleId, bool> = matches.collect();
+                let matches = pattern.modules(modules);
                 frames
                     .map(|frame| matches[functions[frame.function].module])
                     .collect()

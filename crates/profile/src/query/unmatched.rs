@@ -33,7 +33,7 @@ fn collect(expr: &Expr, profile: &Profile, names: &mut Vec<String>) {
 }
 
 /// Describes a name that is not there.
-fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<String> {
+pub(super) fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<String> {
     if is_there(part, pattern, profile) {
         return None;
     }
@@ -73,25 +73,19 @@ fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> 
     is_there(part, &similar, profile).then_some(similar)
 }
 
-fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
+pub(super) fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
     let symbols = profile.symbols();
     if pattern.matches(UNKNOWN) || pattern.matches(NO_OWN_CODE) {
         return true;
     }
     match part {
         Part::Place => places(profile).any(|place| pattern.matches(&place)),
-        Part::Function => symbols
-            .functions()
-            .iter()
-            .any(|function| pattern.matches_function(function)),
+        Part::Function => pattern.functions(symbols.functions()).iter().any(|&is| is),
         Part::File => symbols
             .files()
             .iter()
             .any(|file| pattern.matches_file(file)),
-        Part::Module => symbols
-            .modules()
-            .iter()
-            .any(|module| pattern.matches(module)),
+        Part::Module => pattern.modules(symbols.modules()).iter().any(|&is| is),
         Part::Crate => Crates::new(symbols)
             .names()
             .iter()
