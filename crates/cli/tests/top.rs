@@ -243,6 +243,17 @@ fn without_a_terminal_it_says_what_to_use() {
 }
 
 #[test]
+fn without_a_subject_it_says_what_can_be_given() {
+    let output = Command::new(HEAPLINE).arg("top").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("give a trace, a process or a program"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_cannot_be_shown_is_refused_before_the_screen_is_drawn() {
     for (arguments, reason) in [
         ("no-such-file.ctf", "cannot open no-such-file.ctf"),
