@@ -184,7 +184,7 @@
       (heapline-test-with-tree missing
         (should (equal (string-trim (buffer-string))
                        (format "heapline: cannot open %s: %s" missing
-                               "No such file or directory (os error 2)"))))))
+                               "No such file or directory"))))))
   (heapline-test-with-tree heapline-tree-test-trace
     (let ((names (heapline-test-names)))
       (heapline-tree-set-query "size >=")
