@@ -184,13 +184,21 @@ impl App {
             ("g", "Group"),
             ("m", "My code"),
         ];
+        let filter = [
+            ("Tab", "Complete"),
+            ("↑↓", "Choose"),
+            ("Enter", "Apply"),
+            ("Esc", "Cancel"),
+            ("Ctrl-U", "Clear"),
+        ];
+        let browse = [("F1", "Help"), ("q", "Quit")];
+        let browse = browse.into_iter().chain(table).chain(freeze).chain(rest);
+        let keys: Vec<_> = match self.mode {
+            Mode::Filter(_) => filter.to_vec(),
+            _ => browse.collect(),
+        };
         let mut spans = Vec::new();
         let mut used = 0;
-        let keys = [("F1", "Help"), ("q", "Quit")]
-            .into_iter()
-            .chain(table)
-            .chain(freeze)
-            .chain(rest);
         for (key, does) in keys {
             let key = self.shown(key);
             let width = columns(&key) + columns(does) + 2;

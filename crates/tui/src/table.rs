@@ -1,6 +1,6 @@
 //! The table of groups: live memory, growth, rate, allocation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use heapline_profile::reports::{DiffRow, Figures, Hotspot, Hotspots, SortBy};
@@ -12,7 +12,7 @@ use heapline_text::units::{
 use heapline_text::{Align, Line, Screen, Style, Table, sparkline};
 
 use crate::app::App;
-use crate::choices::{Column, Unit};
+use crate::choices::{Column, Slot, Unit};
 
 /// The screen from which on every figure has its error; on narrower ones only the sorted column has.
 const WIDE: usize = 130;
@@ -20,8 +20,23 @@ const WIDE: usize = 130;
 /// The identity of the row that stands for those not shown.
 const OTHER: u64 = u64::MAX;
 
-/// The names of the rows, in order.
+/// The names of the rows, in order: those of the column that they are sorted by, then those that are live and have nothing there.
 pub(crate) fn labels(app: &App) -> Vec<&Label> {
+    let mut labels = sorted_labels(app);
+    let live = Slot::Column(Column::Live);
+    if hidden_rows(app) == 0
+        && !app.is_of_other_choices(live)
+        && let Some((report, _)) = app.hotspots(Column::Live)
+    {
+        let sorted: HashSet<&Label> = labels.iter().copied().collect();
+        let rest = report.rows.iter().map(|row| &row.label);
+        labels.extend(rest.filter(|label| !sorted.contains(label)));
+    }
+    labels
+}
+
+/// The names of the rows that have a figure in the column that they are sorted by, in order.
+fn sorted_labels(app: &App) -> Vec<&Label> {
     match app.choices.column {
         Column::Growth => app.growth().map_or_else(Vec::new, |report| {
             report.diff.rows.iter().map(|row| &row.label).collect()

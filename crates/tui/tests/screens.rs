@@ -468,6 +468,42 @@ fn figures_can_be_grouped_filtered_and_counted() {
 }
 
 #[test]
+fn rows_without_a_rate_stay_when_rows_are_sorted_by_it() {
+    let mut screen = Screen::open(MIX, (120, 40));
+    let names = |screen: &Screen| -> Vec<String> {
+        let rows = screen.rows().into_iter().filter(|row| row.contains("Mix."));
+        rows.filter_map(|row| row.split(' ').next_back().map(str::to_owned))
+            .collect()
+    };
+    let mut live = names(&screen);
+    assert!(screen.row_with("Mix.cached").contains(" -  "));
+    screen.press(KeyCode::Tab);
+    assert!(screen.text().contains("rate ▼"), "{}", screen.text());
+    let mut by_rate = names(&screen);
+    live.sort();
+    by_rate.sort();
+    assert!(
+        live.iter().all(|name| by_rate.contains(name)),
+        "{}",
+        screen.text()
+    );
+}
+
+#[test]
+fn the_keys_of_the_filter_are_shown_while_it_is_typed() {
+    let mut screen = Screen::open(MIX, NORMAL);
+    assert!(screen.text().contains("q Quit"));
+    screen.keys("/");
+    let text = screen.text();
+    assert!(
+        text.contains("Enter Apply") && !text.contains("q Quit"),
+        "{text}"
+    );
+    screen.press(KeyCode::Esc);
+    assert!(screen.text().contains("q Quit"));
+}
+
+#[test]
 fn filters_that_the_source_does_not_tell_are_not_suggested() {
     for (trace, is_told) in [(MIX, true), (SPACETIME, false)] {
         let mut screen = Screen::open(trace, NORMAL);
