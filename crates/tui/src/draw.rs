@@ -143,8 +143,9 @@ impl App {
     fn draw_status(&self, frame: &mut Frame<'_>, area: Rect) {
         let mut line = Line::default();
         if let Some(message) = &self.message {
-            line.push(&format!(" {message}"), Style::Title);
-        } else if let Some(problem) = self.problem.as_ref().filter(|_| self.situation.is_some()) {
+            return self.draw_message(frame, message, area);
+        }
+        if let Some(problem) = self.problem.as_ref().filter(|_| self.situation.is_some()) {
             line.push(&format!(" {problem}"), Style::Bad);
         } else if self.situation.is_some() {
             line.push(" by ", Style::Faint);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use heapline_engine::{Cancel, LoadedTrace, Report, Session};
 use heapline_formats::{Options, Reader};
 use heapline_profile::query::Pattern;
-use heapline_profile::{Estimator, GroupBy, Look, Profile, StoreOptions};
+use heapline_profile::{Estimator, GroupBy, Look, Profile, Query, StoreOptions};
 use heapline_testkit::fixtures;
 use heapline_text::units::{estimated_bytes, label};
 use heapline_tui::{
@@ -487,6 +487,26 @@ fn rows_without_a_rate_stay_when_rows_are_sorted_by_it() {
         "{}",
         screen.text()
     );
+}
+
+#[test]
+fn the_command_is_shown_as_a_whole() {
+    let choices = Choices {
+        query: Query::parse("size >= 2w and not inside \"Stdlib.Bigarray.*\" and lifetime > 1us")
+            .unwrap(),
+        look: Look {
+            own_code: true,
+            ..Look::default()
+        },
+        ..Choices::default()
+    };
+    let mut screen = Screen::start_with(choices, MIX, NORMAL, false);
+    let command = screen.app.command().unwrap();
+    assert!(command.len() > 100, "{command}");
+    screen.keys("c");
+    let text = screen.rows().join(" ");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text).contains(&words(&command)), "{}", screen.text());
 }
 
 #[test]
