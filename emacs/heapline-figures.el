@@ -61,7 +61,8 @@ If nothing was sampled, the result is the upper bound, such as `< 23.4 KiB'."
           ((and (= value 0) (> err 0))
            (concat "< " (heapline-figures-bytes err)))
           (t
-           (let* ((scale (heapline-figures--scale value))
+           ;; The larger one decides, so that both are short.
+           (let* ((scale (heapline-figures--scale (max value err)))
                   (factor (car scale)))
              (concat (heapline-figures--with-error (/ value factor)
                                                    (/ err factor))

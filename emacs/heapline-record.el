@@ -94,6 +94,8 @@ If TRACE was not written, show what the recorder said in OUTPUT."
     (ignore-errors (delete-directory (file-name-directory trace))))
   (when (buffer-live-p tree)
     (with-current-buffer tree
+      ;; What reads the trace would fail too, and hide this error by its own.
+      (heapline-tree-stop)
       (if (or (file-exists-p trace) (not (buffer-live-p output)))
           (heapline-tree-refresh)
         (heapline-tree-fail

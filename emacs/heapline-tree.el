@@ -106,7 +106,7 @@
   (puthash "" t heapline-tree--open)
   (setq header-line-format '(:eval (heapline-tree--header)))
   (hl-line-mode 1)
-  (add-hook 'kill-buffer-hook #'heapline-tree--stop nil t))
+  (add-hook 'kill-buffer-hook #'heapline-tree-stop nil t))
 
 (defun heapline-tree-open (trace &optional recorder)
   "Show TRACE in a buffer of its own and return the buffer.
@@ -144,13 +144,14 @@ RECORDER is the process that writes the trace for this buffer, if any."
 (defun heapline-tree-refresh ()
   "Read the trace again, in the background."
   (interactive)
-  (heapline-tree--cancel-timer)
-  (heapline-run-cancel heapline-tree--process)
-  (setq heapline-tree--process nil)
-  (if (and (process-live-p heapline-tree-recorder)
-           (not (file-exists-p heapline-tree-trace)))
-      ;; The program has just been started.
-      (heapline-tree--schedule 0.2)
+  (heapline-tree-stop)
+  (if (and heapline-tree-recorder
+           (not (file-exists-p heapline-tree-trace))
+           (or heapline-tree-error (process-live-p heapline-tree-recorder)))
+      ;; The program has just been started, or could not be recorded: the
+      ;; error says why.
+      (when (process-live-p heapline-tree-recorder)
+        (heapline-tree--schedule 0.2))
     (let ((buffer (current-buffer)))
       (cl-flet ((in-buffer (function argument)
 			   (when (buffer-live-p buffer)
@@ -203,6 +204,7 @@ RECORDER is the process that writes the trace for this buffer, if any."
   ;; Lines of the buffer are truncated, those of the echo area are not.
   (unless (equal message heapline-tree-error)
     (message "%s" message))
+  (heapline-tree--cancel-timer)
   (setq heapline-tree-error message)
   (heapline-tree--render)
   ;; A program that has just been started may not have written anything yet.
@@ -229,10 +231,11 @@ RECORDER is the process that writes the trace for this buffer, if any."
     (cancel-timer heapline-tree--timer)
     (setq heapline-tree--timer nil)))
 
-(defun heapline-tree--stop ()
+(defun heapline-tree-stop ()
   "Stop the timer and the process of this buffer."
   (heapline-tree--cancel-timer)
-  (heapline-run-cancel heapline-tree--process))
+  (heapline-run-cancel heapline-tree--process)
+  (setq heapline-tree--process nil))
 
 (defun heapline-tree-toggle-auto ()
   "Start or stop to refresh every `heapline-refresh-interval' seconds."
@@ -283,11 +286,15 @@ RECORDER is the process that writes the trace for this buffer, if any."
 
 (defun heapline-tree--moment-text ()
   "Return the words for `heapline-tree-moment'."
-  (cond ((null heapline-tree-moment) "allocated")
-        ((and heapline-tree-live (equal heapline-tree-moment "end")) "live now")
-        ((member heapline-tree-moment '("end" "peak"))
-         (concat "live at the " heapline-tree-moment))
-        (t (concat "live at " heapline-tree-moment))))
+  (concat
+   (cond ((null heapline-tree-moment) "allocated")
+         ((and heapline-tree-live (equal heapline-tree-moment "end"))
+          "live now")
+         ((member heapline-tree-moment '("end" "peak"))
+          (concat "live at the " heapline-tree-moment))
+         (t (concat "live at " heapline-tree-moment)))
+   (when (plist-get (plist-get heapline-tree-report :subject) :attached_to)
+     " since attaching")))
 
 (defun heapline-tree--open-p (node)
   "Return non-nil if NODE is unfolded."

@@ -59,11 +59,11 @@ starts a program, which is recorded then."
   "Show the memory of the process PID as a tree.
 If it is not recorded yet, attach to it."
   (interactive (list (heapline--read-process)))
-  (let ((trace (condition-case problem
+  (let ((trace (condition-case nil
                    (heapline-record-trace-of pid)
+                 (file-missing (user-error "There is no process %d" pid))
                  (file-error
-                  (user-error "Cannot look at process %d: %s"
-                              pid (error-message-string problem))))))
+                  (user-error "Process %d belongs to another user" pid)))))
     (pop-to-buffer-same-window (if trace
                                    (heapline-tree-open trace)
                                  (heapline-record-attach pid)))))

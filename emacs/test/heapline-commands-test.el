@@ -264,7 +264,15 @@ let () =
   (heapline-top "/bin/true")
   (let ((tree (current-buffer)))
     (heapline-test-wait "error" (lambda () heapline-tree-error))
-    (should (string-match-p "\\`heapline: .*\n*\\'" (buffer-string)))
+    (let ((error-shown heapline-tree-error))
+      (should (string-match-p "\\`heapline: .*\n*\\'" (buffer-string)))
+      (should-not (string-match-p "true\\.ctf" error-shown))
+      ;; Nothing is under way that would replace it.
+      (should-not heapline-tree--timer)
+      (should-not heapline-tree--process)
+      (heapline-tree-refresh)
+      (heapline-test-wait-for-refresh)
+      (should (equal heapline-tree-error error-shown)))
     (should-not heapline-tree-root)
     (kill-buffer tree)))
 
@@ -278,7 +286,8 @@ let () =
     (kill-buffer tree)))
 
 (ert-deftest heapline-process-that-does-not-exist ()
-  (should-error (heapline-top "4194305") :type 'user-error))
+  (let ((problem (should-error (heapline-top "4194305") :type 'user-error)))
+    (should (equal (cadr problem) "There is no process 4194305"))))
 
 ;;; The package
 

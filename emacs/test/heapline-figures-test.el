@@ -20,6 +20,7 @@
               (heapline-figures-estimate (list :value value :error err))))
     (should (equal (estimate 12.3456e6 0.42e6) "11.77 ± 0.40 MiB"))
     (should (equal (estimate 12.3456e6 4.2e6) "11.8 ± 4.0 MiB"))
+    (should (equal (estimate (* 777 1024.0) (* 1077 1024.0)) "0.8 ± 1.1 MiB"))
     (should (equal (estimate 80.0 0.0) "80 B"))
     (should (equal (estimate 0.0 24000.0) "< 23.4 KiB"))
     (should (equal (estimate 0.0 0.0) "0 B"))

@@ -63,6 +63,16 @@
                         (heapline-test-json "tree" trace "--json")
                         t)))))))
 
+;; What a program had allocated before is not in the recording.
+(ert-deftest heapline-tree-says-that-live-is-since-attaching ()
+  (heapline-test-with-tree heapline-tree-test-trace
+    (should-not (string-match-p "since attaching" (heapline-tree--header)))
+    (let* ((subject (append (plist-get heapline-tree-report :subject)
+                            '(:attached_to 4711)))
+           (heapline-tree-report (list :subject subject)))
+      (should (string-match-p "live at the end since attaching"
+                              (heapline-tree--header))))))
+
 (ert-deftest heapline-tree-folds-and-unfolds ()
   (heapline-test-with-tree heapline-tree-test-trace
     (let ((first (heapline-test-names)))
@@ -174,7 +184,7 @@
       (heapline-test-with-tree missing
         (should (equal (string-trim (buffer-string))
                        (format "heapline: cannot open %s: %s" missing
-                               "No such file or directory (os error 2)"))))))
+                               "No such file or directory"))))))
   (heapline-test-with-tree heapline-tree-test-trace
     (let ((names (heapline-test-names)))
       (heapline-tree-set-query "size >=")

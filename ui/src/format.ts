@@ -24,7 +24,8 @@ export function bytes(amount: number): string {
 export function estimatedBytes({ value, error }: Estimate): string {
   if (isUntold(value)) return UNTOLD;
   if (value === 0 && error > 0) return `< ${bytes(error)}`;
-  const [scale, unit] = byteScale(value);
+  // The larger one decides, so that both are short.
+  const [scale, unit] = byteScale(Math.max(value, error));
   return `${withError(value / scale, error / scale)} ${unit}`;
 }
 

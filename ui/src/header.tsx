@@ -105,6 +105,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
         ) : (
           <span>{count(info.snapshots.length)} snapshots</span>
         )}
+        {info.trace.attached_to !== undefined && <span>only blocks allocated since attaching</span>}
         <Icon name="down" />
       </button>
       <LiveMark info={info} />

@@ -17,6 +17,7 @@ test("memory is written as the terminal writes it", () => {
 test("errors decide how many digits are shown", () => {
   assert.equal(format.estimatedBytes(estimate(12.3456e6, 0.42e6)), "11.77 ± 0.40 MiB");
   assert.equal(format.estimatedBytes(estimate(12.3456e6, 4.2e6)), "11.8 ± 4.0 MiB");
+  assert.equal(format.estimatedBytes(estimate(777 * 1024, 1077 * 1024)), "0.8 ± 1.1 MiB");
   assert.equal(format.estimatedBytes(estimate(80, 0)), "80 B");
   assert.equal(format.estimatedBytes(estimate(0, 24000)), "< 23.4 KiB");
   assert.equal(format.estimatedBytes(estimate(0, 0)), "0 B");

@@ -49,7 +49,7 @@ pub(crate) fn table(profile: &Profile) -> Outcome {
         ..SeriesOptions::default()
     };
     time("series by function", || {
-        black_box(reports::series(&scope, &options));
+        let _ = black_box(reports::series(&scope, &options));
     });
     time("summary", || {
         black_box(reports::summary(&scope, &SummaryOptions::default()));

@@ -89,12 +89,20 @@ fn subjects(typed: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// Processes that can be watched: OCaml programs, and those that are being recorded.
+/// Completes the numbers of processes that can be watched.
 fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let processes = watchable(&typed.to_string_lossy()).into_iter();
+    processes
+        .map(|(pid, name)| CompletionCandidate::new(pid.to_string()).help(Some(name.into())))
+        .collect()
+}
+
+/// Processes that can be watched, with their names: OCaml programs, and those that are being recorded. Their numbers begin with a
+/// text.
+pub(crate) fn watchable(typed: &str) -> Vec<(u32, String)> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let typed = typed.to_string_lossy();
     let names = entries.flatten().map(|entry| entry.file_name());
     let pids = names.filter_map(|name| name.to_str()?.parse::<u32>().ok());
     let mut known = HashMap::new();
@@ -108,14 +116,14 @@ fn processes(typed: &OsStr) -> Vec<CompletionCandidate> {
         *is_ocaml || process::find_trace(pid).is_ok_and(|trace| trace.is_some())
     };
     let mut pids: Vec<u32> = pids
-        .filter(|pid| pid.to_string().starts_with(&*typed) && is_wanted(*pid))
+        .filter(|pid| pid.to_string().starts_with(typed) && is_wanted(*pid))
         .collect();
     pids.sort_unstable();
-    let candidate = |pid: u32| {
+    let describe = |pid: u32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        CompletionCandidate::new(pid.to_string()).help(Some(name.trim_end().to_owned().into()))
+        (pid, name.trim_end().to_owned())
     };
-    pids.into_iter().map(candidate).collect()
+    pids.into_iter().map(describe).collect()
 }
 
 /// Functions of the trace that was given, those with the most allocation first.

@@ -23,7 +23,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 pub(crate) fn print(error: &anyhow::Error) {
     let causes: Vec<String> = error.chain().map(message).collect();
-    anstream::eprintln!("{ERROR}heapline:{ERROR:#} {}", causes.join(": "));
+    say_error(&causes.join(": "));
 }
 
 pub(crate) fn warn(message: &str) {
@@ -38,8 +38,13 @@ pub(crate) fn note(message: &str) {
 /// Prints a line to standard error, unless nobody reads it: the exit code of a recorded program must
 /// not depend on that.
 fn say(style: Style, message: &str) {
-    let message = sanitize(message);
+    let message = without_error_numbers(&sanitize(message));
     let _ = writeln!(anstream::stderr(), "{style}heapline:{style:#} {message}");
+}
+
+/// Prints an error, unless the terminal is gone.
+fn say_error(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{ERROR}heapline:{ERROR:#} {message}");
 }
 
 /// Prints an argument error or the requested help, and exits.
@@ -51,7 +56,7 @@ pub(crate) fn exit(error: &clap::Error) -> ! {
         let option = option.map(ToString::to_string).unwrap_or_default();
         let name = option.split(' ').next().unwrap_or_default();
         let query = message(query);
-        anstream::eprintln!("{ERROR}heapline:{ERROR:#} cannot parse {name}: {query}");
+        say_error(&format!("cannot parse {name}: {query}"));
         std::process::exit(2);
     }
     error.exit()
@@ -64,6 +69,43 @@ fn message(error: &(dyn Error + 'static)) -> String {
     if error.is::<QueryError>() || error.is::<regex::Error>() {
         sanitize_lines(&message).into_owned()
     } else {
-        sanitize(&message).into_owned()
+        without_error_numbers(&sanitize(&message))
+    }
+}
+
+/// A message without the numbers that the system has for errors: `(os error 2)`.
+fn without_error_numbers(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        text.push_str(before);
+        let number = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        match number.strip_prefix(')') {
+            Some(after) => rest = after,
+            None => {
+                text.push_str(" (os error ");
+                rest = after;
+            }
+        }
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_system_errors_are_not_shown() {
+        for (message, expected) in [
+            (
+                "cannot open a: No such file (os error 2)",
+                "cannot open a: No such file",
+            ),
+            ("b (os error 13): c (os error 2), d", "b: c, d"),
+            ("e (os error x) (os error 1", "e (os error x) (os error 1"),
+        ] {
+            assert_eq!(without_error_numbers(message), expected);
+        }
     }
 }

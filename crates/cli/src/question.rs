@@ -9,12 +9,13 @@ use heapline_engine::{
     Answer, Ask, Cancel, Filter, LoadedTrace, Request, Session, check_read, shell_path, shell_quote,
 };
 use heapline_formats::Options;
-use heapline_profile::query;
+use heapline_profile::query::{self, Pattern};
 use heapline_profile::reports::has_cut_stacks;
 use heapline_profile::{Profile, Query, Recursion, Scope, StoreOptions};
 use heapline_server::find_holders;
 use heapline_text::{self as text, Screen, Text};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::input::Input;
 use crate::reopen::SnapshotsBeside;
@@ -50,6 +51,7 @@ impl Question {
         for query in request.option_queries() {
             warn_of_unmatched(query, &session.trace().profile);
         }
+        warn_of_unmatched_patterns(request, &session.trace().profile);
         if self.input.file_size().is_some() {
             let snapshots = Arc::new(SnapshotsBeside::new(self.input.clone()));
             session = session.with_holders(find_holders(snapshots, crate::error::warn));
@@ -74,11 +76,15 @@ impl Question {
 
     /// The command line of another report on the same trace with the same filter.
     fn suggest(&self, report: &str, arguments: &[&str]) -> String {
-        // As a condition: the command may have a `--live` of its own.
-        let filter = Filter {
-            queries: vec![self.filter.query()],
-            live: None,
-            ..self.filter.clone()
+        let filter = match report {
+            // It is about the whole trace.
+            "info" => Filter::default(),
+            // As a condition: the command may have a `--live` of its own.
+            _ => Filter {
+                queries: vec![self.filter.query()],
+                live: None,
+                ..self.filter.clone()
+            },
         };
         command_line(report, &self.input.trace, &filter.command_line(), arguments)
     }
@@ -123,6 +129,7 @@ pub(crate) fn ask<O: Ask>(
         .validate()
         .map_err(|error| anyhow::anyhow!("--{error}"))?;
     let session = session(filter, trace, against)?;
+    warn_of_unmatched_patterns(options, &session.trace().profile);
     Ok(session.ask(filter, options, &Cancel::default())?)
 }
 
@@ -195,6 +202,29 @@ impl StackFlaws {
 pub(crate) fn warn_of_unmatched(query: &Query, profile: &Profile) {
     for name in query.unmatched(profile) {
         crate::error::warn(&format!("the trace has no {name}"));
+    }
+}
+
+/// Warns about functions in options that do not occur in the trace.
+pub(crate) fn warn_of_unmatched_patterns(options: &impl Serialize, profile: &Profile) {
+    let Ok(mut fields) = serde_json::to_value(options) else {
+        return;
+    };
+    // A request has its options below its name.
+    if let Some(request) = fields.as_object_mut().filter(|fields| fields.len() == 1)
+        && let Some(options) = request.values_mut().find(|value| value.is_object())
+    {
+        fields = options.take();
+    }
+    for option in ["focus", "callers-of", "hide", "mine"] {
+        let values = fields.get(option).and_then(Value::as_array);
+        let patterns = values.into_iter().flatten().filter_map(Value::as_str);
+        for pattern in patterns.filter_map(|text| Pattern::parse(text).ok()) {
+            let is_crate = option == "mine" && pattern.is_of_crate(profile);
+            if let Some(name) = pattern.unmatched(profile).filter(|_| !is_crate) {
+                crate::error::warn(&format!("--{option}: the trace has no {name}"));
+            }
+        }
     }
 }
 

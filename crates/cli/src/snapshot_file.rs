@@ -64,6 +64,12 @@ impl SnapshotFile {
     /// Loads the snapshot, and warns if it is damaged.
     pub(crate) fn graph(&self) -> anyhow::Result<Graph> {
         let name = self.path.display().to_string();
+        if head::<{ MAGIC.len() }>(&self.path).is_some_and(|head| !is_snapshot(&head)) {
+            anyhow::bail!(
+                "{name} is not a heap snapshot; take one of a running OCaml program with heapline snapshot PID, or of a \
+                 program that is recorded with heapline record --snapshot end"
+            );
+        }
         let file = File::open(&self.path).with_context(|| format!("cannot open {name}"))?;
         let size = file.metadata().ok().map(|metadata| metadata.len());
         let input = BufReader::with_capacity(1 << 20, Watched::new(file, size));

@@ -243,6 +243,17 @@ fn without_a_terminal_it_says_what_to_use() {
 }
 
 #[test]
+fn without_a_subject_it_says_what_can_be_given() {
+    let output = Command::new(HEAPLINE).arg("top").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("give a trace, a process or a program"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_cannot_be_shown_is_refused_before_the_screen_is_drawn() {
     for (arguments, reason) in [
         ("no-such-file.ctf", "cannot open no-such-file.ctf"),
@@ -261,7 +272,7 @@ fn what_cannot_be_shown_is_refused_before_the_screen_is_drawn() {
 
 #[cfg(recording)]
 mod recording {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::recorded::{allocate, record};
     use super::*;
@@ -276,12 +287,12 @@ mod recording {
         let options = "--interval 0.1";
         let by_trace = top(&format!("{} {options}", trace.display()));
         let by_number = top(&format!("{} {options}", std::process::id()));
-        let Some(terminal) = Terminal::start("live", (90, 24), &by_trace) else {
+        let Some(terminal) = Terminal::start("live", (120, 24), &by_trace) else {
             return;
         };
-        let by_number = Terminal::start("live", (90, 24), &by_number).unwrap();
+        let by_number = Terminal::start("live", (120, 24), &by_number).unwrap();
         for terminal in [&terminal, &by_number] {
-            let screen = terminal.wait_for(&["recording", "1,000 samples", "Live.allocate"]);
+            let screen = terminal.wait_for(&["recording", "1,000 sampled blocks", "Live.allocate"]);
             assert!(
                 screen.contains("(now)") && screen.contains("growth"),
                 "{screen}"
@@ -290,13 +301,13 @@ mod recording {
         terminal.keys(&["Space"]);
         terminal.wait_for(&["FROZEN"]);
         allocate(recorder, 234);
-        let screen = by_number.wait_for(&["1,234 samples"]);
+        let screen = by_number.wait_for(&["1,234 sampled blocks"]);
         let report = json(&["hotspots", trace.to_str().unwrap(), "--live", "end"]);
         let live = bytes(&report["rows"][0]["allocated"]);
         assert_row(&screen, &live, "Live.allocate");
-        terminal.wait_for(&["FROZEN", "1,000 samples"]);
+        terminal.wait_for(&["FROZEN", "1,000 sampled blocks"]);
         terminal.keys(&["Space"]);
-        terminal.wait_for(&["recording", "1,234 samples"]);
+        terminal.wait_for(&["recording", "1,234 sampled blocks"]);
         recorder.stop();
         terminal.wait_for(&["ended"]);
     }
@@ -357,6 +368,23 @@ let () =
         ended.wait_for(&["The program still runs."]);
         ended.keys(&["k"]);
         ended.wait_for(&["left 0", "next: heapline summary"]);
+
+        // As when the window is closed.
+        let before = files();
+        let lost = Terminal::start("program", (100, 24), &start("wait")).unwrap();
+        lost.wait_for(&["recording", "Leaky.allocate"]);
+        let is_trace = |path: &&PathBuf| path.extension().is_some_and(|end| end == "ctf");
+        let mut new = files();
+        new.retain(|path| !before.contains(path));
+        let trace = new.iter().find(is_trace).unwrap();
+        let pid = trace.file_stem().unwrap().to_str().unwrap();
+        let pid = pid.rsplit('.').next().unwrap().to_owned();
+        drop(lost);
+        let process = Path::new("/proc").join(pid);
+        heapline_testkit::wait("end of the program", || !process.exists());
+        let is_tail = |path: &PathBuf| path.display().to_string().contains("tail");
+        heapline_testkit::wait("end of the recording", || !files().iter().any(is_tail));
+        json(&["info", "--strict", trace.to_str().unwrap()]);
 
         let running = Terminal::start("program", (100, 24), &start("wait")).unwrap();
         running.wait_for(&["recording", "Leaky.allocate"]);

@@ -1,5 +1,6 @@
 //! Computes the reports on traces.
 
+use heapline_profile::query::TimeError;
 use heapline_profile::reports::{
     self, Blocks, BlocksOptions, Comparison, DiffOptions, DiffSides, DiffTreeOptions, Flame,
     FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff,
@@ -7,7 +8,7 @@ use heapline_profile::reports::{
     StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions,
     WantedSource, WindowError,
 };
-use heapline_profile::{GroupBy, OptionError, Profile, Scope};
+use heapline_profile::{GroupBy, OptionError, Scope};
 
 use crate::ask::Ask;
 use crate::cancel::Cancel;
@@ -73,7 +74,6 @@ reports_of_scope! {
     }, validate |options: &Self| options.tree.validate(), check |options: &Self, profile| {
         check_groups(options.tree.by, profile)
     };
-    SeriesOptions => Series, Many: reports::series, validate Self::validate, check check_series;
     StatsOptions => Stats, Many: reports::stats, check |_, profile| {
         check_lifetimes("sizes and lifetimes", profile)
     };
@@ -105,6 +105,26 @@ impl Ask for LeakOptions {
     }
 }
 
+impl Ask for SeriesOptions {
+    type Report = Series;
+
+    fn validate(&self) -> Result<(), OptionError> {
+        Self::validate(self)
+    }
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        check_series(self, session.profiles().trace)?;
+        let scope = selected(session, filter, Moments::Many, cancel)?;
+        let outside = |error: TimeError| EngineError::parameter("from", "", error.to_string());
+        reports::series(&scope, self).map_err(outside)
+    }
+}
+
 impl Ask for PeakOptions {
     type Report = PeakReport;
 
@@ -120,7 +140,7 @@ impl Ask for PeakOptions {
             check_query("without", query, profile, Moments::Many)?;
         }
         let scope = selected(session, filter, Moments::Many, cancel)?;
-        reports::peak(&scope, self).map_err(|error| window_error(&error, profile))
+        reports::peak(&scope, self).map_err(|error| window_error(&error.into()))
     }
 }
 
@@ -146,15 +166,12 @@ impl Ask for SourceOptions {
 }
 
 /// The error of a window that a report cannot use.
-fn window_error(error: &WindowError, profile: &Profile) -> EngineError {
-    let (value, message) = match error {
-        WindowError::Empty(text) => (
-            &**text,
-            format!("{error}; the run lasts {}s", profile.duration()),
-        ),
-        WindowError::NoPeak => ("", error.to_string()),
+fn window_error(error: &WindowError) -> EngineError {
+    let value = match error {
+        WindowError::Time(TimeError::EmptyWindow(window, _)) => window,
+        _ => "",
     };
-    EngineError::parameter("window", value, message)
+    EngineError::parameter("window", value, error.to_string())
 }
 
 /// Two traces or windows that are compared, and their names.
@@ -187,7 +204,7 @@ fn compared<'a>(
         return Ok(Compared {
             before_name: first.text().to_owned(),
             after_name: second.text().to_owned(),
-            sides: sides.map_err(|error| window_error(&error, profiles.trace))?,
+            sides: sides.map_err(|error| window_error(&error))?,
         });
     }
     let (Some(profile), Some(path)) = (profiles.against, session.against_path()) else {

@@ -79,6 +79,12 @@ impl Filter {
     /// The selected blocks of a profile.
     #[must_use]
     pub fn scope<'a>(&self, profile: &'a Profile) -> Scope<'a> {
-        Scope::new(profile, &self.query(), self.estimator).keep_recursion(self.keep_recursion)
+        // A query about own code, or with hidden functions, is about the stacks that the report shows.
+        let profile = if self.keep_recursion {
+            profile.with_recursion()
+        } else {
+            profile
+        };
+        Scope::new(profile, &self.query(), self.estimator)
     }
 }

@@ -36,4 +36,4 @@ pub use session::{FindHolders, LoadedTrace, Session, check_read};
 pub use shell::{shell_path, shell_quote};
 pub use snapshots::{LoadedRecording, LoadedSnapshot, SnapshotSession};
 pub use sources::FindSource;
-pub use untold::{check_lifetimes, check_summary};
+pub use untold::{check_lifetimes, check_summary, check_time};

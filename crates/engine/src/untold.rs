@@ -1,6 +1,7 @@
 //! Refuses what a source does not tell, in place of numbers that mean nothing.
 
 use clap::ValueEnum;
+use heapline_profile::query::{TimeError, TimePoint};
 use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, SortBy, SummaryOptions};
 use heapline_profile::{GroupBy, Profile, Query};
 
@@ -40,6 +41,9 @@ pub(crate) fn check_query(
     profile: &Profile,
     moments: Moments,
 ) -> Result<(), EngineError> {
+    query
+        .check_times(profile)
+        .map_err(|error| EngineError::parameter(option, query.text(), error.to_string()))?;
     match query.untold(profile.tells(), moments == Moments::Many) {
         None => Ok(()),
         Some(untold) => {
@@ -47,6 +51,13 @@ pub(crate) fn check_query(
             Err(EngineError::parameter(option, query.text(), message))
         }
     }
+}
+
+/// Refuses the time of an option if it is after the end of the run.
+pub fn check_time(option: &str, time: &TimePoint, profile: &Profile) -> Result<(), EngineError> {
+    let outside =
+        |error: TimeError| EngineError::parameter(option, &time.to_string(), error.to_string());
+    time.check(profile).map_err(outside)
 }
 
 /// Refuses groups that the source does not tell.

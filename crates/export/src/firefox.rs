@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use heapline_profile::{ContextId, IdVec, Scope};
 
 use crate::fold::Leaf;
-use crate::names::{UNKNOWN, or_unknown, program, signed, site};
+use crate::names::{or_unknown, program, signed, site};
 use crate::provenance;
 
 /// Maximum number of blocks that are written individually. If there are more, blocks with the same stack
@@ -222,7 +222,7 @@ impl<'a> Stacks<'a> {
             push(or_unknown(&symbols.function(frame).name));
         }
         match frames.first() {
-            None => push(UNKNOWN),
+            None => push(self.scope.unknown_name()),
             Some(&frame) if self.leaf == Leaf::Site => {
                 push(&site(symbols, symbols.frames()[frame]));
             }

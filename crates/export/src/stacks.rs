@@ -41,6 +41,17 @@ pub struct StackOptions {
 }
 
 impl StackOptions {
+    /// The options that were given and that not every format can honour, by their names.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let given = [
+            ("at", self.at.is_some()),
+            ("sites", self.sites),
+            ("split-anonymous", self.look.split_anonymous),
+        ];
+        let given = given.into_iter().filter(|(_, is_given)| *is_given);
+        given.map(|(option, _)| option)
+    }
+
     /// The ends of the stacks.
     #[must_use]
     pub fn leaf(&self) -> Leaf {
@@ -77,6 +88,18 @@ impl StackFormat {
     #[must_use]
     pub fn has_times(self) -> bool {
         self == Self::Firefox
+    }
+
+    /// Returns true if an option has an effect on files of this format.
+    #[must_use]
+    pub fn honours(self, option: &str) -> bool {
+        match option {
+            // It has all times.
+            "at" => self != Self::Firefox,
+            // It has the lines of all frames.
+            "sites" => self != Self::Pprof,
+            _ => false,
+        }
     }
 
     /// Writes the stacks of a selection, which [`Scope::showing`] has applied the look to.

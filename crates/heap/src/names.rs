@@ -17,7 +17,7 @@ pub fn function_name(symbol: &str) -> String {
     let Some(name) = ocaml_symbol(symbol) else {
         // Debug information has no prefix and no number.
         return if symbol.starts_with(|c: char| c.is_ascii_uppercase()) {
-            symbol.replace("__", ".")
+            without_dune(symbol.replace("__", "."))
         } else {
             symbol.to_owned()
         };
@@ -83,7 +83,15 @@ fn dotted(name: &str) -> String {
         }
     }
     out.push_str(rest);
-    out
+    without_dune(out)
+}
+
+/// A name without the module that dune puts all modules of an executable into.
+fn without_dune(name: String) -> String {
+    match name.strip_prefix("Dune.exe.") {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => name,
+    }
 }
 
 #[cfg(test)]
@@ -93,7 +101,8 @@ mod tests {
     #[test]
     fn odd_symbols_stay_readable() {
         for (symbol, expected) in [
-            ("camlDune__exe__Main__go_5", "Dune.exe.Main.go"),
+            ("camlDune__exe__Main__go_5", "Main.go"),
+            ("Dune__exe__Main.go", "Main.go"),
             ("camlA.f$", "A.f$"),
             ("camlA.f$é", "A.f$é"),
             ("camlA.f$00_1", "A.f$00"),

@@ -34,6 +34,30 @@ pub struct Header {
     pub tells: Capabilities,
 }
 
+/// The context of a recording that began when Heapline attached to a running process.
+#[must_use]
+pub fn attached_context(pid: u64, context: Option<&str>) -> String {
+    let attached = format!("{ATTACHED_TO}{pid}: {BLOCKS_BEFORE}");
+    match context {
+        Some(context) => format!("{context} ({attached})"),
+        None => attached,
+    }
+}
+
+const ATTACHED_TO: &str = "attached to process ";
+const BLOCKS_BEFORE: &str = "blocks allocated before are unknown";
+
+impl Header {
+    /// The process that was attached to, if the recording began with that: blocks that had been allocated before are not in it.
+    #[must_use]
+    pub fn attached_to(&self) -> Option<u64> {
+        let context = self.context.as_deref()?.trim_end_matches(')');
+        let context = context.strip_suffix(BLOCKS_BEFORE)?.strip_suffix(": ")?;
+        let (_, pid) = context.rsplit_once(ATTACHED_TO)?;
+        pid.parse().ok()
+    }
+}
+
 /// The language runtime of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Runtime {

@@ -43,5 +43,5 @@ pub use batch::{Batch, Birth, Event, EventKind, Frame, LocationDefinition, Locat
 pub use block_index::BlockIndex;
 pub use damage::{Damage, Flaw};
 pub use decoder::{Decoder, Error, GrowingSource, InputSize, Source, Step};
-pub use header::{Capabilities, Header, Runtime, Scheme};
+pub use header::{Capabilities, Header, Runtime, Scheme, attached_context};
 pub use snapshot::{GcCounters, Mark, Snapshot};

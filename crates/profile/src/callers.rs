@@ -53,9 +53,15 @@ impl<'a> Chain<'a> {
         let is_meant = functions
             .iter()
             .map(|pattern| {
-                labels()
-                    .map(|label| matches(pattern, label, groups.by))
-                    .collect()
+                let is_meant = labels().map(|label| matches(pattern, label, groups.by));
+                let is_meant: Vec<bool> = is_meant.collect();
+                let has_ends = matches!(groups.by, GroupBy::Function | GroupBy::Module);
+                if has_ends && !is_meant.contains(&true) {
+                    return labels()
+                        .map(|label| pattern.matches_end(&label.name))
+                        .collect();
+                }
+                is_meant
             })
             .collect();
         Self { groups, is_meant }
@@ -64,8 +70,13 @@ impl<'a> Chain<'a> {
     /// The callers of the last function, if the stack begins with all of them.
     fn callers(&self, profile: &'a Profile, context: ContextId) -> Option<Stack<'a>> {
         let mut stack = Stack::new(profile, self.groups, context);
-        for is_meant in &self.is_meant {
-            if !is_meant[stack.next()? as usize] {
+        for (place, is_meant) in self.is_meant.iter().enumerate() {
+            let group = match stack.next() {
+                // Nothing is known of the stack, or all of it is left out.
+                None if place == 0 => self.groups.unknown,
+                next => next?,
+            };
+            if !is_meant[group as usize] {
                 return None;
             }
         }
@@ -77,6 +88,8 @@ fn matches(pattern: &Pattern, label: &Label, by: GroupBy) -> bool {
     let raw_name = label.raw_name.as_ref();
     match by {
         GroupBy::File => pattern.matches_file(&label.name),
+        // The name of the place; only stacks without one have none.
+        GroupBy::Site => pattern.matches(label.place.as_ref().unwrap_or(&label.name)),
         _ => pattern.matches(&label.name) || raw_name.is_some_and(|raw| pattern.matches(raw)),
     }
 }

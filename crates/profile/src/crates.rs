@@ -4,7 +4,9 @@
 
 use hashbrown::HashMap;
 
-use crate::store::{CrateId, FileId, FrameId, FunctionId, IdVec, Symbols};
+use crate::store::{
+    CrateId, DUNE_EXECUTABLE, FileId, FrameId, FunctionId, IdVec, Symbols, is_of_dune_executable,
+};
 
 /// The crate of functions of which it is not known.
 const NO_CRATE: &str = "(no crate)";
@@ -24,9 +26,14 @@ impl Crates {
         let of_frame = symbols.frames().iter().map(|frame| {
             let place = (frame.function, frame.file);
             *known.entry(place).or_insert_with(|| {
-                let function = &symbols.functions()[frame.function].name;
+                let function = &symbols.functions()[frame.function];
                 let file = &symbols.files()[frame.file];
-                let name = crate_of(function, file).unwrap_or_else(|| NO_CRATE.to_owned());
+                let name = if is_of_dune_executable(&function.raw) {
+                    Some(DUNE_EXECUTABLE.to_owned())
+                } else {
+                    crate_of(&function.name, file)
+                };
+                let name = name.unwrap_or_else(|| NO_CRATE.to_owned());
                 *ids.entry_ref(&name)
                     .or_insert_with(|| names.push(name.clone()))
             })
@@ -81,13 +88,9 @@ fn crate_of(function: &str, file: &str) -> Option<String> {
         .or_else(|| package_of(file))
 }
 
-/// The top-level module of an OCaml function. Executables of dune have all modules in `Dune.exe`.
+/// The top-level module of an OCaml function.
 fn top_level_module(function: &str) -> &str {
-    let length = match function.strip_prefix("Dune.exe") {
-        Some(rest) if rest.is_empty() || rest.starts_with('.') => "Dune.exe".len(),
-        _ => function.find('.').unwrap_or(function.len()),
-    };
-    &function[..length]
+    function.split('.').next().unwrap_or(function)
 }
 
 /// The crates that a function's name tells: one for a path, up to two for `<Type as Trait>::f`.
@@ -358,8 +361,6 @@ mod tests {
             ("Stdlib.Map.Make.add", Some("Stdlib")),
             ("Mix", Some("Mix")),
             ("Mix.words.(fun)", Some("Mix")),
-            ("Dune.exe.Main.run", Some("Dune.exe")),
-            ("Dune.exe", Some("Dune.exe")),
             ("caml_alloc", None),
         ] {
             assert_eq!(

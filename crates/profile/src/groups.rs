@@ -1,5 +1,6 @@
 //! Groups blocks by site, function, file, module, crate, domain, size or age.
 
+mod condition;
 mod numbering;
 
 use std::sync::Arc;
@@ -26,8 +27,11 @@ pub(crate) use numbering::Numbering;
 /// No group, or no number that stands for one.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// The name of stacks of which nothing is known.
+pub(crate) const UNKNOWN: &str = "(unknown)";
+
 /// The name of stacks without own code.
-const NO_OWN_CODE: &str = "(no own code)";
+pub(crate) const NO_OWN_CODE: &str = "(no own code)";
 
 /// The attribute that blocks are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
@@ -86,28 +90,6 @@ impl GroupBy {
             Self::Size => "size",
             Self::Age => "age",
         }
-    }
-}
-
-impl GroupBy {
-    /// The query that selects the blocks of a group; `None` if a query cannot tell.
-    #[must_use]
-    pub fn condition(self, label: &Label) -> Option<String> {
-        let field = match self {
-            Self::Site | Self::Address | Self::Function => "site",
-            Self::File => "file",
-            Self::Module => "module",
-            Self::Crate => "crate",
-            Self::Domain | Self::Size | Self::Age => return None,
-        };
-        let name = Pattern::literal(&label.name);
-        Some(match &label.via {
-            Some(via) => {
-                let via = Pattern::literal(via);
-                format!("inside {} and site = {}", name.text(), via.text())
-            }
-            None => format!("{field} = {}", name.text()),
-        })
     }
 }
 
@@ -274,7 +256,7 @@ impl Groups {
             .collect();
         let unknown = table.number(Label::named(match &own {
             Some(_) => NO_OWN_CODE,
-            None => "(unknown)",
+            None => UNKNOWN,
         }));
         let library = match &own {
             _ if !view.name_callers => IdVec::default(),

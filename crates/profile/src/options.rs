@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, ValueEnum};
 use serde::{Serialize, Serializer};
 
@@ -146,8 +146,17 @@ pub(crate) fn defaults<T: Args>() -> T {
 }
 
 /// Parses a whole number from `least` to `most`.
-pub(crate) fn number(least: u64, most: u64) -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(least..=most)
+pub(crate) fn number(
+    least: u64,
+    most: u64,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse::<u64>().ok();
+        number
+            .filter(|number| (least..=most).contains(number))
+            .and_then(|number| usize::try_from(number).ok())
+            .ok_or_else(|| format!("expected a number from {least} to {most}"))
+    }
 }
 
 /// Parses some of the values of an enum.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crates::{Crates, is_dependency, is_standard};
 use crate::query::Pattern;
-use crate::store::{CrateId, FrameId, IdVec, Profile};
+use crate::store::{CrateId, FrameId, FunctionId, IdVec, Profile};
 
 /// Top-level modules of common OCaml libraries; `*` stands for any rest of a name. OCaml traces
 /// have the file names that the compiler was given, which do not say where a library was installed.
@@ -108,21 +108,37 @@ impl OwnFrames {
         let crates = Crates::new(symbols);
         let function = |frame: FrameId| &symbols.functions()[symbols.frames()[frame].function];
         if !mine.is_empty() {
+            let is_meant = |pattern: &Pattern, name: &str| pattern.matches(name);
             let of_crate: IdVec<CrateId, bool> = crates
                 .names()
                 .iter()
-                .map(|name| mine.iter().any(|pattern| pattern.matches(name)))
+                .map(|name| mine.iter().any(|pattern| is_meant(pattern, name)))
                 .collect();
-            let frames = symbols.frames().ids();
+            // The name of a crate is not taken for the end of that of a function.
+            let is_crate = |pattern: &&Pattern| {
+                let mut names = crates.names().iter();
+                names.any(|name| is_meant(pattern, name))
+            };
+            let functions = symbols.functions();
+            let mut of_function = IdVec::like(functions, false);
+            for pattern in mine {
+                let matches: IdVec<FunctionId, bool> = if is_crate(&pattern) {
+                    let matches = functions.iter();
+                    matches
+                        .map(|function| pattern.matches_function(function))
+                        .collect()
+                } else {
+                    pattern.functions(functions)
+                };
+                for (is_own, &matches) in of_function.iter_mut().zip(&matches) {
+                    *is_own |= matches;
+                }
+            }
+            let frames = symbols.frames();
             return Self {
                 is_own: frames
-                    .map(|frame| {
-                        let function = function(frame);
-                        of_crate[crates.id(frame)]
-                            || mine
-                                .iter()
-                                .any(|pattern| pattern.matches_function(function))
-                    })
+                    .enumerate()
+                    .map(|(frame, info)| of_crate[crates.id(frame)] || of_function[info.function])
                     .collect(),
                 info: OwnCode {
                     mine: mine.iter().map(ToString::to_string).collect(),

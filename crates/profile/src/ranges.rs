@@ -23,6 +23,37 @@ pub(crate) fn size_class(size: u64, word_bytes: u64) -> Label {
     })
 }
 
+/// The query for the sizes of a [class](size_class), by its name.
+pub(crate) fn size_condition(name: &str) -> Option<String> {
+    let mut words = name.split(' ');
+    let low: u64 = words.next()?.parse().ok()?;
+    let unit = if name.contains("word") { "w" } else { "" };
+    let high = match words.next()? {
+        "-" => words.next()?.parse::<u64>().ok()?,
+        _ if name.ends_with("or more") => return Some(format!("size >= {low}{unit}")),
+        _ => low,
+    };
+    Some(format!(
+        "size in {low}{unit}..{}{unit}",
+        high.checked_add(1)?
+    ))
+}
+
+/// The query for the ages of a [class](age_label), by its name.
+pub(crate) fn age_condition(name: &str) -> Option<String> {
+    let class = (0..=AGES.len() + 1).find(|&class| age_label(class).name == name)?;
+    let time = |class: usize| format!("{}us", AGES[class].0);
+    let age = match class {
+        0 => format!("lifetime < {}", time(0)),
+        class if class < AGES.len() => {
+            format!("lifetime in {}..{}", time(class - 1), time(class))
+        }
+        class if class == AGES.len() => format!("lifetime >= {}", time(class - 1)),
+        _ => return Some("live at end".to_owned()),
+    };
+    Some(format!("not live at end and {age}"))
+}
+
 /// The upper ends of ages, in microseconds.
 const AGES: [(u64, &str); 9] = [
     (10, "10 µs"),

@@ -3,6 +3,7 @@
 use heapline_model::Space;
 
 use crate::estimate::{Amount, Estimator};
+use crate::groups::{NO_OWN_CODE, UNKNOWN};
 use crate::options::Look;
 use crate::own_code::OwnFrames;
 use crate::peaks::Peaks;
@@ -32,6 +33,8 @@ pub struct Scope<'a> {
     weights: IdVec<KindId, Amount>,
     /// By frame: whether it is left out of stacks. Empty if none is.
     hidden: IdVec<FrameId, bool>,
+    /// The name of stacks of which no frame is left.
+    unknown: &'static str,
     /// True if it is about one moment, and the source does not tell what became of blocks.
     is_of_moment: bool,
 }
@@ -76,6 +79,7 @@ impl<'a> Scope<'a> {
             selection: query.select(profile, estimator),
             weights: profile.weights(estimator),
             hidden: IdVec::default(),
+            unknown: UNKNOWN,
             is_of_moment: !profile.header().tells.lifetimes && query.is_of_time(),
         }
     }
@@ -112,6 +116,7 @@ impl<'a> Scope<'a> {
     pub fn showing(self, look: &Look) -> Self {
         let mut scope = self.hiding(&look.hide);
         if look.is_of_own_code() {
+            scope.unknown = NO_OWN_CODE;
             let own = OwnFrames::shared(scope.profile, &look.mine);
             let frames = scope.profile.symbols().frames().ids();
             let is_hidden = |frame| scope.hidden.get(frame).copied().unwrap_or_default();
@@ -131,6 +136,12 @@ impl<'a> Scope<'a> {
             frames.retain(|&frame| !self.hidden[frame]);
         }
         frames
+    }
+
+    /// The name of stacks without frames, as in reports.
+    #[must_use]
+    pub fn unknown_name(&self) -> &'static str {
+        self.unknown
     }
 
     /// The profile.
@@ -369,14 +380,15 @@ impl<'a> Scope<'a> {
 
 /// For each function, true if it matches one of the patterns.
 pub(crate) fn hidden_functions(profile: &Profile, patterns: &[Pattern]) -> IdVec<FunctionId, bool> {
-    let functions = profile.symbols().functions().iter();
-    functions
-        .map(|function| {
-            patterns
-                .iter()
-                .any(|pattern| pattern.matches_function(function))
-        })
-        .collect()
+    let functions = profile.symbols().functions();
+    let mut hidden = IdVec::like(functions, false);
+    for pattern in patterns {
+        let matches = pattern.functions(functions);
+        for (is_hidden, &matches) in hidden.iter_mut().zip(&matches) {
+            *is_hidden |= matches;
+        }
+    }
+    hidden
 }
 
 impl Profile {

@@ -198,6 +198,12 @@ impl Stay {
         self.end != NEVER
     }
 
+    /// Returns true if the block is collected at its end, and not promoted then.
+    #[inline]
+    pub(crate) fn is_collected(&self) -> bool {
+        self.ends() && self.end == self.death
+    }
+
     /// Returns true if it is live at a given time.
     #[inline]
     pub(crate) fn is_live_at(&self, Moment(moment): Moment) -> bool {
@@ -224,6 +230,11 @@ impl Selection {
             first,
             second: Some(second),
         }
+    }
+
+    /// Returns true if parts of lives are selected, each on one heap.
+    pub(crate) fn is_of_heaps(&self) -> bool {
+        self.second.is_some()
     }
 
     /// The number of selected blocks.

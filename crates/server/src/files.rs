@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum as _;
 use heapline_engine::{
-    EngineError, ErrorKind, Params, Session, check_lifetimes, shell_path, shell_quote,
+    EngineError, ErrorKind, Params, Session, check_lifetimes, check_time, shell_path, shell_quote,
 };
 use heapline_export::{StackFormat, StackOptions};
 
@@ -81,6 +81,9 @@ impl FileRequest {
             Self::Export { format, params } => {
                 let profile = &session.trace().profile;
                 params.filter.check(profile)?;
+                if let Some(at) = &params.options.at {
+                    check_time("at", at, profile)?;
+                }
                 if format.has_times() {
                     check_lifetimes("the times of single blocks, which this format has", profile)?;
                 }
@@ -162,10 +165,14 @@ fn export(pairs: form_urlencoded::Parse<'_>) -> Result<FileRequest, EngineError>
         })?);
     }
     let missing = || EngineError::parameter("format", "", "`format` is missing".to_owned());
-    Ok(FileRequest::Export {
-        format: format.ok_or_else(missing)?,
-        params: Params::from_pairs(rest)?,
-    })
+    let format = format.ok_or_else(missing)?;
+    let params: Params<StackOptions> = Params::from_pairs(rest)?;
+    let mut given = params.options.given();
+    if let Some(option) = given.find(|option| !format.honours(option)) {
+        let message = format!("`{option}` does not apply to this format");
+        return Err(EngineError::parameter(option, "", message));
+    }
+    Ok(FileRequest::Export { format, params })
 }
 
 fn report(pairs: form_urlencoded::Parse<'_>) -> Result<FileRequest, EngineError> {

@@ -2,10 +2,10 @@
 
 use heapline_profile::reports::{CombinedSummary, TraceSummary};
 
-use crate::SNAPSHOTS_ONLY;
 use crate::page::Page;
 use crate::sanitize::sanitize;
 use crate::screen::Context;
+use crate::snapshots_only;
 use crate::styled::{Style, Text};
 use crate::summary::{List, ranking};
 use crate::table::{Align, Table};
@@ -23,7 +23,9 @@ pub fn combined_summary(report: &CombinedSummary, context: &Context<'_>) -> Text
     page.title(&plural(report.traces.len() as u64, "trace"));
     page.table(&totals(report, context));
     page.note(&if report.is_exact && !report.tells_sizes {
-        SNAPSHOTS_ONLY.to_owned()
+        let mut live = report.traces.iter().map(|trace| trace.live_at_end.bytes);
+        let untold = live.find(|live| live.value.is_nan());
+        snapshots_only(untold.unwrap_or_default()).to_owned()
     } else if report.is_exact {
         "Every block was recorded, so the figures are exact.".to_owned()
     } else {

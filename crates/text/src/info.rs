@@ -6,7 +6,6 @@ use heapline_profile::{Estimate, GcParams};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::SNAPSHOTS_ONLY;
 use crate::page::Page;
 use crate::screen::Context;
 use crate::snapshots::snapshots;
@@ -15,6 +14,7 @@ use crate::table::{Align, Table};
 use crate::units::{
     bytes, count, estimated_bytes, estimated_count, percent, plural, program_name, rate, seconds,
 };
+use crate::{BY_LAST_SNAPSHOT, snapshots_only};
 
 /// The file that a trace was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
     page.title("Memory");
     page.table(&memory(overview, context));
     if !overview.tells.sizes {
-        page.note(SNAPSHOTS_ONLY);
+        page.note(snapshots_only(overview.bytes.live_at_end));
         snapshots(&mut page, overview, context);
         page.title("Damage");
         damage(&mut page, &overview.damage);
@@ -226,7 +226,12 @@ fn memory(overview: &Overview, context: &Context<'_>) -> Table {
     let mut rows = vec![("Allocated", amounts.allocated, blocks)];
     if !overview.tells.sizes {
         rows[0].2 = String::new();
-        rows.push(("Freed", amounts.collected, String::new()));
+        let note = if amounts.collected.value.is_nan() {
+            ""
+        } else {
+            BY_LAST_SNAPSHOT
+        };
+        rows.push(("Freed", amounts.collected, note.to_owned()));
     } else if is_native(overview) {
         rows.push(("Freed", amounts.collected, String::new()));
     } else {
@@ -243,6 +248,8 @@ fn memory(overview: &Overview, context: &Context<'_>) -> Table {
     for (label, estimate, note) in rows {
         let rate = match label {
             "Live at end" => String::new(),
+            // The time until the last snapshot is shorter.
+            "Freed" if !overview.tells.sizes => String::new(),
             _ => per_second(estimate),
         };
         table.row(vec![

@@ -59,6 +59,7 @@ pub use tree::{branch_and_name, tree, tree_branches, tree_room};
 pub use width::{columns, fit};
 
 use heapline_engine::Report;
+use heapline_profile::Estimate;
 
 /// Renders a report; columns of flame graphs and names to complete have no text.
 #[must_use]
@@ -96,6 +97,21 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
 /// Shown below figures from snapshots.
 const SNAPSHOTS_ONLY: &str = "The figures are exact. Live memory is known at snapshots, and how many \
      blocks were allocated is not (`?`).";
+
+/// The same, if it is not known what is live at the end.
+const LIVE_UNTOLD: &str =
+    "The figures are exact. Live memory is known at snapshots only; what is not known is `?`.";
+
+fn snapshots_only(live_at_end: Estimate) -> &'static str {
+    if live_at_end.value.is_nan() {
+        LIVE_UNTOLD
+    } else {
+        SNAPSHOTS_ONLY
+    }
+}
+
+/// Notes that more may have been allocated and freed since.
+const BY_LAST_SNAPSHOT: &str = "by the last snapshot";
 
 /// Shown instead of a table when the selection is empty.
 const NO_SAMPLES: &str = "No sampled blocks, or none that match the filter.";

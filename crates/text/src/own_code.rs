@@ -2,7 +2,7 @@
 
 use heapline_profile::query::Pattern;
 use heapline_profile::reports::Subject;
-use heapline_profile::{GroupBy, Label};
+use heapline_profile::{GroupBy, Label, Look};
 
 use crate::page::Page;
 use crate::sanitize::sanitize;
@@ -51,6 +51,14 @@ pub(crate) fn condition(by: GroupBy, label: &Label, subject: &Subject) -> Option
                 .then(|| format!("own function = {}", Pattern::literal(&label.name).text()))
         }
         Some(own) if !own.mine.is_empty() && label.via.is_none() => None,
-        _ => by.condition(label),
+        // A name is easier to read and to change than the exact place.
+        _ => {
+            let label = Label {
+                name: label.name.clone(),
+                via: label.via.clone(),
+                ..Label::default()
+            };
+            by.condition(&label, &Look::default())
+        }
     }
 }

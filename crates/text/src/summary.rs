@@ -3,7 +3,6 @@
 use heapline_profile::reports::{Ranking, RankingKind, Summary};
 use heapline_profile::{Estimate, GroupBy};
 
-use crate::SNAPSHOTS_ONLY;
 use crate::chart::bar;
 use crate::findings::findings;
 use crate::info::{history, missing};
@@ -16,6 +15,7 @@ use crate::units::{
     bytes, count, estimated_bytes, estimated_count, estimated_count_short, label, program_name,
     seconds,
 };
+use crate::{BY_LAST_SNAPSHOT, snapshots_only};
 
 /// Renders a summary.
 #[must_use]
@@ -24,6 +24,11 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.title(program_name(&report.subject.program));
     page.table(&totals(report, context));
     page.note(&precision(report));
+    if report.subject.attached_to.is_some() {
+        page.note(
+            "Recorded since Heapline attached to the program: what it had allocated before is not counted, nor live.",
+        );
+    }
     if let Some(coarse) = &report.subject.coarse {
         page.note(&format!("History: {}.", history(coarse)));
     }
@@ -84,6 +89,11 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
     } else {
         "Freed"
     };
+    let freed = if tells.lifetimes || report.collected.bytes.value.is_nan() {
+        String::new()
+    } else {
+        BY_LAST_SNAPSHOT.to_owned()
+    };
     let rows = [
         (
             "Allocated",
@@ -95,7 +105,7 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
             &report.promoted,
             per_second(report.promotion_rate),
         ),
-        (dead, &report.collected, String::new()),
+        (dead, &report.collected, freed),
         ("Live at peak", &report.live_at_peak, at(report.peak_time)),
         (
             "Live at end",
@@ -135,7 +145,8 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
 fn precision(report: &Summary) -> String {
     let subject = &report.subject;
     if !subject.tells.sizes {
-        return format!("{SNAPSHOTS_ONLY} Sizes include headers.");
+        let note = snapshots_only(report.live_at_end.bytes);
+        return format!("{note} Sizes include headers.");
     }
     if subject.is_exact {
         let headers = if subject.word_bytes > 1.0 {

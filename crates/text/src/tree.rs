@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::screen::{Context, Screen};
 use crate::styled::{Style, Text};
 use crate::table::{Align, Table};
-use crate::units::{bytes, estimated_bytes, label, percent, percent_number};
+use crate::units::{bytes, count, estimated_bytes, label, percent, percent_number};
 use crate::width::{columns, fit};
 
 /// Renders a call tree.
@@ -68,6 +68,12 @@ pub fn tree(report: &Tree, context: &Context<'_>) -> Text {
         "Nodes below {} are merged into \"other\" (see --min).",
         percent(report.threshold, 1.0)
     ));
+    if let Some(most) = report.most_nodes {
+        page.note(&format!(
+            "A tree has at most {} nodes; what is beyond is merged too. A larger --min or --depth shows less.",
+            count(most as u64)
+        ));
+    }
     own_code(&mut page, &report.subject);
     page.finish()
 }

@@ -30,7 +30,8 @@ pub fn estimated_bytes(estimate: Estimate) -> String {
     if estimate.value == 0.0 && estimate.error > 0.0 {
         return format!("< {}", bytes(estimate.error));
     }
-    let (scale, unit) = scale(estimate.value);
+    // The larger one decides, so that both are short.
+    let (scale, unit) = scale(estimate.value.max(estimate.error));
     format!(
         "{} {unit}",
         with_error(estimate.value / scale, estimate.error / scale)
@@ -291,6 +292,7 @@ mod tests {
         };
         assert_eq!(estimate(12.3456e6, 0.42e6), "11.77 ± 0.40 MiB");
         assert_eq!(estimate(12.3456e6, 4.2e6), "11.8 ± 4.0 MiB");
+        assert_eq!(estimate(777.0 * 1024.0, 1077.0 * 1024.0), "0.8 ± 1.1 MiB");
         assert_eq!(estimate(80.0, 0.0), "80 B");
         assert_eq!(estimate(0.0, 24000.0), "< 23.4 KiB");
         assert_eq!(estimate(0.0, 0.0), "0 B");

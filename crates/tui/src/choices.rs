@@ -288,7 +288,8 @@ impl Choices {
         }
     }
 
-    fn look(&self) -> Look {
+    /// The options for the display of functions, with those of keys.
+    pub(crate) fn look(&self) -> Look {
         Look {
             own_code: self.my_code || self.look.own_code,
             all_code: self.look.all_code && !self.my_code,

@@ -143,8 +143,9 @@ impl App {
     fn draw_status(&self, frame: &mut Frame<'_>, area: Rect) {
         let mut line = Line::default();
         if let Some(message) = &self.message {
-            line.push(&format!(" {message}"), Style::Title);
-        } else if let Some(problem) = self.problem.as_ref().filter(|_| self.situation.is_some()) {
+            return self.draw_message(frame, message, area);
+        }
+        if let Some(problem) = self.problem.as_ref().filter(|_| self.situation.is_some()) {
             line.push(&format!(" {problem}"), Style::Bad);
         } else if self.situation.is_some() {
             line.push(" by ", Style::Faint);
@@ -184,13 +185,21 @@ impl App {
             ("g", "Group"),
             ("m", "My code"),
         ];
+        let filter = [
+            ("Tab", "Complete"),
+            ("↑↓", "Choose"),
+            ("Enter", "Apply"),
+            ("Esc", "Cancel"),
+            ("Ctrl-U", "Clear"),
+        ];
+        let browse = [("F1", "Help"), ("q", "Quit")];
+        let browse = browse.into_iter().chain(table).chain(freeze).chain(rest);
+        let keys: Vec<_> = match self.mode {
+            Mode::Filter(_) => filter.to_vec(),
+            _ => browse.collect(),
+        };
         let mut spans = Vec::new();
         let mut used = 0;
-        let keys = [("F1", "Help"), ("q", "Quit")]
-            .into_iter()
-            .chain(table)
-            .chain(freeze)
-            .chain(rest);
         for (key, does) in keys {
             let key = self.shown(key);
             let width = columns(&key) + columns(does) + 2;

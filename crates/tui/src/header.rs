@@ -76,10 +76,15 @@ impl App {
         };
         let time = |micros: u64| seconds(micros as f64 / 1e6);
         if let Some(live) = total(Column::Live) {
+            let name = if situation.is_attached {
+                "live since attach"
+            } else {
+                "live"
+            };
             add(
                 &mut first,
                 Column::Live,
-                "live",
+                name,
                 &live,
                 &format!(" at {}", self.moment_name()),
             );
@@ -104,7 +109,7 @@ impl App {
             add(&mut second, Column::Allocated, "allocated", &allocated, "");
         }
         if situation.snapshots.is_empty() {
-            let samples = format!("   {}", plural(situation.samples as u64, "sample"));
+            let samples = format!("   {}", plural(situation.blocks as u64, "sampled block"));
             if second.columns() + columns(&samples) <= usize::from(area.width) {
                 second.push(&samples, Style::Faint);
             }

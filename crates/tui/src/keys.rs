@@ -1,6 +1,6 @@
 //! Key bindings.
 
-use heapline_profile::{GroupBy, Query, Share};
+use heapline_profile::{GroupBy, Share};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::app::{Action, App, Mode};
@@ -275,14 +275,8 @@ impl App {
             View::Tree => tree::fold(self, KeyCode::Enter),
             View::Timeline => self.choices.view = View::Table,
             View::Table => {
-                let Some(label) = table::selected_label(self) else {
-                    return;
-                };
-                let query = self.choices.by.condition(&label);
-                let query = query.and_then(|text| Query::parse(&text).ok());
-                let Some(query) = query else {
-                    let by = self.choices.by.name();
-                    self.message = Some(format!("cannot open a row of {by}: group by function"));
+                let Some(query) = table::selected_blocks(self) else {
+                    self.message = Some("select the row of a group to open it".to_owned());
                     return;
                 };
                 self.choices.opened.push(query);

@@ -19,7 +19,36 @@ fn drop_columns(text: &str, least: usize) -> (usize, &str) {
     found.unwrap_or_else(|| (columns(text), ""))
 }
 
+/// The words of a text on lines of some columns. A longer word has a line of its own.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 impl App {
+    /// A message that ends on the last line of the rows, and covers some of them if it is long: a command is to be read as a whole.
+    pub(crate) fn draw_message(&self, frame: &mut Frame<'_>, message: &str, status: Rect) {
+        let room = usize::from(status.width).saturating_sub(1);
+        let lines = wrapped(message, room).into_iter();
+        let lines: Vec<Line> = lines
+            .map(|line| Line::new(&format!(" {line}"), Style::Title))
+            .collect();
+        let bottom = status.y + 1;
+        let height = u16::try_from(lines.len()).unwrap_or(bottom).min(bottom);
+        let area = Rect::new(status.x, bottom - height, status.width, height);
+        frame.render_widget(Clear, area);
+        self.draw_lines(frame, area, &lines);
+    }
+
     /// The filter line, the place of its error, and what could follow above it.
     pub(crate) fn draw_filter(&self, frame: &mut Frame<'_>, filter: &FilterLine, status: Rect) {
         let theme = self.settings.theme;

@@ -20,9 +20,11 @@ pub struct Situation {
     /// The times of the snapshots in microseconds, in order; empty for traces.
     pub snapshots: Vec<u64>,
     /// Sampled blocks.
-    pub samples: usize,
+    pub blocks: usize,
     /// True if the program is still being recorded.
     pub is_recording: bool,
+    /// True if blocks that were allocated before the recording began are missing, because it began in a running program.
+    pub is_attached: bool,
     /// Flaws found in the trace.
     pub flaws: u64,
     /// The properties that the source tells.
@@ -48,8 +50,9 @@ impl Situation {
             duration: profile.micros(profile.end()),
             peak: profile.micros(profile.peak(estimator).moment),
             snapshots,
-            samples: profile.len(),
+            blocks: profile.len(),
             is_recording,
+            is_attached: profile.header().attached_to().is_some(),
             flaws: profile.damage().count,
             tells: profile.tells(),
             first: Moment::Now,

@@ -1,10 +1,10 @@
 //! The table of groups: live memory, growth, rate, allocation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use heapline_profile::reports::{DiffRow, Figures, Hotspot, Hotspots, SortBy};
-use heapline_profile::{Estimate, Label};
+use heapline_profile::{Estimate, Label, Query};
 use heapline_text::units::{
     count, count_short, estimated_bytes, estimated_change, estimated_count_short, label,
     percent_number, signed_count_short,
@@ -12,7 +12,7 @@ use heapline_text::units::{
 use heapline_text::{Align, Line, Screen, Style, Table, sparkline};
 
 use crate::app::App;
-use crate::choices::{Column, Unit};
+use crate::choices::{Column, Slot, Unit};
 
 /// The screen from which on every figure has its error; on narrower ones only the sorted column has.
 const WIDE: usize = 130;
@@ -20,8 +20,23 @@ const WIDE: usize = 130;
 /// The identity of the row that stands for those not shown.
 const OTHER: u64 = u64::MAX;
 
-/// The names of the rows, in order.
+/// The names of the rows, in order: those of the column that they are sorted by, then those that are live and have nothing there.
 pub(crate) fn labels(app: &App) -> Vec<&Label> {
+    let mut labels = sorted_labels(app);
+    let live = Slot::Column(Column::Live);
+    if hidden_rows(app) == 0
+        && !app.is_of_other_choices(live)
+        && let Some((report, _)) = app.hotspots(Column::Live)
+    {
+        let sorted: HashSet<&Label> = labels.iter().copied().collect();
+        let rest = report.rows.iter().map(|row| &row.label);
+        labels.extend(rest.filter(|label| !sorted.contains(label)));
+    }
+    labels
+}
+
+/// The names of the rows that have a figure in the column that they are sorted by, in order.
+fn sorted_labels(app: &App) -> Vec<&Label> {
     match app.choices.column {
         Column::Growth => app.growth().map_or_else(Vec::new, |report| {
             report.diff.rows.iter().map(|row| &row.label).collect()
@@ -59,11 +74,19 @@ pub(crate) fn keys(app: &App) -> Vec<u64> {
         .collect()
 }
 
-/// The name of the selected row.
-pub(crate) fn selected_label(app: &App) -> Option<Label> {
-    labels(app)
-        .get(app.selected())
-        .map(|label| (*label).clone())
+/// The query for the blocks of the selected row; `None` if no row is selected, or if a query cannot tell.
+pub(crate) fn selected_blocks(app: &App) -> Option<Query> {
+    let labels = labels(app);
+    let mut label = (*labels.get(app.selected())?).clone();
+    // The raw name is harder to read, and only needed to tell functions apart.
+    let namesakes = labels.iter().filter(|other| other.name == label.name);
+    let mut raw_names = namesakes.map(|other| &other.raw_name);
+    if raw_names.all(|name| *name == label.raw_name) {
+        label.raw_name = None;
+    }
+    let choices = &app.choices;
+    let query = choices.by.condition(&label, &choices.look())?;
+    Query::parse(&query).ok()
 }
 
 /// The reports by name.

@@ -1,6 +1,7 @@
 //! The terminal: raw mode, events, signals, suspending, and restoring it all.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout};
+use std::mem::ManuallyDrop;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -62,7 +63,9 @@ pub fn run(app: &mut App, worker: &Worker, options: TerminalOptions) -> io::Resu
     signals::listen(sender.clone())?;
     // Restores the terminal in a panic hook too. Its own terminal is not buffered.
     ratatui::try_init()?;
-    let left = screen().and_then(|mut terminal| {
+    let left = screen().and_then(|terminal| {
+        // Not dropped: that shows the cursor, as `stop` does, and panics if the terminal is gone.
+        let mut terminal = ManuallyDrop::new(terminal);
         start(options)?;
         // Apart from the loop: reading from a terminal that is gone does not return.
         thread::spawn(move || read_events(&sender));
@@ -93,6 +96,7 @@ fn stop(options: TerminalOptions) {
     }
     let _ = execute!(io::stdout(), DisableBracketedPaste);
     let _ = ratatui::try_restore();
+    let _ = execute!(io::stdout(), crossterm::cursor::Show);
 }
 
 fn read_events(sender: &Sender<Message>) {

@@ -1160,6 +1160,8 @@ sampled_blocks: number,
 lost_allocations: number,
 /** The number of flaws found in the trace. */
 flaws: number,
+/** The process that was attached to when the recording began, so that blocks allocated before are not counted; absent if the recording began with the program. */
+attached_to?: number,
 /** The part of the run that the recording has summed up; absent if every event is there. */
 coarse?: Coarse,
 /** The times in which new blocks were not recorded; absent if there are none. */
@@ -1263,7 +1265,9 @@ start_time_us: number,
 /** The domain or thread that started the trace. */
 initial_domain: number,
 /** A description that the program's author chose. */
-context: string | null, };
+context: string | null,
+/** The process that was attached to when the recording began, so that blocks allocated before are not counted; absent if the recording began with the program. */
+attached_to?: number, };
 
 /** A tree. */
 export type Tree = {
@@ -1283,6 +1287,8 @@ focus: Array<string>,
 focus_total: Figures | null,
 /** The part of that which the last function in focus allocates itself; null without one. */
 focus_own: Figures | null,
+/** The number of nodes that a tree has at most, if it would have more: the rest is merged. */
+most_nodes?: number,
 /** The nodes, each before its children, the largest first. */
 nodes: Array<TreeNode>,
 /** With a focus: its callers, likewise. */

@@ -34,11 +34,7 @@ pub(crate) struct Args {
     before: PathBuf,
 
     /// The trace after
-    #[arg(
-        value_name = "AFTER",
-        required_unless_present = "window",
-        conflicts_with = "window"
-    )]
+    #[arg(value_name = "AFTER", conflicts_with = "window")]
     after: Option<PathBuf>,
 
     #[command(flatten)]
@@ -81,6 +77,12 @@ enum Compat {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.after.is_some() || !self.options.sides.window.is_empty(),
+            "nothing to compare {} with; give a second trace or snapshot, or two parts of a trace, as with \
+             --window 0s..10s --window 10s..20s",
+            self.before.display()
+        );
         if let Some(after) = &self.after
             && is_snapshot_file(&self.before)
             && is_snapshot_file(after)

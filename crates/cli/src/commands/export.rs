@@ -4,15 +4,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use heapline_engine::check_lifetimes;
+use heapline_engine::{check_lifetimes, check_time};
 use heapline_export as export;
 use heapline_export::{StackFormat, StackOptions};
 use heapline_heap::reports::{Address, HeapError};
-use heapline_profile::Scope;
+use heapline_profile::{Estimator, Scope};
 
 use super::flame;
 use crate::output::{Force, refuse_terminal, write_file};
-use crate::question::Question;
+use crate::question::{Question, warn_of_unmatched_patterns};
 use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
 /// Export to pprof, speedscope, Firefox Profiler, Parquet and other formats
@@ -106,6 +106,14 @@ impl Format {
         })
     }
 
+    /// Returns true if an option has an effect on files of this format.
+    fn honours(self, option: &str) -> bool {
+        match (self, option) {
+            (Self::Svg, "at" | "sites" | "icicle") | (Self::Dot, "address") => true,
+            _ => self.stacks().is_some_and(|format| format.honours(option)),
+        }
+    }
+
     /// The format of stacks in one file that it is, if it is one.
     fn stacks(self) -> Option<StackFormat> {
         match self {
@@ -141,7 +149,12 @@ impl Args {
         if matches!(format, Format::HeapSnapshot | Format::Dot) {
             anyhow::bail!("this format is for heap snapshots (.heap) only");
         }
+        self.refuse_unused(format)?;
         let profile = self.question.load()?;
+        warn_of_unmatched_patterns(&self.options, &profile);
+        if let Some(at) = &self.options.at {
+            check_time("at", at, &profile)?;
+        }
         let scope = self.question.scope(&profile)?.showing(&self.options.look);
         if format.stacks().is_some_and(StackFormat::has_times) {
             check_lifetimes(
@@ -170,6 +183,25 @@ impl Args {
         })
     }
 
+    /// Fails if an option was given that the format cannot honour.
+    fn refuse_unused(&self, format: Format) -> anyhow::Result<()> {
+        let others = [("icicle", self.icicle), ("address", self.address.is_some())];
+        let others = others.into_iter().filter(|(_, is_given)| *is_given);
+        let mut given = self.options.given().chain(others.map(|(option, _)| option));
+        let Some(option) = given.find(|option| !format.honours(option)) else {
+            return Ok(());
+        };
+        let value = format.to_possible_value();
+        let name = value.as_ref().map_or("", |value| value.get_name());
+        let advice = match option {
+            "at" => "; --live selects the blocks that are live at a time",
+            "address" => ", only to dot files of heap snapshots",
+            "icicle" => ", only to svg",
+            _ => "",
+        };
+        anyhow::bail!("--{option} does not apply to {name}{advice}");
+    }
+
     fn write(&self, format: Format, scope: &Scope<'_>, mut out: impl Write) -> io::Result<()> {
         if let Some(format) = format.stacks() {
             return format.write(scope, &self.options, &mut out);
@@ -187,7 +219,12 @@ impl Args {
     fn export_snapshot(&self, format: Format) -> anyhow::Result<()> {
         use export::heap;
 
-        let has_filter = !self.question.filter.query().is_all() || self.options.at.is_some();
+        let filter = &self.question.filter;
+        let options = &self.options;
+        let has_filter = !filter.query().is_all()
+            || filter.estimator != Estimator::default()
+            || filter.keep_recursion
+            || *options != StackOptions::default();
         let is_supported = matches!(
             format,
             Format::Pprof | Format::Parquet | Format::HeapSnapshot | Format::Dot
@@ -198,8 +235,9 @@ impl Args {
         );
         anyhow::ensure!(
             !has_filter,
-            "heap snapshots are exported as a whole; --where, --live and --at do not apply"
+            "heap snapshots are exported as a whole; options that select blocks or stacks do not apply"
         );
+        self.refuse_unused(format)?;
         let path = self.question.input.trace.clone();
         let snapshot = SnapshotFile { path }.load()?;
         let node = match self.address {

@@ -11,7 +11,7 @@ use heapline_text::units::{estimated_bytes, program_name, seconds};
 
 use super::prof_spacetime::PrintOptions;
 use crate::output::{Force, write_file};
-use crate::question::Question;
+use crate::question::{Question, warn_of_unmatched_patterns};
 
 /// Write a flame graph: folded stacks or SVG
 #[derive(Debug, clap::Args)]
@@ -69,6 +69,10 @@ impl Args {
             if !self.question.filter.query().is_all() {
                 anyhow::bail!("prof_spacetime has no filters: --where and --live go without it");
             }
+            anyhow::ensure!(
+                !self.sites && !self.icicle && self.look == Look::default(),
+                "options for the display of stacks do not apply to prof_spacetime"
+            );
             let input = &self.question.input;
             return self.print.print(input, &self.output, &self.force);
         }
@@ -88,7 +92,16 @@ impl Args {
             }
             None => extension == "svg",
         };
+        anyhow::ensure!(
+            is_svg || !self.icicle,
+            "--icicle does not apply to folded stacks, only to svg"
+        );
+        anyhow::ensure!(
+            !self.look.split_anonymous,
+            "--split-anonymous does not apply to flame graphs; --sites adds lines"
+        );
         let profile = self.question.load()?;
+        warn_of_unmatched_patterns(&self.look, &profile);
         let scope = self.question.scope(&profile)?.showing(&self.look);
         let leaf = if self.sites {
             Leaf::Site

@@ -131,7 +131,8 @@ enum Command {
 impl Cli {
     /// Parses the arguments of the process.
     pub(crate) fn from_arguments(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
-        let matches = groups::grouped(Self::command()).try_get_matches_from(arguments)?;
+        let command = taking_negative_numbers(groups::grouped(Self::command()));
+        let matches = command.try_get_matches_from(arguments)?;
         Self::from_arg_matches(&matches)
     }
 
@@ -179,6 +180,16 @@ impl Cli {
         }?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Takes a negative number after an option for its value, so that the error is about the value.
+fn taking_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let takes_value = !arg.is_positional() && arg.get_action().takes_values();
+        let takes_hyphens = arg.is_allow_hyphen_values_set();
+        arg.allow_negative_numbers(takes_value && !takes_hyphens)
+    });
+    command.mut_subcommands(taking_negative_numbers)
 }
 
 /// Parses the arguments of a command that another one runs, with the defaults of all others.

@@ -8,7 +8,7 @@ use heapline_text::units::{bytes, count, seconds};
 
 use super::sending::Sending;
 use crate::error::{note, warn};
-use crate::question::Question;
+use crate::question::{Question, warn_of_unmatched_patterns};
 
 /// Send a trace to an OpenTelemetry, Pyroscope or Parca server
 ///
@@ -50,6 +50,7 @@ impl Args {
         let endpoint = Endpoint::new(self.to, &self.url)?;
         let endpoint = self.sending.endpoint(endpoint)?;
         let profile = self.question.load()?;
+        warn_of_unmatched_patterns(&self.look, &profile);
         let scope = self.question.scope(&profile)?.showing(&self.look);
         let live = match &self.at {
             Some(at) => at.moment(&profile, scope.estimator()),

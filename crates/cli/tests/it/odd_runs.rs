@@ -67,6 +67,41 @@ fn assert_report(folder: &Path, trace: &Path) {
 }
 
 #[test]
+fn what_an_attached_recording_counts_is_said_beside_its_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    for (context, is_attached) in [
+        (heapline_model::attached_context(4711, None), true),
+        (
+            heapline_model::attached_context(4711, Some("load test (2)")),
+            true,
+        ),
+        ("attached to process 4711".to_owned(), false),
+    ] {
+        let info = TraceInfo {
+            context: Some(context),
+            ..testkit::generate::info()
+        };
+        let writer = Writer::new(Vec::new(), &info).unwrap();
+        let trace = folder.path().join("trace.ctf");
+        std::fs::write(&trace, writer.finish().unwrap()).unwrap();
+        let summary = heapline(&["summary"], &trace);
+        let text = String::from_utf8(summary.stdout).unwrap();
+        assert_eq!(
+            text.contains("Recorded since Heapline attached to the program"),
+            is_attached,
+            "{text}"
+        );
+        for report in ["info", "summary", "tree"] {
+            let json = heapline(&[report, "--json"], &trace).stdout;
+            let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            let of = if report == "info" { "trace" } else { "subject" };
+            let expected = is_attached.then_some(4711);
+            assert_eq!(json[of]["attached_to"].as_u64(), expected, "{report}");
+        }
+    }
+}
+
+#[test]
 fn a_run_whose_first_half_is_idle_has_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace(folder.path(), 64, Source::Minor, &[900_000, 1_000_000]);

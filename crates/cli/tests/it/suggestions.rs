@@ -153,6 +153,26 @@ fn a_filter_by_time_can_be_typed_again() {
     }
 }
 
+/// `info` is about the whole trace, and takes no filter.
+#[test]
+fn commands_of_findings_work_with_a_filter() {
+    let trace = testkit::fixtures::folder().join("damaged/garbage.ctf");
+    let trace = shell_word(trace.to_str().unwrap());
+    let summary = format!("heapline summary {trace} --where 'size < 100'");
+    let report = type_in(Path::new("/"), &summary);
+    assert!(report.status.success(), "{report:?}");
+    let text = String::from_utf8_lossy(&report.stdout);
+    let lines = text.lines().map(str::trim);
+    let info: Vec<&str> = lines
+        .filter(|line| line.starts_with("heapline info"))
+        .collect();
+    assert!(!info.is_empty(), "{text}");
+    for line in info {
+        let output = type_in(Path::new("/"), line);
+        assert!(output.status.success(), "{line}\n{output:?}");
+    }
+}
+
 /// Quoted by hand, so that the program's own quoting is not what is relied on.
 fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))

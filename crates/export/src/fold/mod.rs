@@ -51,7 +51,7 @@ impl<const N: usize> Tree<N> {
         amounts: &[IdVec<ContextId, Amount>; N],
     ) -> Self {
         let profile = scope.profile();
-        let mut names = Names::new(profile.symbols(), leaf);
+        let mut names = Names::new(scope, leaf);
         let mut nodes = vec![Node {
             parent: ROOT,
             name: NO_NAME,

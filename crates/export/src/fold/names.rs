@@ -1,7 +1,7 @@
 //! The names in a stack.
 
 use hashbrown::HashMap;
-use heapline_profile::{FileId, FrameId, FunctionId, IdVec, Symbols};
+use heapline_profile::{FileId, FrameId, FunctionId, IdVec, Scope, Symbols};
 
 use super::Leaf;
 use crate::names;
@@ -23,6 +23,8 @@ pub(crate) struct Name {
 pub(super) struct Names<'a> {
     symbols: &'a Symbols,
     leaf: Leaf,
+    /// The name of stacks without frames.
+    unknown: &'static str,
     pub(super) list: Vec<Name>,
     numbers: HashMap<String, u32>,
     functions: IdVec<FunctionId, u32>,
@@ -30,10 +32,12 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(symbols: &'a Symbols, leaf: Leaf) -> Self {
+    pub(super) fn new(scope: &Scope<'a>, leaf: Leaf) -> Self {
+        let symbols = scope.profile().symbols();
         Self {
             symbols,
             leaf,
+            unknown: scope.unknown_name(),
             list: Vec::new(),
             numbers: HashMap::new(),
             functions: IdVec::like(symbols.functions(), NO_NAME),
@@ -46,7 +50,7 @@ impl<'a> Names<'a> {
         path.clear();
         path.extend(stack.iter().rev().map(|&frame| self.function(frame)));
         match stack.first() {
-            None => path.push(self.number(names::UNKNOWN, None, 0)),
+            None => path.push(self.number(self.unknown, None, 0)),
             Some(&frame) if self.leaf == Leaf::Site => path.push(self.site(frame)),
             Some(_) => (),
         }

@@ -17,7 +17,7 @@ use heapline_profile::{ContextId, FrameId, IdVec, Moment, Profile, SampledBlock,
 pub use self::paths::paths;
 use self::pieces::Sink;
 pub use self::pieces::Strings;
-use crate::names::{UNKNOWN, or_unknown, saturated, signed};
+use crate::names::{or_unknown, saturated, signed};
 use crate::provenance;
 
 /// The columns: objects and bytes allocated, objects and bytes alive.
@@ -52,7 +52,7 @@ pub fn pprof(scope: &Scope<'_>, live: Moment, out: &mut impl Write) -> io::Resul
     let mut strings = Strings::default();
     sink.put(&header(scope, &mut strings))?;
     let used = samples(scope, live, &mut strings, &mut sink)?;
-    places(scope.profile(), &used, &mut strings, &mut sink)?;
+    places(scope, &used, &mut strings, &mut sink)?;
     sink.finish(strings)
 }
 
@@ -203,12 +203,12 @@ fn key(block: &SampledBlock, word: u64) -> Key {
 
 /// Writes the locations and functions that are used.
 fn places(
-    profile: &Profile,
+    scope: &Scope<'_>,
     used: &Used,
     strings: &mut Strings,
     sink: &mut Sink<impl Write>,
 ) -> io::Result<()> {
-    let symbols = profile.symbols();
+    let symbols = scope.profile().symbols();
     let mut functions = IdVec::like(symbols.functions(), false);
     for (id, frame) in symbols.frames().enumerate() {
         if !used.frames[id] {
@@ -244,7 +244,7 @@ fn places(
         sink.location(used.frames.len(), line)?;
         sink.function(proto::Function {
             id,
-            name: strings.number(UNKNOWN),
+            name: strings.number(scope.unknown_name()),
             ..Default::default()
         })?;
     }

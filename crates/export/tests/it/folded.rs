@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use common::{Full, about, functions, load, odd, parse, profiles, whole};
 use heapline_export::{Leaf, SvgOptions, collapsed, speedscope, svg};
-use heapline_profile::{Profile, Scope};
+use heapline_profile::reports::{HotspotOptions, TreeOptions, hotspots, tree};
+use heapline_profile::{Look, Profile, Scope, Share};
 use heapline_testkit::generate;
 use heapline_trace::{Block, Source, Writer};
 use serde_json::Value;
@@ -88,6 +89,43 @@ fn names_cannot_break_lines() {
         assert!(found.1.abs_diff(*bytes) < 10, "{stack}: {found:?}");
     }
     assert_eq!(stacks.len(), expected.len());
+}
+
+/// A stack of which only the address of the allocation is known, and one of which nothing is known or left.
+#[test]
+fn stacks_without_functions_are_named_as_in_trees_and_tables() {
+    let profile = odd();
+    let own_code = Look {
+        own_code: true,
+        ..Look::default()
+    };
+    for (look, unknown) in [(Look::default(), "(unknown)"), (own_code, "(no own code)")] {
+        let scope = whole(&profile);
+        let nameless = |name: &str| name.starts_with("0x") || name.starts_with('(');
+        let shown = scope.clone().showing(&look);
+        let folded = lines(&shown, Leaf::Function).into_iter();
+        let mut folded: Vec<String> = folded.map(|(stack, _)| stack).collect();
+        folded.retain(|stack| nameless(stack));
+        assert_eq!(folded, [unknown, "0x3"]);
+        let options = TreeOptions {
+            min: Share(0.0),
+            look: look.clone(),
+            ..TreeOptions::default()
+        };
+        let nodes = tree(&scope, &options).nodes.into_iter();
+        let tops = nodes.filter(|node| node.parent.is_none());
+        let mut tops: Vec<String> = tops.map(|node| node.label.name).collect();
+        tops.retain(|name| nameless(name));
+        tops.sort();
+        assert_eq!(tops, folded);
+        let options = HotspotOptions {
+            look,
+            ..HotspotOptions::default()
+        };
+        let rows = hotspots(&scope, &options).rows.into_iter();
+        let rows: Vec<String> = rows.map(|row| row.label.name).collect();
+        assert!(folded.iter().all(|name| rows.contains(name)), "{rows:?}");
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) enum Clause {
     Chain(Chain),
     /// The line of the innermost frame.
     Line(Test<u64>),
+    /// The code address of the allocation.
+    Address(u64),
 }
 
 /// A condition on the innermost frames of a stack.
@@ -46,8 +48,8 @@ pub(crate) struct Chain {
     pub(crate) names: Vec<Pattern>,
     /// Functions that are left out.
     pub(crate) hidden: Vec<Pattern>,
-    /// True if the functions of libraries are left out.
-    pub(crate) is_own: bool,
+    /// Leaves the functions of libraries out: all but those that match a pattern, if there are patterns.
+    pub(crate) own: Option<Vec<Pattern>>,
 }
 
 /// From a time up to another one, which is not part of it.
@@ -110,6 +112,8 @@ pub(crate) enum Part {
     File,
     Module,
     Crate,
+    /// The function's place in the source, such as `list.ml:92:32-39`.
+    Place,
 }
 
 impl Part {
@@ -120,6 +124,7 @@ impl Part {
             Self::File => GroupBy::File,
             Self::Module => GroupBy::Module,
             Self::Crate => GroupBy::Crate,
+            Self::Place => GroupBy::Site,
         }
     }
 }

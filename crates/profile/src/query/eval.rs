@@ -10,11 +10,11 @@ use super::token::Comparison;
 use crate::callers::calls;
 use crate::crates::Crates;
 use crate::estimate::Estimator;
-use crate::groups::View;
+use crate::groups::{UNKNOWN, View};
 use crate::selection::{Bits, Selection, Stay};
 use crate::store::{
-    Class, ClassId, ContextId, CrateId, FileId, FrameId, FunctionId, IdVec, Kind, KindId, ModuleId,
-    Moment, NEVER, Profile, Segment, Zone,
+    Class, ClassId, ContextId, CrateId, FileId, FrameId, IdVec, Kind, KindId, Moment, NEVER,
+    Profile, Segment, Zone,
 };
 
 /// The blocks or stays that an expression is true of.
@@ -152,7 +152,20 @@ impl<'a> Scan<'a> {
             Clause::Collected(when) => {
                 let (from, to) = self.events(when);
                 let inverted = matches!(when, When::At(Comparison::NotEqual, _));
-                self.stays(|_, end| end != NEVER && (from <= end && end < to) != inverted)
+                // A stay on the minor heap that ends with a promotion does not end with a collection.
+                let is_first = self.stays == Stays::First;
+                Bits::of_blocks(
+                    profile,
+                    |_| true,
+                    |segment, block| {
+                        let end = segment.lives.death(block);
+                        let was_promoted = segment.lives.promotion(block) < end;
+                        end != NEVER
+                            && !(is_first && was_promoted)
+                            && (from <= end && end < to) != inverted
+                    },
+                )
+                .and(&self.exists())
             }
             Clause::Promoted(when) => {
                 let (from, to) = self.events(when);
@@ -188,16 +201,17 @@ impl<'a> Scan<'a> {
             }
             Clause::Site(part, pattern) => {
                 let frames = self.matching_frames(*part, pattern);
+                let is_unknown = pattern.matches(UNKNOWN);
                 self.contexts(|context| {
                     let site = profile.site_frame(context);
-                    site.is_some_and(|site| frames[site])
+                    site.map_or(is_unknown, |site| frames[site])
                 })
             }
             Clause::Chain(chain) => {
                 let view = View {
                     by: chain.part.group(),
                     hidden: chain.hidden.clone(),
-                    own_code: chain.is_own.then(Vec::new),
+                    own_code: chain.own.clone(),
                     ..View::default()
                 };
                 let is_called = calls(profile, &view, &chain.names);
@@ -206,6 +220,11 @@ impl<'a> Scan<'a> {
             Clause::Line(test) => self.contexts(|context| {
                 let site = profile.site_frame(context);
                 site.is_some_and(|site| test.holds(&profile.symbols().frames()[site].line.into()))
+            }),
+            Clause::Address(address) => self.contexts(|context| {
+                let site = profile.site_frame(context);
+                let location = profile.contexts()[context].site;
+                site.is_some() && profile.symbols().address(location) == *address
             }),
         }
     }
@@ -334,8 +353,7 @@ impl<'a> Scan<'a> {
         let frames = symbols.frames().iter();
         match part {
             Part::Function => {
-                let matches = functions.iter().map(|name| pattern.matches_function(name));
-                let matches: IdVec<FunctionId, bool> = matches.collect();
+                let matches = pattern.functions(functions);
                 frames.map(|frame| matches[frame.function]).collect()
             }
             Part::File => {
@@ -350,9 +368,13 @@ impl<'a> Scan<'a> {
                 let frames = symbols.frames().ids();
                 frames.map(|frame| matches[crates.id(frame)]).collect()
             }
+            Part::Place => symbols
+                .frames()
+                .ids()
+                .map(|frame| pattern.matches(&symbols.place(frame)))
+                .collect(),
             Part::Module => {
-                let matches = modules.iter().map(|name| pattern.matches(name));
-                let matches: IdVec<ModuleId, bool> = matches.collect();
+                let matches = pattern.modules(modules);
                 frames
                     .map(|frame| matches[functions[frame.function].module])
                     .collect()

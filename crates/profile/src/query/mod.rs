@@ -137,6 +137,12 @@ impl Query {
         }
     }
 
+    /// Fails if it asks what is live after the end of the run.
+    pub fn check_times(&self, profile: &Profile) -> Result<(), TimeError> {
+        let mut moments = self.expr.iter().flat_map(untold::moments);
+        moments.try_for_each(|time| time.check(profile))
+    }
+
     /// Names that the query asks for and nothing in the profile has, such as
     /// `function "Pasrer.*"; did you mean "Parser.*"?`.
     #[must_use]
@@ -212,11 +218,33 @@ impl TimePoint {
         eval::Times { profile, estimator }.after(self)
     }
 
+    /// Fails if it is after the end of the run.
+    pub fn check(&self, profile: &Profile) -> Result<(), TimeError> {
+        let end = profile.micros(profile.end());
+        match self.micros_since(profile.header().start_time) {
+            Some(micros) if micros > end => {
+                Err(TimeError::AfterEnd(self.clone(), profile.duration()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Microseconds since the start of the trace.
     #[must_use]
     pub fn micros(&self, profile: &Profile, estimator: Estimator) -> u64 {
         eval::Times { profile, estimator }.micros(self)
     }
+}
+
+/// The error of a time or window that is not in the run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TimeError {
+    /// The time is after the end; the run lasts so many seconds.
+    #[error("{0} is after the end of the run, which lasts {1}s")]
+    AfterEnd(TimePoint, f64),
+    /// The window ends before it starts, or starts after the end of the run, which lasts so many seconds.
+    #[error("the window {0} contains no events; the run lasts {1}s")]
+    EmptyWindow(String, f64),
 }
 
 /// A range of times, such as `10s..20s`; its end is not part of it.
@@ -257,11 +285,20 @@ impl Window {
         (&self.span.from, &self.span.to)
     }
 
-    /// Its first and its last moment.
-    #[must_use]
-    pub fn moments(&self, profile: &Profile, estimator: Estimator) -> (Moment, Moment) {
+    /// Its first moment, and the one at which it ends: before anything that happened at its end. Fails if it has no time in
+    /// common with the run. A part of the run without events is a window.
+    pub fn moments(
+        &self,
+        profile: &Profile,
+        estimator: Estimator,
+    ) -> Result<(Moment, Moment), TimeError> {
         let times = eval::Times { profile, estimator };
-        (times.before(&self.span.from), times.before(&self.span.to))
+        let (from, to) = (times.before(&self.span.from), times.before(&self.span.to));
+        if from >= to && !self.is_part_of(profile, estimator) {
+            let window = self.text.clone();
+            return Err(TimeError::EmptyWindow(window, profile.duration()));
+        }
+        Ok((from, to))
     }
 
     /// Its bounds in seconds from the start, within the run.
@@ -273,8 +310,7 @@ impl Window {
     }
 
     /// Returns true if it overlaps the run, with events or without.
-    #[must_use]
-    pub(crate) fn is_part_of(&self, profile: &Profile, estimator: Estimator) -> bool {
+    fn is_part_of(&self, profile: &Profile, estimator: Estimator) -> bool {
         let times = eval::Times { profile, estimator };
         let from = times.micros(&self.span.from);
         from < times.micros(&self.span.to) && from <= profile.micros(profile.end())

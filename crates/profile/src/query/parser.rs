@@ -11,6 +11,7 @@ use super::words::{self, Field, Values, Word};
 const DEEPEST: usize = 100;
 
 const A_TIME: &str = "a time: peak, end, start, 10s, 90% or @14:30:05";
+const AN_ADDRESS: &str = "a code address, such as 0x4a3f0";
 const A_HEAP: &str = "minor, major, external or native";
 const A_PATTERN: &str = "a name: \"Parser.*\" or a regular expression: /List/";
 const A_COMPARISON: &str = "=, !=, <, <=, >, >= or in";
@@ -100,6 +101,10 @@ impl Parser {
     }
 
     fn offer_names(&mut self, part: Part) {
+        // There are too many places to choose from.
+        if part == Part::Place {
+            return self.offer(words::PLACES);
+        }
         if self.peek().kind == TokenKind::End
             && let Some(offers) = &mut self.offers
         {
@@ -194,6 +199,12 @@ impl Parser {
             Field::Samples => Clause::Samples(self.test(&words::SAMPLES)?),
             Field::Domain => Clause::Domain(self.test(&words::DOMAINS)?),
             Field::Line => Clause::Line(self.test(&words::LINES)?),
+            Field::Address => {
+                let negated = self.equality()?;
+                self.offer(words::ADDRESSES);
+                let clause = Clause::Address(self.value("invalid address", AN_ADDRESS, address)?);
+                return Ok(negate(Expr::Clause(clause), negated));
+            }
             Field::Heap => return self.heap(),
             Field::Inside => {
                 self.offer(words::INSIDE);
@@ -205,8 +216,10 @@ impl Parser {
                 self.offer(words::OWN.iter().map(|(word, _)| word));
                 let mut parts = words::OWN.iter();
                 let Some(&(_, part)) = parts.find(|(word, _)| self.take_word(word.text)) else {
-                    return Err(self
-                        .unexpected("missing part of a name", "function, module, crate or file"));
+                    return Err(self.unexpected(
+                        "missing part of a name",
+                        "function, module, crate, file or place",
+                    ));
                 };
                 return self.site(part, true);
             }
@@ -227,17 +240,25 @@ impl Parser {
             names.push(self.pattern(part)?);
             self.offer(words::AFTER_SITE);
         }
+        let mut own = is_own.then(Vec::new);
+        if let Some(mine) = &mut own {
+            self.offer(words::AFTER_OWN);
+            while self.take_word("mine") {
+                mine.push(self.pattern(Part::Function)?);
+                self.offer(words::AFTER_OWN);
+            }
+        }
         let mut hidden = Vec::new();
         while self.take_word("hiding") {
             hidden.push(self.pattern(Part::Function)?);
         }
         let clause = match <[Pattern; 1]>::try_from(names) {
-            Ok([pattern]) if hidden.is_empty() && !is_own => Clause::Site(part, pattern),
+            Ok([pattern]) if hidden.is_empty() && own.is_none() => Clause::Site(part, pattern),
             names => Clause::Chain(Chain {
                 part,
                 names: names.map_or_else(|names| names, Vec::from),
                 hidden,
-                is_own,
+                own,
             }),
         };
         Ok(negate(Expr::Clause(clause), negated))
@@ -438,6 +459,11 @@ fn one_or(mut parts: Vec<Expr>, join: impl Fn(Vec<Expr>) -> Expr) -> Expr {
         1 => parts.remove(0),
         _ => join(parts),
     }
+}
+
+/// A hexadecimal number.
+fn address(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 fn negate(expr: Expr, negated: bool) -> Expr {

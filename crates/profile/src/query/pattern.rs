@@ -6,7 +6,9 @@ use std::str::FromStr;
 use regex::Regex;
 use serde::{Serialize, Serializer};
 
-use crate::store::Function;
+use super::ast::Part;
+use super::unmatched;
+use crate::store::{Function, FunctionId, IdVec, ModuleId, Profile};
 
 /// A pattern for names: `"Parser.*"` or `/List/`.
 #[derive(Clone, Debug)]
@@ -48,14 +50,13 @@ impl Pattern {
     /// so that the [text](Self::text) can be shown and typed.
     #[must_use]
     pub fn literal(name: &str) -> Self {
-        let piece = |c: char| {
-            if c.is_control() {
-                Piece::AnyChar
-            } else {
-                Piece::Char(c)
-            }
-        };
-        Self::of(&name.chars().map(piece).collect::<Vec<_>>())
+        Self::of(&literal_pieces(name).collect::<Vec<_>>())
+    }
+
+    /// All names that begin with a text.
+    pub(crate) fn literal_prefix(start: &str) -> Self {
+        let pieces = literal_pieces(start).chain([Piece::AnyText]);
+        Self::of(&pieces.collect::<Vec<_>>())
     }
 
     fn of(pieces: &[Piece]) -> Self {
@@ -130,6 +131,55 @@ impl Pattern {
             || (function.raw != function.name && self.matches(&function.raw))
     }
 
+    /// The functions that are meant: those that match or, if none does, those whose names end with what matches, as `List.map` for
+    /// `Stdlib.List.map`.
+    pub(crate) fn functions(
+        &self,
+        functions: &IdVec<FunctionId, Function>,
+    ) -> IdVec<FunctionId, bool> {
+        let matches = functions
+            .iter()
+            .map(|function| self.matches_function(function));
+        let matches: IdVec<_, _> = matches.collect();
+        if matches.iter().any(|&is_meant| is_meant) {
+            return matches;
+        }
+        functions
+            .iter()
+            .map(|function| self.matches_end(&function.name))
+            .collect()
+    }
+
+    /// The modules that are meant, likewise.
+    pub(crate) fn modules(&self, modules: &IdVec<ModuleId, String>) -> IdVec<ModuleId, bool> {
+        let matches: IdVec<_, _> = modules.iter().map(|name| self.matches(name)).collect();
+        if matches.iter().any(|&is_meant| is_meant) {
+            return matches;
+        }
+        modules.iter().map(|name| self.matches_end(name)).collect()
+    }
+
+    /// A description of the function that it stands for, if the profile has none, such as
+    /// `function "Pasrer.*"; did you mean "Parser.*"?`.
+    #[must_use]
+    pub fn unmatched(&self, profile: &Profile) -> Option<String> {
+        unmatched::description(Part::Function, self, profile)
+    }
+
+    /// Returns true if a crate of the profile matches.
+    #[must_use]
+    pub fn is_of_crate(&self, profile: &Profile) -> bool {
+        unmatched::is_there(Part::Crate, self, profile)
+    }
+
+    /// Returns true if the last parts of a name match. Regular expressions match anywhere already.
+    pub(crate) fn matches_end(&self, name: &str) -> bool {
+        self.text.starts_with('"')
+            && name
+                .match_indices(['.', ':'])
+                .any(|(at, separator)| self.matches(&name[at + separator.len()..]))
+    }
+
     /// Returns true if a file matches, by its path or its file name.
     #[must_use]
     pub fn matches_file(&self, file: &str) -> bool {
@@ -196,6 +246,17 @@ enum Piece {
     AnyText,
     AnyChar,
     Char(char),
+}
+
+/// The characters of a text, with any character in place of those that cannot be shown.
+fn literal_pieces(text: &str) -> impl Iterator<Item = Piece> {
+    text.chars().map(|c| {
+        if c.is_control() {
+            Piece::AnyChar
+        } else {
+            Piece::Char(c)
+        }
+    })
 }
 
 /// Returns true for characters that are escaped by a backslash in a glob.

@@ -43,6 +43,9 @@ pub enum BeyondSites {
     /// It is about blocks that may have been promoted.
     #[error("`heap = {0}` needs the stays of single blocks: promoted blocks were on both heaps")]
     Heap(&'static str),
+    /// It is about the exact place of the code.
+    #[error("`{0}` is more than is known of a site; use `function`, `file` and `line`")]
+    Place(&'static str),
     /// It is about crates.
     #[error("`crate` needs the functions of the whole program, and a site has only its own")]
     Crate,
@@ -78,8 +81,10 @@ fn single(clause: &Clause) -> Result<SiteCondition, BeyondSites> {
         Clause::Heap(Heap::Minor) => BeyondSites::Heap("minor"),
         Clause::Heap(Heap::Major) => BeyondSites::Heap("major"),
         Clause::Site(Part::Crate, _) => BeyondSites::Crate,
+        Clause::Site(Part::Place, _) => BeyondSites::Place("place"),
+        Clause::Address(_) => BeyondSites::Place("address"),
         Clause::Inside(..) => BeyondSites::Stacks("inside"),
-        Clause::Chain(chain) if chain.is_own => BeyondSites::Stacks("own"),
+        Clause::Chain(chain) if chain.own.is_some() => BeyondSites::Stacks("own"),
         Clause::Chain(chain) if chain.hidden.is_empty() => BeyondSites::Stacks("called by"),
         Clause::Chain(_) => BeyondSites::Stacks("hiding"),
         Clause::LiveAt(_) => BeyondSites::Blocks("live at"),
@@ -146,6 +151,7 @@ mod tests {
             ("not live at peak", BeyondSites::Blocks("live at")),
             ("heap = major", BeyondSites::Heap("major")),
             ("crate = serde", BeyondSites::Crate),
+            ("place = a.ml", BeyondSites::Place("place")),
         ] {
             assert_eq!(on_sites(query), Err(why), "{query}");
         }

@@ -3,6 +3,7 @@
 use super::ast::{Clause, Expr, Part};
 use super::pattern::Pattern;
 use crate::crates::Crates;
+use crate::groups::{NO_OWN_CODE, UNKNOWN};
 use crate::store::Profile;
 
 /// Lists the names that are not there, such as `function "Pasrer.*"; did you mean "Parser.*"?`.
@@ -32,7 +33,7 @@ fn collect(expr: &Expr, profile: &Profile, names: &mut Vec<String>) {
 }
 
 /// Describes a name that is not there.
-fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<String> {
+pub(super) fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<String> {
     if is_there(part, pattern, profile) {
         return None;
     }
@@ -41,6 +42,7 @@ fn description(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Strin
         Part::File => "file",
         Part::Module => "module",
         Part::Crate => "crate",
+        Part::Place => "place",
     };
     let text = pattern.text();
     Some(match similar(part, pattern, profile) {
@@ -63,28 +65,36 @@ fn similar(part: Part, pattern: &Pattern, profile: &Profile) -> Option<Pattern> 
             let crates = Crates::new(symbols);
             pattern.similar('.', crates.names().iter().map(|name| &**name))
         }
+        Part::Place => {
+            let places: Vec<String> = places(profile).collect();
+            pattern.similar('/', places.iter().map(|place| &**place))
+        }
     }?;
     is_there(part, &similar, profile).then_some(similar)
 }
 
-fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
+pub(super) fn is_there(part: Part, pattern: &Pattern, profile: &Profile) -> bool {
     let symbols = profile.symbols();
+    if pattern.matches(UNKNOWN) || pattern.matches(NO_OWN_CODE) {
+        return true;
+    }
     match part {
-        Part::Function => symbols
-            .functions()
-            .iter()
-            .any(|function| pattern.matches_function(function)),
+        Part::Place => places(profile).any(|place| pattern.matches(&place)),
+        Part::Function => pattern.functions(symbols.functions()).iter().any(|&is| is),
         Part::File => symbols
             .files()
             .iter()
             .any(|file| pattern.matches_file(file)),
-        Part::Module => symbols
-            .modules()
-            .iter()
-            .any(|module| pattern.matches(module)),
+        Part::Module => pattern.modules(symbols.modules()).iter().any(|&is| is),
         Part::Crate => Crates::new(symbols)
             .names()
             .iter()
             .any(|name| pattern.matches(name)),
     }
+}
+
+/// The places of all code in the source.
+fn places(profile: &Profile) -> impl Iterator<Item = String> {
+    let symbols = profile.symbols();
+    symbols.frames().ids().map(|frame| symbols.place(frame))
 }

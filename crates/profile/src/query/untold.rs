@@ -3,6 +3,7 @@
 use heapline_model::Capabilities;
 
 use super::Query;
+use super::amount::TimePoint;
 use super::ast::{Clause, Expr};
 use super::words::Need;
 
@@ -76,13 +77,24 @@ impl Clause {
             | Self::Inside(..)
             | Self::Site(..)
             | Self::Chain(_)
-            | Self::Line(_) => Need::Nothing,
+            | Self::Line(_)
+            | Self::Address(_) => Need::Nothing,
             Self::LiveIn(_) | Self::Collected(_) | Self::Lifetime(_) => Need::Lifetimes,
             Self::Promoted(_) | Self::Heap(_) => Need::Promotions,
             Self::Size(_) | Self::Samples(_) => Need::Sizes,
             Self::Domain(_) => Need::Lanes,
         }
     }
+}
+
+/// The moments at which blocks are to be live.
+pub(super) fn moments(expr: &Expr) -> impl Iterator<Item = &TimePoint> {
+    let mut clauses = Vec::new();
+    collect(expr, &mut clauses);
+    clauses.into_iter().filter_map(|clause| match clause {
+        Clause::LiveAt(time) => Some(time),
+        _ => None,
+    })
 }
 
 fn is_of_time(clause: &Clause) -> bool {

@@ -64,6 +64,7 @@ pub(super) enum Field {
     Site(Part),
     Own,
     Line,
+    Address,
     Domain,
     Samples,
 }
@@ -154,6 +155,16 @@ pub(super) const FIELDS: &[FieldName] = &[
     ),
     ("line", Field::Line, &[word("line", "of the allocation")]),
     (
+        "place",
+        Field::Site(Part::Place),
+        &[word("place", "of the allocation: \"list.ml:92:32-39\"")],
+    ),
+    (
+        "address",
+        Field::Address,
+        &[word("address", "of the code that allocates: 0x4a3f0")],
+    ),
+    (
         "domain",
         Field::Domain,
         &[word("domain", "that allocated").needs(Need::Lanes)],
@@ -188,27 +199,39 @@ pub(super) const INSIDE: &[Word] = &[
     word("module", "a module anywhere in the stack"),
     word("file", "a file anywhere in the stack"),
     word("crate", "a crate anywhere in the stack"),
+    word("place", "a place in the source anywhere in the stack"),
 ];
-pub(super) const PARTS: [(&str, Part); 4] = [
+pub(super) const PARTS: [(&str, Part); 5] = [
     ("function", Part::Function),
     ("file", Part::File),
     ("module", Part::Module),
     ("crate", Part::Crate),
+    ("place", Part::Place),
 ];
 
 /// Words after `own`.
-pub(super) const OWN: [(Word, Part); 4] = [
+pub(super) const OWN: [(Word, Part); 5] = [
     (word("function", "outside of libraries"), Part::Function),
     (word("module", "outside of libraries"), Part::Module),
     (word("crate", "outside of libraries"), Part::Crate),
     (word("file", "outside of libraries"), Part::File),
+    (word("place", "outside of libraries"), Part::Place),
 ];
+
+/// Values of a place and of an address.
+pub(super) const PLACES: &[Word] = &[word("\"list.ml:92:*\"", "a place in the source")];
+pub(super) const ADDRESSES: &[Word] = &[word("0x4a3f0", "a code address")];
 
 /// Words after the name of the function that allocates.
 pub(super) const AFTER_SITE: &[Word] = &[
     word("called by", "its direct caller"),
     word("hiding", "functions that are left out of stacks"),
 ];
+/// Words after a name outside of libraries.
+pub(super) const AFTER_OWN: &[Word] = &[word(
+    "mine",
+    "functions that are not of libraries, as by --mine",
+)];
 pub(super) const AFTER_CALLED: &[Word] = &[word("by", "the direct caller")];
 
 pub(super) const COMPARISONS: &[Word] = &[

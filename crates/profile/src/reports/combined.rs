@@ -112,13 +112,13 @@ impl Combiner {
             }
         }
         let [allocated, mut at_peak, mut at_end, promoted] = totals;
-        if scope.is_of_moment() {
+        if scope.is_live_untold() {
             at_peak = Amount::UNTOLD;
             at_end = Amount::UNTOLD;
         }
         self.allocated += allocated;
         self.promoted += promoted;
-        self.collected += allocated - at_end;
+        self.collected += scope.freed(allocated, at_end);
         let none_seen = Figures::of_total(scope, &Amount::default());
         if none_seen.bytes.high > self.none_seen.bytes.high {
             self.none_seen = none_seen;

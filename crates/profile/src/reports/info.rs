@@ -98,6 +98,11 @@ pub struct TraceInfo {
     pub initial_domain: u16,
     /// A description that the program's author chose.
     pub context: Option<String>,
+    /// The process that was attached to when the recording began, so that blocks allocated before are not counted; absent if the
+    /// recording began with the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub attached_to: Option<u64>,
 }
 
 impl TraceInfo {
@@ -116,6 +121,7 @@ impl TraceInfo {
             start_time: header.start_time,
             initial_domain: header.first_lane,
             context: header.context.clone(),
+            attached_to: header.attached_to(),
         }
     }
 }
@@ -323,15 +329,19 @@ pub fn info(profile: &Profile) -> Overview {
     let counts = Counts::new(profile);
     let everything = |_: Space, _: u64| true;
     let sampling = profile.sampling();
-    let (allocated, collected) = if profile.tells().sizes {
-        (
-            counts.estimate(profile, |count| count.allocated, everything),
-            counts.estimate(profile, |count| count.collected, everything),
-        )
+    let (allocated, collected, live_at_end) = if profile.tells().sizes {
+        let allocated = counts.estimate(profile, |count| count.allocated, everything);
+        let collected = counts.estimate(profile, |count| count.collected, everything);
+        (allocated, collected, allocated - collected)
     } else {
         let scope = self::everything(profile);
         let allocated = scope.total();
-        (allocated, allocated - scope.at_end().total())
+        let live = if scope.is_live_untold() {
+            Amount::UNTOLD
+        } else {
+            scope.at_end().total()
+        };
+        (allocated, scope.freed(allocated, live), live)
     };
     let promoted = counts.estimate(profile, |count| count.promoted, everything);
     let of_space = |wanted: Space| {
@@ -364,7 +374,7 @@ pub fn info(profile: &Profile) -> Overview {
             native: sampling.bytes(&native),
             promoted: sampling.bytes(&promoted),
             collected: sampling.bytes(&collected),
-            live_at_end: sampling.bytes(&(allocated - collected)),
+            live_at_end: sampling.bytes(&live_at_end),
         },
         blocks_allocated: allocated.blocks.estimate(),
         promoted_percent: (minor.bytes.value > 0.0)

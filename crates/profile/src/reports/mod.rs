@@ -126,6 +126,11 @@ pub struct Subject {
     pub lost_allocations: u64,
     /// The number of flaws found in the trace.
     pub flaws: u64,
+    /// The process that was attached to when the recording began, so that blocks allocated before are not counted; absent if the
+    /// recording began with the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub attached_to: Option<u64>,
     /// The part of the run that the recording has summed up; absent if every event is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -159,6 +164,7 @@ impl Subject {
             },
             lost_allocations: profile.damage().lost_allocations,
             flaws: profile.damage().count,
+            attached_to: profile.header().attached_to(),
             coarse: Coarse::new(profile),
             gaps: Gaps::new(profile),
             own_code: None,

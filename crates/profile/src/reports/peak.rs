@@ -3,13 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::diff::{WindowError, window_moments};
 use super::{Figures, Subject, largest};
 use crate::estimate::{Amount, Estimate};
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look};
 use crate::peaks::{MOST_GROUPS, Peaks};
-use crate::query::{Query, QueryError, Window};
+use crate::query::{Query, QueryError, TimeError, Window};
 use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::store::Moment;
@@ -158,7 +157,7 @@ pub struct PeakRow {
 }
 
 /// The peak of the blocks in scope.
-pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, WindowError> {
+pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, TimeError> {
     let groups = Groups::shared(scope.profile(), &options.look.view(options.by));
     peak_with_rows(scope, options, &groups, |_, _| true)
 }
@@ -170,11 +169,11 @@ pub(super) fn peak_with_rows(
     options: &PeakOptions,
     groups: &Groups,
     is_chosen: impl Fn(&Label, f64) -> bool,
-) -> Result<PeakReport, WindowError> {
+) -> Result<PeakReport, TimeError> {
     let profile = scope.profile();
     let (range, (from, to)) = match &options.window {
         Some(window) => (
-            window_moments(scope, window)?,
+            window.moments(profile, scope.estimator())?,
             window.seconds(profile, scope.estimator()),
         ),
         None => ((Moment(0), profile.end()), (0.0, profile.duration())),

@@ -132,7 +132,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let is_short = |stay: Stay| {
         soon_dead
             .as_ref()
-            .is_some_and(|lives| stay.ends() && lives.has(stay, stay.start, stay.end))
+            .is_some_and(|lives| stay.is_collected() && lives.has(stay, stay.start, stay.end))
     };
     let findings = Findings::new(scope, options);
     let (sums, findings) = match &findings {
@@ -173,13 +173,13 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     };
     let column = |i: usize| -> Vec<Amount> { sums.iter().map(|sums| sums[i]).collect() };
     let [allocated, mut at_peak, mut at_end, short_lived, promoted] = std::array::from_fn(column);
-    if scope.is_of_moment() {
+    if scope.is_live_untold() {
         at_peak = vec![Amount::UNTOLD];
         at_end = vec![Amount::UNTOLD];
     }
     let total = |sums: &[Amount]| -> Amount { sums.iter().copied().sum() };
     let figures = |amount: &Amount| Figures::of_total(scope, amount);
-    let collected = figures(&(total(&allocated) - total(&at_end)));
+    let collected = figures(&scope.freed(total(&allocated), total(&at_end)));
     let lists = [
         (RankingKind::LiveAtPeak, &at_peak),
         (RankingKind::LiveAtEnd, &at_end),

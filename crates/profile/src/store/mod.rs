@@ -36,7 +36,7 @@ pub use ids::{ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId};
 pub use index::{Index, IndexedAnswer};
 pub use kinds::Kind;
 pub use live_profile::LiveProfile;
-pub(crate) use names::is_anonymous;
+pub(crate) use names::{DUNE_EXECUTABLE, is_anonymous, is_of_dune_executable};
 pub use profile::Profile;
 pub(crate) use profile::Segment;
 pub use sealed::MemoryLimit;

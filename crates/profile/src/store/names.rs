@@ -8,8 +8,32 @@ pub(crate) const NO_MODULE: &str = "(no module)";
 /// A function's name with the modules that the build system mangled taken apart:
 /// `Stdlib__List.map` is `Stdlib.List.map`.
 ///
-/// Only names of modules are mangled, and they begin with a capital letter.
+/// Only names of modules are mangled, and they begin with a capital letter. Modules of executables that dune builds are named without
+/// the module `Dune.exe`, which all of them are in.
 pub(crate) fn readable(raw: &str) -> String {
+    let name = separated(raw);
+    match name
+        .strip_prefix(DUNE_EXECUTABLE)
+        .and_then(|rest| rest.strip_prefix('.'))
+    {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => name,
+    }
+}
+
+/// The module that dune puts those of an executable into.
+pub(crate) const DUNE_EXECUTABLE: &str = "Dune.exe";
+
+/// Returns true if a function with this raw name is in an executable that dune has built.
+pub(crate) fn is_of_dune_executable(raw: &str) -> bool {
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with('.') || rest.starts_with("__");
+    ["Dune__exe", DUNE_EXECUTABLE]
+        .iter()
+        .any(|prefix| raw.strip_prefix(prefix).is_some_and(is_end))
+}
+
+/// A function's name with its modules taken apart.
+fn separated(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for (i, part) in raw.split('.').enumerate() {
         if i > 0 {
@@ -77,7 +101,10 @@ mod tests {
         for (raw, expected) in [
             ("Stdlib__List.map", "Stdlib.List.map"),
             ("Stdlib__list.map", "Stdlib.List.map"),
-            ("Dune__exe__Main.run", "Dune.exe.Main.run"),
+            ("Dune__exe__Main.run", "Main.run"),
+            ("Dune__exe.Main.run", "Main.run"),
+            ("Dune__exe", "Dune.exe"),
+            ("Dune__exercise__Main.run", "Dune.Exercise.Main.run"),
             ("Foo__.bar", "Foo__.bar"),
             ("Parser.my__helper", "Parser.my__helper"),
             ("A__B.Make.f.(fun)", "A.B.Make.f.(fun)"),
@@ -87,6 +114,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(readable(raw), expected);
+        }
+    }
+
+    #[test]
+    fn functions_of_dune_executables_are_known_by_their_raw_name() {
+        for (raw, expected) in [
+            ("Dune__exe__Main.run", true),
+            ("Dune__exe", true),
+            ("Dune.exe.Main.run", true),
+            ("Dune__exercise__Main.run", false),
+            ("Main.run", false),
+        ] {
+            assert_eq!(is_of_dune_executable(raw), expected, "{raw}");
         }
     }
 

@@ -112,6 +112,91 @@ fn memory_of_ocaml_libraries_is_attributed_to_their_callers() {
     assert_eq!(own_code.mine.len(), 2);
 }
 
+/// Programs that dune builds: all of their modules are in one that nobody writes.
+#[test]
+fn functions_of_dune_executables_have_the_names_of_their_source() {
+    let lives = [
+        Life::new(
+            16,
+            1,
+            &["Dune__exe__Main.run", "Dune__exe__Registry.open_session"],
+        ),
+        Life::new(32, 2, &["Dune__exe__Main.run", "Stdlib__List.map"]),
+        // The program's own module has the name of a library.
+        Life::new(64, 3, &["Dune__exe__Logs.write"]),
+    ];
+    let profile = load(&lives);
+    let (found, own_code) = table(&profile, GroupBy::Function, own());
+    assert_eq!(
+        found,
+        rows(&[
+            ("Registry.open_session", 16.0, 16.0),
+            ("Main.run", 32.0, 48.0),
+            ("Logs.write", 64.0, 64.0),
+        ])
+    );
+    assert_eq!(own_code.libraries, ["Stdlib"]);
+    let (found, _) = table(&profile, GroupBy::Crate, own());
+    assert_eq!(found["Dune.exe"].0, 112.0);
+    let (found, _) = table(&profile, GroupBy::Module, own());
+    assert_eq!(found["Registry"].0, 16.0);
+}
+
+/// The end of a name stands for it, unless there is a function of that name itself.
+#[test]
+fn names_can_be_given_by_their_last_parts() {
+    let lives = [
+        Life::new(16, 1, &["Main.run", "Stdlib__List.map"]),
+        Life::new(32, 2, &["Main.run", "Base__List.map", "Base__List.init"]),
+        Life::new(64, 3, &["Main.run", "init"]),
+        Life::new(128, 4, &["Main.run", "core::slice::sort"]),
+    ];
+    let profile = load(&lives);
+    let bytes = |query: &str| {
+        let query = Query::parse(query).unwrap();
+        let unmatched = query.unmatched(&profile);
+        let scope = Scope::new(&profile, &query, Estimator::default());
+        (scope.total().bytes.value, unmatched.len())
+    };
+    for (query, expected) in [
+        ("inside List.map", (48.0, 0)),
+        ("inside map", (48.0, 0)),
+        ("site = slice::sort", (128.0, 0)),
+        ("site = init", (64.0, 0)),
+        ("module = List", (48.0, 0)),
+        ("function = List.init called by List.map", (32.0, 0)),
+        ("inside \"L*.map\"", (48.0, 0)),
+        ("inside ist.map", (0.0, 1)),
+        ("inside /^List/", (0.0, 1)),
+    ] {
+        assert_eq!(bytes(query), expected, "{query}");
+    }
+    let (found, _) = table(&profile, GroupBy::Function, mine(&["List.map"]));
+    assert_eq!(found["Stdlib.List.map"].0, 16.0);
+    assert_eq!(found["Base.List.map"].0, 32.0);
+    let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+    let options = HotspotOptions {
+        look: Look {
+            hide: vec![Pattern::glob("List.map"), Pattern::glob("slice::*")],
+            ..Look::default()
+        },
+        ..HotspotOptions::default()
+    };
+    let names = hotspots(&scope, &options).rows.into_iter();
+    let mut names: Vec<String> = names.map(|row| row.label.name).collect();
+    names.sort();
+    assert_eq!(names, ["Base.List.init", "Main.run", "init"]);
+    let focused = |pattern: &str| {
+        let options = TreeOptions {
+            focus: vec![Pattern::glob(pattern)],
+            ..TreeOptions::default()
+        };
+        tree(&scope, &options).focus_total.unwrap().bytes.value
+    };
+    assert_eq!(focused("List.map"), 48.0);
+    assert_eq!(focused("init"), 64.0);
+}
+
 #[test]
 fn dependencies_of_rust_programs_are_libraries() {
     let lives = [

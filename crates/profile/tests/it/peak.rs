@@ -2,8 +2,9 @@
 #![expect(clippy::float_cmp, reason = "what is exact is to be exact")]
 
 use heapline_formats::{Options, Reader};
+use heapline_profile::query::TimeError;
 use heapline_profile::query::Window;
-use heapline_profile::reports::{PeakOptions, PeakReport, WindowError, peak};
+use heapline_profile::reports::{PeakOptions, PeakReport, peak};
 use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions};
 use heapline_testkit::lives::{self, Life};
 use heapline_testkit::property_config;
@@ -15,11 +16,7 @@ fn load(lives: &[Life], rate: f64, seed: u64) -> Profile {
     Profile::load(&mut reader, StoreOptions::default()).unwrap()
 }
 
-fn report(
-    profile: &Profile,
-    query: &str,
-    options: &PeakOptions,
-) -> Result<PeakReport, WindowError> {
+fn report(profile: &Profile, query: &str, options: &PeakOptions) -> Result<PeakReport, TimeError> {
     let query = Query::parse(query).unwrap();
     peak(&Scope::new(profile, &query, Estimator::default()), options)
 }
@@ -143,7 +140,7 @@ fn the_peak_of_a_selection_or_window_is_its_own() {
         window("0s..1.05ms").unwrap().peak.live.bytes.value,
         12_000.0
     );
-    assert!(matches!(window("1h..2h"), Err(WindowError::Empty(_))));
+    assert!(matches!(window("1h..2h"), Err(TimeError::EmptyWindow(..))));
 }
 
 /// A query about heaps removes a part of a block's life.

@@ -86,10 +86,33 @@ fn allocated_blocks_are_not_known() {
     let overview = reports::info(&profile);
     assert!(overview.blocks_allocated.value.is_nan());
     assert_eq!(overview.snapshots.len(), 21);
-    // All that is allocated is live, or freed.
+    // All that was allocated by the last snapshot is live, or freed.
     let summary = reports::summary(&scope, &SummaryOptions::default());
-    let left = summary.allocated.bytes.value - summary.collected.bytes.value;
+    let (last, _) = *profile.snapshots().last().unwrap();
+    let by_then = scope.allocated_in((Moment::default(), last)).total();
+    let left = by_then.bytes.value - summary.collected.bytes.value;
     assert!((left - summary.live_at_end.bytes.value).abs() < 0.5);
+    assert!(by_then.bytes.value < summary.allocated.bytes.value);
+    assert_eq!(overview.bytes.collected, summary.collected.bytes);
+    assert_eq!(overview.bytes.live_at_end, summary.live_at_end.bytes);
+}
+
+/// A program that ran for less than the interval of snapshots.
+#[test]
+fn without_a_snapshot_live_and_freed_memory_are_not_known() {
+    let whole = bytes(&folder("mix").join("spacetime.profile.zst"));
+    let mut cuts = (29..whole.len()).step_by(97);
+    let profile = cuts
+        .find_map(|cut| load(whole[..cut].to_vec()).ok())
+        .unwrap();
+    assert!(profile.snapshots().is_empty());
+    let summary = reports::summary(&everything(&profile), &SummaryOptions::default());
+    for figures in [summary.collected, summary.live_at_peak, summary.live_at_end] {
+        assert!(figures.bytes.value.is_nan(), "{figures:?}");
+    }
+    let overview = reports::info(&profile);
+    assert!(overview.bytes.collected.value.is_nan());
+    assert!(overview.bytes.live_at_end.value.is_nan());
 }
 
 /// Between snapshots the last one counts: no value that a series shows was never in a snapshot.
@@ -100,7 +123,7 @@ fn series_step_from_snapshot_to_snapshot() {
         points: Some(1000),
         ..SeriesOptions::default()
     };
-    let series = reports::series(&everything(&profile), &options);
+    let series = reports::series(&everything(&profile), &options).unwrap();
     let known: Vec<f64> = profile
         .snapshots()
         .iter()

@@ -217,7 +217,8 @@ fn numbers_are_those_of_the_viewer() {
                     points: Some(450),
                     ..SeriesOptions::default()
                 },
-            );
+            )
+            .unwrap();
             assert_eq!(golden.graph.len(), 450);
             let wrong = golden
                 .graph
@@ -266,6 +267,7 @@ fn what_is_alive_at_the_peak_is_the_peak() {
                 ..SeriesOptions::default()
             };
             let highest = series(&all, &options)
+                .unwrap()
                 .total
                 .high
                 .into_iter()

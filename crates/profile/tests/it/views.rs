@@ -4,10 +4,10 @@ use std::path::Path;
 
 use clap::ValueEnum as _;
 use heapline_formats::{Options, Reader};
-use heapline_profile::query::{Pattern, TimePoint};
+use heapline_profile::query::{Pattern, TimeError, TimePoint, Window};
 use heapline_profile::reports::{
-    HeatmapOptions, Hotspot, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions, heatmap,
-    hotspots, names, series, tree,
+    HeatmapOptions, Hotspot, HotspotOptions, Measure, PeakOptions, Series, SeriesOptions, SortBy,
+    SummaryOptions, TreeOptions, heatmap, hotspots, names, peak, series, summary, tree,
 };
 use heapline_profile::{Estimator, GroupBy, Look, Profile, Query, Scope, Share, StoreOptions};
 
@@ -27,6 +27,11 @@ fn load_from(trace: &str) -> Profile {
 fn scope<'a>(profile: &'a Profile, query: &str) -> Scope<'a> {
     let query = Query::parse(query).unwrap();
     Scope::new(profile, &query, Estimator::default())
+}
+
+/// A series whose window is in the run.
+fn curve(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
+    series(scope, options).unwrap()
 }
 
 fn assert_near(a: f64, b: f64, what: &str) {
@@ -68,11 +73,102 @@ fn cells_of_the_heat_map_are_queries() {
 }
 
 #[test]
+fn blocks_that_are_promoted_are_not_collected_from_the_minor_heap() {
+    let profile = load();
+    for query in [
+        "heap = minor",
+        "heap = minor and promoted",
+        "heap = major",
+        "heap != external",
+        "",
+    ] {
+        let report = summary(&scope(&profile, query), &SummaryOptions::default());
+        let and = if query.is_empty() { "" } else { " and " };
+        let collected = scope(&profile, &format!("{query}{and}collected")).total();
+        assert_near(report.collected.bytes.value, collected.bytes.value, query);
+    }
+    let promoted = scope(&profile, "heap = minor and promoted");
+    let report = summary(&promoted, &SummaryOptions::default());
+    assert_near(report.collected.bytes.value, 0.0, "promoted");
+}
+
+/// The end of a window is not part of it, in queries, peaks and curves.
+#[test]
+fn a_window_ends_before_what_happens_at_its_end() {
+    let profile = load();
+    let all = scope(&profile, "");
+    let micros = |time: f64| Window::parse(&format!("10ms..{}us", (time * 1e6).round())).unwrap();
+    let peak_of = |window: &Window| {
+        let options = PeakOptions {
+            window: Some(window.clone()),
+            ..PeakOptions::default()
+        };
+        peak(&all, &options).unwrap().peak
+    };
+    // Something happens at the time of the peak of a part: the last one before it is lower.
+    let part = micros(0.025);
+    let top = peak_of(&part);
+    let window = micros(top.time);
+    let (from, to) = window.bounds();
+    let line = |measure| {
+        let options = SeriesOptions {
+            measure,
+            points: Some(3),
+            from: Some(from.clone()),
+            to: Some(to.clone()),
+            ..SeriesOptions::default()
+        };
+        curve(&all, &options).total
+    };
+    let highest = line(Measure::LiveBytes)
+        .high
+        .into_iter()
+        .fold(0.0, f64::max);
+    let before = peak_of(&window).live.bytes.value;
+    assert_near(highest, before, "highest");
+    assert!(before < top.live.bytes.value);
+    let then = scope(&profile, &format!("allocated in {}", window.text())).total();
+    let earlier = scope(&profile, "allocated < 10ms").total();
+    let sum = line(Measure::AllocatedBytes);
+    assert_near(
+        sum.values[2] - earlier.bytes.value,
+        then.bytes.value,
+        "allocated",
+    );
+}
+
+#[test]
+fn windows_that_are_not_in_the_run_are_refused() {
+    let profile = load();
+    let all = scope(&profile, "");
+    for text in ["30ms..10ms", "10s..", "10s..20s", "20ms..20ms"] {
+        let window = Window::parse(text).unwrap();
+        let (from, to) = window.bounds();
+        let options = SeriesOptions {
+            from: Some(from.clone()),
+            to: Some(to.clone()),
+            ..SeriesOptions::default()
+        };
+        let refused = |error| matches!(error, TimeError::EmptyWindow(..));
+        assert!(series(&all, &options).is_err_and(refused), "{text}");
+        let options = PeakOptions {
+            window: Some(window),
+            ..PeakOptions::default()
+        };
+        assert!(peak(&all, &options).is_err_and(refused), "{text}");
+    }
+    for (time, is_in_the_run) in [("41ms", true), ("end", true), ("100s", false)] {
+        let query = Query::parse(&format!("size > 1 or not live at {time}")).unwrap();
+        assert_eq!(query.check_times(&profile).is_ok(), is_in_the_run, "{time}");
+    }
+}
+
+#[test]
 fn a_part_of_a_series_has_the_values_of_the_whole() {
     let profile = load();
     let all = scope(&profile, "");
     let part = |measure, points| {
-        series(
+        curve(
             &all,
             &SeriesOptions {
                 measure,
@@ -134,7 +230,7 @@ fn callers_are_those_of_the_tree() {
         },
     );
     let callers = |functions: &[&str]| {
-        series(
+        curve(
             &all,
             &SeriesOptions {
                 measure: Measure::AllocatedBytes,
@@ -233,7 +329,7 @@ fn queries_select_what_a_series_is_split_into() {
                     look: look.clone(),
                     ..SeriesOptions::default()
                 };
-                let lines = series(&scope(&profile, ""), &options).groups.into_iter();
+                let lines = curve(&scope(&profile, ""), &options).groups.into_iter();
                 let named = lines.filter(|line| !line.label.name.starts_with('('));
                 named
                     .map(|line| (Pattern::literal(&line.label.name), line.line.values[0]))

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use heapline_model::attached_context;
 use heapline_recorder::settings::{Memprof, Output, RecordingSettings};
 use heapline_recorder::tail;
 use heapline_text::Screen;
@@ -62,11 +63,8 @@ impl<'a> Session<'a> {
         let recording = &args.recording;
         let output = recording.output.as_deref();
         let place = Place::new(running, output, "ctf", recording.force.force)?;
-        let began = "blocks allocated before are unknown";
-        let context = match &args.trace.context {
-            Some(context) => format!("{context} (attached to process {pid}: {began})"),
-            None => format!("attached to process {pid}: {began}"),
-        };
+        let context =
+            attached_context(i64::from(pid).unsigned_abs(), args.trace.context.as_deref());
         let output = Output::supervised(&place.inside);
         let settings = RecordingSettings {
             context: Some(context),

@@ -88,7 +88,7 @@ pub(super) fn check(path: &Path, follows_exec: bool) -> anyhow::Result<Kind> {
         let interpreter = String::from_utf8_lossy(line);
         bail!(
             "{shown} is a script for {}; give the OCaml program that it runs, or use \
-             --follow-exec to record all OCaml programs that it runs",
+             heapline record --follow-exec to record all OCaml programs that it runs",
             interpreter.trim()
         );
     }
@@ -166,7 +166,7 @@ fn check_elf(path: &Path, file: File, follows_exec: bool) -> anyhow::Result<Kind
         }
         bail!(
             "{shown} is neither an OCaml program nor a Rust program that calls \
-             heapline::trace_if_requested; if it runs OCaml programs, use --follow-exec"
+             heapline::trace_if_requested; if it runs OCaml programs, use heapline record --follow-exec"
         );
     }
     // Its runtime has a sampler, but other stacks and frame descriptors.

@@ -21,6 +21,7 @@ use heapline_tui::{App, Choices, Left, Settings, TerminalOptions, Theme, Worker,
 
 use super::rate::Rate;
 use super::recording::RecordingOptions;
+use crate::candidates::watchable;
 use crate::input::Reading;
 use crate::process;
 #[cfg(recording)]
@@ -45,7 +46,7 @@ pub(crate) struct Args {
     /// Trace to read, or process to watch
     ///
     /// A process that is not being recorded is recorded until top is left, as `heapline attach` does.
-    #[arg(value_name = "TRACE|PID", required_unless_present = "command")]
+    #[arg(value_name = "TRACE|PID")]
     subject: Option<PathBuf>,
 
     /// Group by
@@ -90,6 +91,9 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 impl Args {
     pub(crate) fn run(self, screen: Screen) -> anyhow::Result<ExitCode> {
+        if self.subject.is_none() && self.command.is_empty() {
+            bail!(choices());
+        }
         check_terminal()?;
         match &self.subject {
             Some(subject) => {
@@ -187,6 +191,25 @@ impl Args {
             self.command[0].display()
         )
     }
+}
+
+/// Processes that are listed.
+const LISTED: usize = 10;
+
+/// The error if nothing was given to be shown.
+fn choices() -> String {
+    let mut message =
+        "give a trace, a process or a program: top trace.ctf, top PID, top -- ./program".to_owned();
+    let processes = watchable("");
+    let listed = processes.iter().take(LISTED);
+    let listed: Vec<String> = listed
+        .map(|(pid, name)| format!("{pid} ({name})"))
+        .collect();
+    if !listed.is_empty() {
+        message.push_str("; processes: ");
+        message.push_str(&listed.join(", "));
+    }
+    message
 }
 
 /// Fails if there is no terminal to draw on.

@@ -78,7 +78,7 @@ fn commands_print_what_the_api_answers() {
         "tree?own-code=true&bottom-up=true",
         "diff?own-code=true&rows=5",
         "hotspots?where=size+%3E+1TiB",
-        "summary?live=@00:00:01",
+        "summary?live=@00:45:47.43",
         "tree?bottom-up=true",
         "tree?focus=Mix.words&focus=Stdlib.Map.Make.add&live=90%25",
         "series",

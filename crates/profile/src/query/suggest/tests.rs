@@ -245,7 +245,7 @@ fn names_are_suggested_where_they_fit() {
     assert_eq!(kind("file = "), Some(GroupBy::File));
     assert_eq!(kind("file "), Some(GroupBy::File));
     assert_eq!(kind("size > "), None);
-    assert_eq!(words("inside "), ["module", "file", "crate"]);
+    assert_eq!(words("inside "), ["module", "file", "crate", "place"]);
 }
 
 #[test]

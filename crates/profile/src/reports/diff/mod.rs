@@ -17,7 +17,6 @@ use crate::scope::Scope;
 pub use change::Change;
 use change::{Side, fourth_powers, mark_real};
 pub use files::{FileChange, compare_files};
-pub(super) use sides::window_moments;
 pub use sides::{Compared, Comparison, DiffSides, Normalise, WindowError};
 pub use tree::{ChangeColumns, DiffTree, DiffTreeOptions, NamedDiffTree, diff_tree};
 

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::options::{self, OptionError};
-use crate::query::Window;
+use crate::query::{TimeError, Window};
 use crate::scope::Scope;
 use crate::store::Moment;
 
@@ -60,26 +60,12 @@ impl Compared {
     }
 }
 
-/// The first and the last moment of a window. A part of the run without events is a window; a time
-/// outside of it is not.
-pub(in crate::reports) fn window_moments(
-    scope: &Scope<'_>,
-    window: &Window,
-) -> Result<(Moment, Moment), WindowError> {
-    let (profile, estimator) = (scope.profile(), scope.estimator());
-    let (from, to) = window.moments(profile, estimator);
-    if from >= to && !window.is_part_of(profile, estimator) {
-        return Err(WindowError::Empty(window.text().to_owned()));
-    }
-    Ok((from, to))
-}
-
 /// The error of a window that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WindowError {
-    /// The window contains no events.
-    #[error("the window {0} contains no events")]
-    Empty(String),
+    /// It is not in the run.
+    #[error(transparent)]
+    Time(#[from] TimeError),
     /// It was asked for its peak.
     #[error("a window has no peak; choose end to compare what is live at its end")]
     NoPeak,
@@ -149,8 +135,8 @@ impl DiffSides {
         /// Windows whose lengths differ by less are of the same length.
         const SAME_LENGTH: f64 = 0.01;
         let moments = [
-            window_moments(scope, before)?,
-            window_moments(scope, after)?,
+            before.moments(scope.profile(), scope.estimator())?,
+            after.moments(scope.profile(), scope.estimator())?,
         ];
         let lengths = [before, after].map(|window| {
             let (from, to) = window.seconds(scope.profile(), scope.estimator());

@@ -12,9 +12,9 @@ use crate::callers::by_caller;
 use crate::estimate::Sum;
 use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::options::{self, Look, OptionError};
-use crate::query::{Pattern, TimePoint};
+use crate::query::{Pattern, TimeError, TimePoint, Window};
 use crate::scope::Scope;
-use crate::store::NEVER;
+use crate::store::{Moment, NEVER};
 use crate::timeline::{self, Timeline};
 
 /// The measure of a series.
@@ -92,7 +92,7 @@ pub struct SeriesOptions {
     )]
     pub from: Option<TimePoint>,
 
-    /// End at this time
+    /// End before this time
     #[arg(
         long,
         value_name = "TIME",
@@ -131,9 +131,9 @@ impl SeriesOptions {
     }
 
     /// The part of the run that is shown, if it is not the whole.
-    fn window(&self) -> Option<(TimePoint, TimePoint)> {
+    fn window(&self) -> Option<Window> {
         (self.from.is_some() || self.to.is_some()).then(|| {
-            (
+            Window::new(
                 self.from.clone().unwrap_or(TimePoint::Start),
                 self.to.clone().unwrap_or(TimePoint::End),
             )
@@ -211,9 +211,8 @@ pub struct GroupLine {
     pub line: Line,
 }
 
-/// The series of the blocks in scope.
-#[must_use]
-pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
+/// The series of the blocks in scope. Fails if the window is not in the run.
+pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Series, TimeError> {
     let groups = options.split().map(|by| {
         let view = options.look.view(by);
         let groups = match &options.callers_of[..] {
@@ -231,16 +230,9 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
     };
     let scope = inside.as_ref().unwrap_or(scope);
     let profile = scope.profile();
-    let points = Points::new(scope, options);
+    let points = Points::new(scope, options)?;
     let rows = Rows::new(scope, options.measure, groups);
-    let parts = Timeline::of_moments(
-        points
-            .ends
-            .iter()
-            .map(|&end| profile.after(end).0)
-            .collect(),
-        profile,
-    );
+    let parts = Timeline::of_moments(points.moments.clone(), profile);
     let (mut lines, mut error) = if options.measure.is_live() {
         live::live(scope, options.measure, &rows, &parts, points.ends.len())
     } else {
@@ -256,7 +248,7 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
     points.keep_shown(&mut times);
     let mut lines = lines.into_iter();
     let total = lines.next().unwrap_or_default();
-    Series {
+    Ok(Series {
         subject: Subject::with_look(scope, &options.look),
         measure: options.measure,
         from: points.start(),
@@ -279,7 +271,7 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Series {
             .iter()
             .map(|pattern| pattern.text().to_owned())
             .collect(),
-    }
+    })
 }
 
 /// The points of time.
@@ -287,30 +279,46 @@ struct Points {
     /// The ends of the time intervals, in microseconds. With a window, the first and the last
     /// interval are before and after it.
     ends: Vec<u64>,
+    /// The moments at which the intervals end: after everything that happened at a point, but before what happened at the end of a
+    /// window, which is not part of it.
+    moments: Vec<u64>,
     is_window: bool,
 }
 
 impl Points {
-    fn new(scope: &Scope<'_>, options: &SeriesOptions) -> Self {
+    fn new(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Self, TimeError> {
         let profile = scope.profile();
         let points = options.points().clamp(1, 100_000);
         let last = profile.micros(profile.end());
         let equal = |whole: u64| (1..=points).map(move |i| timeline::time(whole, i, points));
-        let Some((from, to)) = options.window() else {
-            return Self {
-                ends: equal(last).collect(),
+        let after = |&end: &u64| profile.after(end).0;
+        let Some(window) = options.window() else {
+            let ends: Vec<u64> = equal(last).collect();
+            return Ok(Self {
+                moments: ends.iter().map(after).collect(),
+                ends,
                 is_window: false,
-            };
+            });
         };
-        let micros = |time: TimePoint| time.micros(profile, scope.estimator()).min(last);
+        let (Moment(first), Moment(end)) = window.moments(profile, scope.estimator())?;
+        let micros = |time: &TimePoint| time.micros(profile, scope.estimator()).min(last);
+        let (from, to) = window.bounds();
         let (from, to) = (micros(from), micros(to));
         let mut ends = vec![from];
         ends.extend(equal(to.saturating_sub(from)).map(|time| from + time));
-        ends.push(last);
-        Self {
-            ends,
-            is_window: true,
+        let mut moments: Vec<u64> = ends.iter().map(after).collect();
+        for moment in &mut moments {
+            *moment = (*moment).clamp(first, end.max(first));
         }
+        moments[0] = first;
+        moments[points] = end.max(first);
+        ends.push(last);
+        moments.push(after(&last));
+        Ok(Self {
+            ends,
+            moments,
+            is_window: true,
+        })
     }
 
     /// Seconds before the first interval that is shown.

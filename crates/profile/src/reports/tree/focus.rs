@@ -17,16 +17,13 @@ impl Focus {
         let patterns = &patterns[..patterns.len().min(64)];
         let symbols = profile.symbols();
         // Bit i: the function matches the pattern i.
-        let matches: IdVec<FunctionId, u64> = symbols
-            .functions()
-            .iter()
-            .map(|function| {
-                (0..)
-                    .zip(patterns)
-                    .map(|(i, pattern)| u64::from(pattern.matches_function(function)) << i)
-                    .fold(0, |all, bit| all | bit)
-            })
-            .collect();
+        let mut matches: IdVec<FunctionId, u64> = IdVec::like(symbols.functions(), 0);
+        for (i, pattern) in patterns.iter().enumerate() {
+            let is_meant = pattern.functions(symbols.functions());
+            for (bits, &is_meant) in matches.iter_mut().zip(&is_meant) {
+                *bits |= u64::from(is_meant) << i;
+            }
+        }
         let done = 1_u64 << (patterns.len() - 1);
         let tree = profile.tree();
         let mut end = IdVec::like(&tree.parent, NodeId::NONE);

@@ -286,10 +286,8 @@ impl<'a> Placed<'a> {
     fn leaf(&self, source: u32, context: ContextId, node: NodeId, key: u32) -> Leaf {
         // Recursion may have hidden that the allocation is in a function further up.
         let own = self.key(self.frames.site_group(context));
-        let is_here = own == NONE
-            || node == NodeId::ROOT
-            || own == self.group(node)
-            || (self.frames.merges() && own == key);
+        let is_here =
+            own == NONE || own == self.group(node) || (self.frames.merges() && own == key);
         let site = self.key(self.frames.site_key(context).unwrap_or(NONE));
         Leaf {
             source,

@@ -16,6 +16,7 @@ use crate::groups::{GroupBy, Label};
 use crate::options::{self, Look, OptionError, Share};
 use crate::query::Pattern;
 use crate::scope::Scope;
+use drawing::MOST_SHOWN;
 pub(super) use drawing::Shape;
 pub use flame::{Flame, FlameOptions, NodeColumns, flame};
 pub(super) use flame::{Labels, number};
@@ -156,6 +157,10 @@ pub struct Tree {
     pub focus_total: Option<Figures>,
     /// The part of that which the last function in focus allocates itself; null without one.
     pub focus_own: Option<Figures>,
+    /// The number of nodes that a tree has at most, if it would have more: the rest is merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub most_nodes: Option<usize>,
     /// The nodes, each before its children, the largest first.
     pub nodes: Vec<TreeNode>,
     /// With a focus: its callers, likewise.
@@ -261,7 +266,55 @@ fn tree_of<T: ScopeLoad>(
             .collect(),
         focus_total,
         focus_own,
+        most_nodes: (nodes.len().max(callers.len()) >= MOST_SHOWN).then_some(MOST_SHOWN),
         nodes,
         callers,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapline_model::{Batch, Birth, Damage, InputSize, LocationId, Space};
+
+    use super::*;
+    use crate::estimate::Estimator;
+    use crate::query::Query;
+    use crate::store::{Store, StoreOptions};
+    use crate::testing::exact_header;
+
+    /// The tree of blocks that so many functions allocate.
+    fn tree_of_functions(functions: u32, bottom_up: bool) -> Tree {
+        let mut batch = Batch::default();
+        let birth = Birth {
+            size: 1,
+            samples: 1,
+            space: Space::Native,
+            ..Birth::default()
+        };
+        for location in 0..functions {
+            let number = u64::from(location);
+            batch.define_unnamed(LocationId(location), number);
+            let stack = [LocationId(location)];
+            batch.birth(number, 0, number, birth, stack.into_iter());
+        }
+        let mut store = Store::new(exact_header(), StoreOptions::default());
+        store.append(&batch);
+        let profile = store.finish(Damage::default(), InputSize::default());
+        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        let options = TreeOptions {
+            bottom_up,
+            min: Share(0.0),
+            ..TreeOptions::default()
+        };
+        tree(&scope, &options)
+    }
+
+    #[test]
+    fn a_tree_that_does_not_have_all_nodes_says_so() {
+        for bottom_up in [false, true] {
+            assert_eq!(tree_of_functions(1000, bottom_up).most_nodes, None);
+            let tree = tree_of_functions(1100, bottom_up);
+            assert_eq!(tree.most_nodes, Some(MOST_SHOWN));
+        }
     }
 }

@@ -67,8 +67,14 @@ fn reports(profile: &Profile, query: &str) -> Vec<(&'static str, Value)> {
         ),
         ("tree", json(tree(&scope, &TreeOptions::default()))),
         ("flame", json(flame(&scope, &FlameOptions::default()))),
-        ("series", json(series(&scope, &SeriesOptions::default()))),
-        ("series by site", json(series(&scope, &series_by_site))),
+        (
+            "series",
+            json(series(&scope, &SeriesOptions::default()).unwrap()),
+        ),
+        (
+            "series by site",
+            json(series(&scope, &series_by_site).unwrap()),
+        ),
         ("stats", json(stats(&scope, &StatsOptions::default()))),
         ("heatmap", json(heatmap(&scope, &HeatmapOptions::default()))),
         ("leaks", json(leaks(&scope, &LeakOptions::default(), None))),

@@ -106,11 +106,13 @@ fn summaries_add_up() {
         for part in [&report.promoted, &report.live_at_end, &report.live_at_peak] {
             assert!(part.bytes.value <= all * (1.0 + 1e-9), "{name}");
         }
-        close(
-            name,
-            report.collected.bytes.value + report.live_at_end.bytes.value,
-            all,
-        );
+        let gone_or_live = report.collected.bytes.value + report.live_at_end.bytes.value;
+        if name.contains("heap") {
+            // Blocks may also leave a heap by a promotion.
+            assert!(gone_or_live <= all * (1.0 + 1e-9), "{name}");
+        } else {
+            close(name, gone_or_live, all);
+        }
         for list in &report.lists {
             let rows = sum(list.rows.iter().map(|row| &row.figures));
             assert!(
@@ -203,7 +205,7 @@ fn lines_of_series_add_up() {
                         top,
                         ..SeriesOptions::default()
                     };
-                    let report = series(scope, &options);
+                    let report = series(scope, &options).unwrap();
                     assert_finite(&name, &report);
                     assert_no_null(&name, &report, &[]);
                     assert_eq!(report.times.len(), points, "{name}");
@@ -349,7 +351,10 @@ fn reports_for_pictures_are_finite() {
                 callers_of: vec![Pattern::glob("*")],
                 ..SeriesOptions::default()
             };
-            let zoomed = series(scope, &zoomed);
+            // There is no such window if the peak is early.
+            let Ok(zoomed) = series(scope, &zoomed) else {
+                continue;
+            };
             assert_finite(name, &zoomed);
             assert_eq!(zoomed.times.len(), 3);
             assert_eq!(zoomed.total.values.len(), 3);

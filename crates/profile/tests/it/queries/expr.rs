@@ -152,7 +152,7 @@ impl Stay<'_> {
             Clause::Happened(what, when) => {
                 let event = match *what {
                     "allocated" => Some(self.start),
-                    "collected" => self.end,
+                    "collected" => self.end.filter(|end| self.block.death == Some(*end)),
                     _ => self.block.promotion,
                 };
                 event.is_some_and(|event| happened(model, event, when))
@@ -188,9 +188,10 @@ impl Stay<'_> {
                     Some(part) => stack
                         .iter()
                         .any(|frame| matches(frame, part.trim(), pattern)),
-                    None => stack
-                        .last()
-                        .is_some_and(|frame| matches(frame, field, pattern)),
+                    None => match stack.last() {
+                        Some(frame) => matches(frame, field, pattern),
+                        None => text_matches("(unknown)", pattern),
+                    },
                 };
                 found != *negated
             }

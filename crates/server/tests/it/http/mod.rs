@@ -235,6 +235,8 @@ fn files_are_refused_like_reports() {
         ("export", "bad_parameter"),
         ("export?format=html", "bad_parameter"),
         ("export?format=pprof&rows=3", "bad_parameter"),
+        ("export?format=firefox&at=peak", "bad_parameter"),
+        ("export?format=pprof&sites=true", "bad_parameter"),
         ("export?format=pprof&where=size+%3E", "bad_query"),
         ("report?slices=3", "bad_parameter"),
     ] {

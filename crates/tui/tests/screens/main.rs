@@ -1,226 +1,21 @@
 //! Screens of real traces, as a terminal of some size shows them.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+mod rows;
+mod screen;
 
-use heapline_engine::{Cancel, LoadedTrace, Report, Session};
-use heapline_formats::{Options, Reader};
-use heapline_profile::{Estimator, Profile, StoreOptions};
+use std::sync::atomic::Ordering;
+
+use heapline_engine::Report;
 use heapline_testkit::fixtures;
 use heapline_text::units::{estimated_bytes, label};
-use heapline_tui::{
-    Action, App, Choices, Newest, News, Progress, Settings, Situation, Source, Theme, Worker,
-    WorkerOptions,
-};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::buffer::Cell;
+use heapline_tui::{Action, App, Choices, News, Settings, Situation};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-fn profile(path: &PathBuf) -> Profile {
-    let mut reader = Reader::open(path, Options::default()).unwrap();
-    Profile::load(&mut reader, StoreOptions::default()).unwrap()
-}
+use screen::Screen;
 
-/// States of a trace, one after another.
-struct States {
-    states: Arc<Mutex<Vec<PathBuf>>>,
-    is_recording: Arc<AtomicBool>,
-}
-
-impl Source for States {
-    fn path(&self) -> String {
-        "trace.ctf".to_owned()
-    }
-
-    fn newest(&mut self, progress: &Progress) -> Result<Newest, String> {
-        let state = self.states.lock().unwrap().pop();
-        if state.is_some() {
-            progress.report(0.5);
-        }
-        Ok(Newest {
-            profile: state.as_ref().map(profile),
-            size: None,
-            is_recording: self.is_recording.load(Ordering::Relaxed),
-        })
-    }
-}
-
-/// A screen, its worker and the terminal.
-struct Screen {
-    app: App,
-    worker: Worker,
-    terminal: Terminal<TestBackend>,
-    states: Arc<Mutex<Vec<PathBuf>>>,
-    is_recording: Arc<AtomicBool>,
-}
-
-impl Screen {
-    fn open(trace: &str, (width, height): (u16, u16)) -> Self {
-        Self::start(trace, (width, height), false)
-    }
-
-    fn start(trace: &str, (width, height): (u16, u16), is_recording: bool) -> Self {
-        let states = Arc::new(Mutex::new(vec![fixtures::folder().join(trace)]));
-        let is_recording = Arc::new(AtomicBool::new(is_recording));
-        let source = States {
-            states: Arc::clone(&states),
-            is_recording: Arc::clone(&is_recording),
-        };
-        let options = WorkerOptions {
-            interval: Duration::from_millis(10),
-            estimator: Estimator::default(),
-            start_at: None,
-        };
-        let settings = Settings {
-            file: trace.to_owned(),
-            theme: Theme {
-                has_colors: true,
-                is_ascii: false,
-            },
-            is_own_program: false,
-        };
-        let backend = TestBackend::new(width, height);
-        let mut screen = Self {
-            app: App::new(settings, Choices::default()),
-            worker: Worker::start(source, options),
-            terminal: Terminal::new(backend).unwrap(),
-            states,
-            is_recording,
-        };
-        screen.draw();
-        screen.settle();
-        screen
-    }
-
-    fn draw(&mut self) {
-        self.terminal.draw(|frame| self.app.draw(frame)).unwrap();
-    }
-
-    /// Waits until all that is shown has been computed.
-    fn settle(&mut self) {
-        let mut is_checking = false;
-        loop {
-            if let Some(wants) = self.app.outstanding() {
-                self.worker.want(wants);
-            }
-            if let Some(query) = self.app.checking() {
-                self.worker.check(query);
-                is_checking = true;
-            }
-            self.worker.freeze(self.app.is_frozen());
-            if !self.app.is_computing() && !is_checking {
-                break;
-            }
-            let news = self.worker.wait().unwrap();
-            is_checking &= !matches!(news, News::Unmatched(_));
-            self.app.receive(news);
-        }
-        self.draw();
-    }
-
-    fn press(&mut self, code: KeyCode) -> Action {
-        let action = self.app.update(KeyEvent::from(code));
-        self.draw();
-        self.settle();
-        action
-    }
-
-    fn keys(&mut self, keys: &str) {
-        for c in keys.chars() {
-            self.press(KeyCode::Char(c));
-        }
-    }
-
-    /// Waits for the names that are suggested.
-    fn complete(&mut self) {
-        let kind = self.app.naming().expect("names are needed");
-        self.worker.name(kind);
-        self.wait_for(|news| matches!(news, News::Names(..)));
-    }
-
-    /// Takes news up to one of a kind.
-    fn wait_for(&mut self, is_it: impl Fn(&News) -> bool) {
-        loop {
-            let news = self.worker.wait().unwrap();
-            let is_it = is_it(&news);
-            self.app.receive(news);
-            if is_it {
-                break;
-            }
-        }
-        self.draw();
-    }
-
-    fn rows(&self) -> Vec<String> {
-        let buffer = self.terminal.backend().buffer();
-        let width = usize::from(buffer.area.width);
-        let rows = buffer.content.chunks(width);
-        rows.map(|row| row.iter().map(Cell::symbol).collect::<String>())
-            .map(|row: String| row.trim_end().to_owned())
-            .collect()
-    }
-
-    fn text(&self) -> String {
-        self.rows().join("\n")
-    }
-
-    fn row_with(&self, part: &str) -> String {
-        let rows = self.rows();
-        let found = rows.iter().find(|row| row.contains(part));
-        found
-            .unwrap_or_else(|| panic!("no {part} in\n{}", self.text()))
-            .clone()
-    }
-
-    /// The answer of a session of its own to the request of the view.
-    fn report(&self, trace: &str) -> Report {
-        let trace = LoadedTrace {
-            path: "trace.ctf".to_owned(),
-            size: None,
-            profile: profile(&fixtures::folder().join(trace)),
-        };
-        let session = Session::new(trace, None);
-        let request = self.app.request().unwrap();
-        let answer = session.answer(request, &Cancel::default()).unwrap();
-        answer.report.clone()
-    }
-}
-
-const MIX: &str = "mix-ocaml53/trace.ctf";
+pub(crate) const MIX: &str = "mix-ocaml53/trace.ctf";
 const SPACETIME: &str = "spacetime/mix/spacetime.profile.zst";
-const NORMAL: (u16, u16) = (80, 24);
-
-#[test]
-fn rows_have_the_numbers_of_the_command() {
-    for size in [NORMAL, (120, 40), (200, 50)] {
-        let screen = Screen::open(MIX, size);
-        assert_eq!(
-            screen.app.command().unwrap(),
-            "heapline hotspots trace.ctf --live end --rows 1000"
-        );
-        let Report::Hotspots(report) = screen.report(MIX) else {
-            panic!("not a table");
-        };
-        assert!(report.rows.len() > 5);
-        for row in &report.rows {
-            let shown = screen.row_with(&label(&row.label));
-            assert!(
-                shown.contains(&estimated_bytes(row.own.allocated.bytes)),
-                "{shown}"
-            );
-        }
-        let total = estimated_bytes(report.total.allocated.bytes);
-        assert!(
-            screen
-                .row_with("live ")
-                .contains(&format!("live {total} at 41.9 ms"))
-        );
-        assert!(screen.text().contains("rate ") && screen.text().contains("allocated "));
-    }
-}
+pub(crate) const NORMAL: (u16, u16) = (80, 24);
 
 #[test]
 fn small_screens_show_less_and_never_fail() {
@@ -281,18 +76,6 @@ fn the_tree_goes_from_allocations_to_callers_or_back() {
         "{}",
         screen.text()
     );
-}
-
-#[test]
-fn a_row_opens_to_its_callers_and_back() {
-    let mut screen = Screen::open(MIX, NORMAL);
-    screen.press(KeyCode::Down);
-    let table = screen.rows();
-    screen.press(KeyCode::Enter);
-    assert!(screen.row_with(" of site = ").contains("Mix.cached"));
-    assert!(screen.row_with("live ").contains("1.26 ± 0.17 MiB"));
-    screen.press(KeyCode::Esc);
-    assert_eq!(screen.rows(), table);
 }
 
 #[test]
