@@ -8,6 +8,7 @@ const STRINGS: [&str; 2] = [r"OCAMLRUNPARAM\x00", r"Fatal error: exception %s\n\
 
 /// Returns true if a program, or its constants, have OCaml's runtime.
 pub(crate) fn is_in(bytes: &[u8]) -> bool {
-    let has = |string: &&str| Regex::new(string).is_ok_and(|string| string.is_match(bytes));
-    STRINGS.iter().all(|string| has(&string))
+    STRINGS
+        .iter()
+        .all(|string| Regex::new(string).is_ok_and(|string| string.is_match(bytes)))
 }
