@@ -34,7 +34,7 @@ import {
 import { followRecording, mode, togglePause } from "./state/live";
 import { chooseScope, type Tile } from "./state/scope";
 import { fleet, heap, info, status, tells, traceFacts } from "./state/session";
-import { amend, parseState, setDuration, setRule, type State, state, update, VIEWS } from "./state/state";
+import { amend, hasTimes, parseState, setDuration, setRule, type State, state, update, VIEWS } from "./state/state";
 import { OverviewView } from "./overview/overview";
 import { toggleTheme } from "./theme";
 import { extended, snapped } from "./timeline/snap";
@@ -125,9 +125,11 @@ async function open(): Promise<void> {
     tellIfReplaced();
     return;
   }
-  // Send the initial requests now: the server answers them as soon as the trace is loaded.
+  // Send the initial requests now: the server answers them as soon as the trace is loaded. Not those about times, which may
+  // be after the end.
   const asked = ask<Info>(infoQuestion);
-  if (source.hasServer) for (const question of firstQuestions(state.value, traceFacts())) ask(question).catch(() => {});
+  if (source.hasServer && !hasTimes(state.value))
+    for (const question of firstQuestions(state.value, traceFacts())) ask(question).catch(() => {});
   const { report } = await loaded(source, asked);
   document.title = `${basename(report.trace.executable_name)} · Heapline`;
   info.value = report;

@@ -69,9 +69,7 @@ function Findings({ findings }: { findings: readonly TraceFinding[] }): JSX.Elem
           </li>
         ))}
       </ol>
-      <p class="muted">
-        Click one to see it. The memory of libraries is attributed to your own code.
-      </p>
+      <p class="muted">Click one to see it. The memory of libraries is attributed to your own code.</p>
     </>
   );
 }

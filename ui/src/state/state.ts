@@ -172,6 +172,11 @@ export function clamped(state: State, duration: number): State {
   return { ...state, live, window, zoom, before, after };
 }
 
+/** True if a state is about times of the run. */
+export function hasTimes(state: State): boolean {
+  return printState(clamped(state, 0)) !== printState(state);
+}
+
 /** Tells how long the run is. */
 export function setDuration(seconds: number): void {
   duration = seconds;
