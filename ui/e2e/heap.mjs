@@ -189,6 +189,20 @@ export const heapTests = [
         changes,
         rows.map((row) => `${row.bytes > 0 ? "+" : ""}${bytes(row.bytes)}`),
       );
+      // In columns, below their headings.
+      const [head, row] = await page.locator(".heap-diff").evaluateAll((rows) =>
+        rows.slice(0, 2).map((row) =>
+          [...row.children].map((cell) => {
+            const { left, right, top } = cell.getBoundingClientRect();
+            return { left, right, top };
+          }),
+        ),
+      );
+      assert.ok(row.every((cell, k) => k === 0 || cell.left > row[k - 1].right));
+      assert.deepEqual(
+        row.map((cell) => cell.left),
+        head.map((cell) => cell.left),
+      );
     },
   ],
   [
