@@ -74,6 +74,32 @@ export const overviewTests = [
     },
   ],
   [
+    "the rest of a list is in the table, with the figures of its rows",
+    async ({ page, serve }) => {
+      const url = await serve("demo");
+      await open(page, url, "view=overview");
+      await page.locator(".overview").waitFor();
+      const lists = page.locator(".ranking", { has: page.locator("button.ranking-rest") });
+      await lists.first().waitFor();
+      const count = await lists.count();
+      assert.ok(count >= 4, String(count));
+      for (let k = 0; k < count; k++) {
+        const row = lists.nth(k).locator(".ranked").first();
+        const figure = plain(await row.locator(".number").first().textContent());
+        const name = plain(await row.locator(".name").textContent());
+        await lists.nth(k).locator("button.ranking-rest").click();
+        await page.locator(".rows-body .row").first().waitFor();
+        await settled(page);
+        const first = plain(await page.locator(".rows-body .row").first().textContent());
+        // The table has no room for the errors of blocks.
+        const [shown] = figure.includes("B") ? [figure] : figure.split(" ±");
+        assert.ok(first.includes(name) && first.includes(shown), `${name} ${shown}: ${first}`);
+        await page.goBack();
+        await page.locator(".overview").waitFor();
+      }
+    },
+  ],
+  [
     "the overview asks nothing twice",
     async ({ page, url }) => {
       const asked = [];

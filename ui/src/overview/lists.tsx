@@ -9,7 +9,7 @@ import { currentSource } from "../state/answers";
 import { GROUP_NAMES } from "../state/describe";
 import { state, update } from "../state/state";
 import { NameText } from "../views/table";
-import { targetOfRow } from "./targets";
+import { targetOfList, targetOfRow } from "./targets";
 
 /** In the words of crates/text/src/summary.rs. */
 const TITLES: Record<Ranking["kind"], string> = {
@@ -62,10 +62,22 @@ export function Lists({ summary }: { summary: Summary }): JSX.Element {
             {list.rows.map((row, k) => (
               <Row key={k} row={row} kind={list.kind} summary={summary} />
             ))}
-            {list.hidden_rows > 0 && <p class="ranking-rest">{count(list.hidden_rows)} more</p>}
+            {list.hidden_rows > 0 && <Rest list={list} summary={summary} />}
           </section>
         ))}
     </div>
+  );
+}
+
+/** The number of rows that are not shown, and the way to them. A report file has no table of the same rows. */
+function Rest({ list, summary }: { list: Ranking; summary: Summary }): JSX.Element {
+  const text = `${count(list.hidden_rows)} more`;
+  if (!currentSource().hasServer) return <p class="ranking-rest">{text}</p>;
+  const show = () => update(targetOfList(list.kind, summary, state.value));
+  return (
+    <button type="button" class="ranking-rest" onClick={show}>
+      {text}
+    </button>
   );
 }
 

@@ -67,10 +67,9 @@ const SCOPES: Record<Ranking["kind"], State["live"]> = {
   short_lived: "all",
 };
 
-/** The flame graph of a row of a list: the callers of a function, for the memory that the list is about. */
-export function targetOfRow(
+/** The memory that a list is about. */
+function scopeOfList(
   kind: Ranking["kind"],
-  name: string,
   { short, subject }: Pick<Summary, "short" | "subject">,
   now: State,
   hasServer: boolean,
@@ -79,13 +78,32 @@ export function targetOfRow(
   const limit = `${Math.ceil(short * 1e6 - 1e-3) / 1e6}s`;
   return {
     ...FRESH,
-    view: "flame",
     live: SCOPES[kind],
     unit: kind === "blocks" ? "blocks" : "bytes",
-    focus: [patternOf(name)],
     ownCode: hasServer && subject.own_code !== undefined,
     ...(kind === "short_lived" && hasServer
       ? { where: withClause(now.where, `collected and lifetime < ${limit}`) }
       : {}),
   };
+}
+
+/** The flame graph of a row of a list: the callers of a function, for the memory that the list is about. */
+export function targetOfRow(
+  kind: Ranking["kind"],
+  name: string,
+  summary: Pick<Summary, "short" | "subject">,
+  now: State,
+  hasServer: boolean,
+): Partial<State> {
+  return { ...scopeOfList(kind, summary, now, hasServer), view: "flame", focus: [patternOf(name)] };
+}
+
+/** The table with all rows of a list. */
+export function targetOfList(
+  kind: Ranking["kind"],
+  summary: Pick<Summary, "short" | "subject">,
+  now: State,
+): Partial<State> {
+  const sort = kind === "blocks" ? "blocks" : BY_OWN.sort;
+  return { ...scopeOfList(kind, summary, now, true), ...BY_OWN, sort, view: "table" };
 }
