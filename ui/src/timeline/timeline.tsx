@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { GroupLine, Series } from "../api/types";
+import { reserved } from "../colours";
 import { seconds } from "../format";
 import { isAwaited, useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
@@ -104,7 +105,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const tops = useMemo(() => (series ? stack(series) : []), [series]);
   const colours = useMemo(
     () => layerColours(series?.groups ?? [], now, isDark.value),
-    [series, now.split, now.callers, isDark.value],
+    [series, now.split, now.callers, isDark.value, reserved.value],
   );
   const scope = shownScope(now);
   const compared = now.view === "compare" ? diffWindows(now, traceFacts()) : null;

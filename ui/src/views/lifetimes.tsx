@@ -66,7 +66,7 @@ export function LifetimesView(): JSX.Element {
             ["median", quantile(lifetimes.seconds.p50, lifetimes.oldest)],
             ["90 %", quantile(lifetimes.seconds.p90, lifetimes.oldest)],
             ["99 %", quantile(lifetimes.seconds.p99, lifetimes.oldest)],
-            ["alive at end", percent(lifetimes.alive.blocks.value, data.total.blocks.value)],
+            ["blocks alive at end", percent(lifetimes.alive.blocks.value, data.total.blocks.value)],
           ]}
         >
           <Survival points={lifetimes.survival} duration={data.subject.duration} />
