@@ -8,6 +8,16 @@ const MIX = "mix-ocaml53/trace.ctf";
 
 export const compareTests = [
   [
+    "two traces are compared at first, and the header names the other one",
+    async ({ page, serve, trace }) => {
+      const url = await serve(trace(MIX), "--against", trace("mix-ocaml413/trace.ctf"));
+      await page.goto(url);
+      await page.locator(".compare").waitFor();
+      assert.equal(await chosen(page, "view"), "compare");
+      assert.match(await page.locator(".facts").textContent(), /compared with .*trace\.ctf/);
+    },
+  ],
+  [
     "two windows are compared as heapline diff does",
     async ({ page, url, heapline, trace }) => {
       await open(page, url, "view=compare");

@@ -125,6 +125,8 @@ async function open(): Promise<void> {
     tellIfReplaced();
     return;
   }
+  // Who gives two traces wants their difference.
+  if (status.value.against != null && location.hash.length <= 1) amend({ view: "compare" });
   // Send the initial requests now: the server answers them as soon as the trace is loaded. Not those about times, which may
   // be after the end.
   const asked = ask<Info>(infoQuestion);

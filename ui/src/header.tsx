@@ -11,7 +11,7 @@ import { SaveButton } from "./save/menu";
 import { type Answer, currentSource, useAnswer } from "./state/answers";
 import { commandOf } from "./state/command";
 import { viewQuestion } from "./state/questions";
-import { showDetails, traceFacts } from "./state/session";
+import { showDetails, status, traceFacts } from "./state/session";
 import { state, update } from "./state/state";
 import { isDark, toggleTheme } from "./theme";
 import { copy, IconButton, Segmented } from "./widgets/controls";
@@ -95,6 +95,7 @@ export function Header({ info }: { info: Info }): JSX.Element {
         onClick={() => setOpen(!isOpen)}
         {...tipOn("Details of the recording")}
       >
+        {status.value?.against != null && <span>compared with {printable(status.value.against)}</span>}
         {info.trace.start_time_us > 0 && <span>{started.toISOString().slice(0, 16).replace("T", " ")} UTC</span>}
         <span>{seconds(info.duration)}</span>
         {info.tells.sizes ? (

@@ -149,7 +149,7 @@ function Title({ data }: { data: Source }): JSX.Element {
       <span class="mono">{printable(data.file)}</span>
       <span class="muted">
         {" "}
-        {bytes(own.allocated.bytes.value)} own, {bytes(inclusive.allocated.bytes.value)} with callees (
+        whole file: {bytes(own.allocated.bytes.value)} own, {bytes(inclusive.allocated.bytes.value)} with callees (
         {percent(inclusive.allocated.bytes.value, data.total.allocated.bytes.value)})
       </span>
     </p>
