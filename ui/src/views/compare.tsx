@@ -83,7 +83,7 @@ export function CompareView(): JSX.Element {
             { value: "allocated" as const, text: "Allocated" },
             // A window has no peak.
             ...(windows ? [] : [{ value: "peak" as const, text: "Live at the peak" }]),
-            { value: "end" as const, text: "Live at the end" },
+            { value: "end" as const, text: windows ? "Live at the end of each window" : "Live at the end" },
           ]}
           onChange={(of) => update({ of })}
         />
