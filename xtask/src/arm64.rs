@@ -14,6 +14,9 @@ use crate::{ocaml, setup, test};
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 
+/// The headers of the C library for the other architecture.
+const HEADERS: &str = "/usr/aarch64-linux-gnu/include";
+
 /// The compilers, as a list like that of `PATH`, and the agent, for the tests.
 const COMPILERS: &str = "HEAPLINE_ARM64_OCAMLOPT";
 const AGENT: &str = "HEAPLINE_ARM64_AGENT";
@@ -30,6 +33,8 @@ pub(crate) fn check() -> Outcome {
         ("qemu-aarch64", "qemu-user"),
         (LINKER, "gcc-aarch64-linux-gnu"),
     ])?;
+    // The compiler only recommends it.
+    setup::debian_unless(Path::new(HEADERS).is_dir(), "libc6-dev-arm64-cross")?;
     program("rustup", &["target", "add", TARGET]).run()?;
     let cache = setup::shared_cache()?;
     let mut compilers = Vec::new();
