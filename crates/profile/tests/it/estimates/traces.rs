@@ -19,6 +19,7 @@ fn trace(program: &[Blocks], random: &mut impl RngExt) -> Profile {
         executable_name: "simulated".into(),
         host_name: String::new(),
         ocaml_runtime_params: String::new(),
+        seed: None,
         pid: 1,
         start_time: 0,
         initial_domain: 0,
