@@ -118,7 +118,7 @@ fn answers_about_traces_are_right() {
                 let sum = Sum {
                     value: change.bytes.value,
                     variance: change.bytes.standard_error().powi(2),
-                    skew: 0.0,
+                    ..Sum::default()
                 };
                 changes[place].add(sum, change.bytes, truth);
             }
