@@ -24,6 +24,10 @@ int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int sour
 /* How many of so many words outside of the heap are sampled. */
 uint64_t heapline_hits(uint64_t words);
 
+/* How many random numbers a first sampler, which is stopped then, and a second one pass over: so a recording has the
+   samples of its seed. */
+void heapline_skips(uint64_t skips[2]);
+
 void heapline_promote(size_t domain, int64_t id);
 void heapline_collect(size_t domain, int64_t id);
 void heapline_stop(void);

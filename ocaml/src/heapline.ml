@@ -62,6 +62,7 @@ let settings ~stack_depth ~context ~sampling_rate ~filename =
   [
     Some ("TRACE", filename);
     Some ("RATE", Printf.sprintf "%.17g" sampling_rate);
+    Option.map (fun seed -> ("SEED", seed)) (Sys.getenv_opt "HEAPLINE_SEED");
     Option.map (fun context -> ("CONTEXT", context)) context;
     Option.map (fun depth -> ("STACK_DEPTH", string_of_int depth)) stack_depth;
   ]

@@ -10,14 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <caml/version.h>
+
 #include <caml/alloc.h>
 #include <caml/backtrace_prim.h>
+#if OCAML_VERSION >= 50000
+#include <caml/domain.h>
+#endif
 #include <caml/domain_state.h>
 #include <caml/fail.h>
 #include <caml/memory.h>
+#include <caml/memprof.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
-#include <caml/version.h>
 
 #include "engine.h"
 
@@ -122,6 +127,23 @@ intnat heapline_ml_hits(intnat bytes)
 intnat heapline_ml_external(intnat bytes, intnat hits, value stack)
 {
   return record(words_of(bytes), hits, HEAPLINE_EXTERNAL, stack, 1);
+}
+
+/* Random numbers */
+
+/* Passes over those that the first or the second sampler of a recording does. The function that chooses the next sample in
+   the minor heap takes one of them. */
+value heapline_ml_pass_over(value sampler)
+{
+  uint64_t skips[2];
+  heapline_skips(skips);
+#if OCAML_VERSION >= 50000
+  for (uint64_t i = 0; i < skips[Int_val(sampler)]; i++) caml_memprof_set_trigger(Caml_state);
+  caml_reset_young_limit(Caml_state);
+#else
+  for (uint64_t i = 0; i < skips[Int_val(sampler)]; i++) caml_memprof_renew_minor_sample();
+#endif
+  return Val_unit;
 }
 
 /* Start and stop */

@@ -10,11 +10,20 @@ module Sampler = struct
   include Gc.Memprof
 end
 
-let start ~sampling_rate ~callstack_size tracker : profile =
-  (* OCaml 5.3 and 5.4 refuse to start a second sampler; 5.5 would end the first one. *)
-  if Sampler.is_sampling () then failwith "Gc.Memprof.start: already started.";
-  Gc.Memprof.start ~sampling_rate ~callstack_size tracker
+external pass_over : int -> unit = "heapline_ml_pass_over"
 
 let stop profile =
   Gc.Memprof.stop ();
   Gc.Memprof.discard profile
+
+let start ~sampling_rate ~callstack_size tracker : profile =
+  (* OCaml 5.3 and 5.4 refuse to start a second sampler; 5.5 would end the first one. *)
+  if Sampler.is_sampling () then failwith "Gc.Memprof.start: already started.";
+  (* The sampler of a domain always begins with the same random numbers. It goes on with others when it is stopped and
+     started again, where a recording's seed says. *)
+  let first = Gc.Memprof.start ~sampling_rate ~callstack_size:0 Gc.Memprof.null_tracker in
+  pass_over 0;
+  stop first;
+  let profile = Gc.Memprof.start ~sampling_rate ~callstack_size tracker in
+  pass_over 1;
+  profile

@@ -57,7 +57,7 @@ pub(crate) fn check() -> Outcome {
     lint(&[&test::TESTS[..], &["--test=record", "--", "arm64::"]].concat())
         .env(COMPILERS, &compilers.to_string_lossy())
         .env(AGENT, &agent.display().to_string())
-        .env("HEAPLINE_REQUIRE", "1")
+        .reproducible()
         .run()
 }
 

@@ -76,6 +76,11 @@ impl Run {
         self
     }
 
+    /// For tests: one that lacks a tool fails, and recordings have the same samples each time.
+    pub(crate) fn reproducible(self) -> Self {
+        self.env("HEAPLINE_REQUIRE", "1").env("HEAPLINE_SEED", "1")
+    }
+
     /// In another folder than the project's.
     pub(crate) fn folder(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);

@@ -40,7 +40,7 @@ pub(crate) fn check() -> Outcome {
     build(&["test", "--workspace", "--no-fail-fast"])
         .env("HEAPLINE_BALLISTA", &format!("{target}/debug"))
         .env("HEAPLINE_PYTHON", &consumers::python()?)
-        .env("HEAPLINE_REQUIRE", "1")
+        .reproducible()
         .run()?;
     // The viewer, and the program that makes runs for it.
     lint(&[&TESTS[..], &["--no-run"]].concat()).run()?;

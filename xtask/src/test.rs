@@ -184,7 +184,7 @@ fn unit() -> Outcome {
         .env("RUST_TEST_THREADS", &(3 * cores).to_string())
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
         .env(programs::PROGRAMS, &programs::set_up()?)
-        .env("HEAPLINE_REQUIRE", "1")
+        .reproducible()
         .run()
 }
 
@@ -195,7 +195,7 @@ pub(crate) fn stress(attaches: &str, snapshots: &str, seed: Option<&str>) -> Out
     let only = ["--test=record", "--", "stress::", "--nocapture"];
     lint(&[&TESTS[..], &only].concat())
         .env(ocaml::COMPILERS, &ocaml::compilers()?)
-        .env("HEAPLINE_REQUIRE", "1")
+        .reproducible()
         .env("HEAPLINE_STRESS", &format!("{attaches},{snapshots}"))
         .env("HEAPLINE_STRESS_SEED", seed.unwrap_or(&seconds))
         .run()
@@ -210,9 +210,7 @@ fn references() -> Outcome {
         return Ok(());
     }
     let ignored = ["--no-fail-fast", "--tests", "--", "--ignored"];
-    lint(&[&TESTS[..], &ignored].concat())
-        .env("HEAPLINE_REQUIRE", "1")
-        .run()
+    lint(&[&TESTS[..], &ignored].concat()).reproducible().run()
 }
 
 /// Lints and tests the program as it is on platforms where programs cannot be recorded.

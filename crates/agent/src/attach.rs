@@ -20,7 +20,7 @@ use crate::callbacks::{self, EndedSession, Session};
 use crate::layout;
 use crate::own_sampler::{self, Policy};
 use crate::preload;
-use crate::runtime::{self, Kind, Runtime, Unfit, Value};
+use crate::runtime::{self, Kind, Runtime, StartArguments, Unfit, Value};
 use crate::safe_point;
 use crate::stacks;
 use crate::tracker::{self, Arguments};
@@ -382,7 +382,8 @@ impl Attachment {
         if is_first {
             // SAFETY: as the caller's.
             let params = unsafe { runtime.parameters() };
-            match settings.start(Unit::Word, params, callbacks::next_id()) {
+            let seed = Some(settings.draw_seed());
+            match settings.start(Unit::Word, params, seed, callbacks::next_id()) {
                 Ok(recorder) => callbacks::begin(Session { runtime, recorder }),
                 Err(error) => {
                     let path = settings.output.path().display();
@@ -394,12 +395,18 @@ impl Attachment {
         }
         let depth = stacks::limit(settings.stack_depth, stacks::is_replaced());
         let Arguments { rate, tracker, .. } = arguments;
+        let arguments = StartArguments {
+            rate,
+            stack_size: depth,
+            tracker,
+            seed: callbacks::seed(),
+        };
         // SAFETY: as the caller's.
         let has_started = unsafe {
             if is_single {
-                runtime.try_start_sampler(rate, depth, tracker)
+                runtime.try_start_sampler(&arguments)
             } else {
-                runtime.start_sampler(rate, depth, tracker);
+                runtime.start_sampler(&arguments);
                 true
             }
         };

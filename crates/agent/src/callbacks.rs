@@ -49,6 +49,12 @@ pub(crate) fn session() -> Option<&'static Session> {
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }
 }
 
+/// The seed of the recording.
+pub(crate) fn seed() -> u64 {
+    let seed = session().and_then(|session| session.recorder.seed());
+    seed.unwrap_or_else(|| std::process::id().into())
+}
+
 /// An id that is greater than those of all sessions that have ended.
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 

@@ -1,4 +1,4 @@
-//! Gives each domain of OCaml 5 its own random seed.
+//! Gives each domain of OCaml 5 its own random seed, in each recording another one.
 //!
 //! In OCaml 5.3 to 5.5 the random numbers of a domain's sampler are seeded with the number of its slot. A
 //! program that starts one short-lived domain after the other gets the same slot every time, and so
@@ -7,7 +7,8 @@
 //!
 //! So each new domain gets a sampler with its own seed. The runtime creates one on request,
 //! and takes the seed from the slot number, which we change temporarily. The new domain does this
-//! itself, before it runs OCaml code.
+//! itself, before it runs OCaml code. Domains that run already have threads that know their sampler: its random numbers
+//! are replaced by those of another one before it is started.
 //!
 //! If the [layout] of the runtime's data is not known, domains are left alone, and the user gets a warning.
 
@@ -15,6 +16,7 @@ use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+use heapline_recorder::seed;
 use heapline_recorder::tail::Note;
 
 use crate::callbacks;
@@ -255,6 +257,35 @@ unsafe fn known_state() -> Option<(&'static Layout, State)> {
     Some((layout, state))
 }
 
+/// The number that takes the place of a slot's.
+fn seed_of_domain(seed: u64, unique_id: usize) -> i32 {
+    let number = seed::of_part(seed, unique_id as u64) % u64::from(FIRST_SEED.unsigned_abs());
+    // The number is less than 2^30.
+    FIRST_SEED + i32::try_from(number).unwrap_or_default()
+}
+
+/// Gives the sampler of this domain, which is not sampling, the random numbers of a recording. If the layout is not known,
+/// they stay as they are.
+///
+/// # Safety
+///
+/// This thread runs a domain, and is at a safe point.
+pub(crate) unsafe fn seed(seed: u64) {
+    // SAFETY: as the caller's.
+    let (Some((layout, _)), Some((_, memprof))) = (unsafe { (known_state(), sampler()) }) else {
+        return;
+    };
+    // SAFETY: as the caller's.
+    let seed = seed_of_domain(seed, unsafe { layout.unique_id() });
+    let Some(numbers) = layout.random_numbers(seed) else {
+        return;
+    };
+    let place = memprof + 8 * layout::sampler::RANDOM.start;
+    let place = std::ptr::with_exposed_provenance_mut::<layout::sampler::RandomNumbers>(place);
+    // SAFETY: the sampler of a domain has them there, and only this domain looks at them, when it samples.
+    unsafe { *place = numbers };
+}
+
 /// Gives this domain a sampler with a seed of its own; false if that cannot be done.
 ///
 /// # Safety
@@ -275,12 +306,7 @@ unsafe fn reseed(functions: &Functions) -> bool {
     };
     // SAFETY: as above.
     let (slot, old, unique_id) = unsafe { (*id, *memprof, layout.unique_id()) };
-    let seed = i32::try_from(unique_id)
-        .ok()
-        .and_then(|unique_id| FIRST_SEED.checked_add(unique_id));
-    let Some(seed) = seed else {
-        return false;
-    };
+    let seed = seed_of_domain(callbacks::seed(), unique_id);
     // What a new domain inherits comes from its parent: a stand-in that has the old sampler.
     let mut parent = [0; STATE_WORDS];
     parent[offsets.memprof] = old;

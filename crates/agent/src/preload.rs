@@ -21,7 +21,7 @@ use crate::dormant;
 use crate::layout;
 use crate::own_sampler::{self, Policy};
 use crate::patch::Patch;
-use crate::runtime::{Kind, Runtime, Unfit, symbol};
+use crate::runtime::{Kind, Runtime, StartArguments, Unfit, symbol};
 use crate::safe_point;
 use crate::snapshot;
 use crate::stacks;
@@ -189,7 +189,8 @@ pub(crate) extern "C" fn before_start() -> usize {
 fn start(settings: &'static RecordingSettings, runtime: &'static Runtime) {
     // SAFETY: the runtime is up, and its own code has called us.
     let params = unsafe { runtime.parameters() };
-    let Some(recorder) = record(settings, params, 0) else {
+    let seed = settings.draw_seed();
+    let Some(recorder) = record(settings, params, Some(seed), 0) else {
         return;
     };
     callbacks::begin(Session { runtime, recorder });
@@ -203,7 +204,14 @@ fn start(settings: &'static RecordingSettings, runtime: &'static Runtime) {
     // SAFETY: this happens once.
     let arguments = unsafe { tracker::arguments(0, settings.rate, runtime.kind) };
     // SAFETY: as above.
-    unsafe { runtime.start_sampler(arguments.rate, depth, arguments.tracker) };
+    unsafe {
+        runtime.start_sampler(&StartArguments {
+            rate: arguments.rate,
+            stack_size: depth,
+            tracker: arguments.tracker,
+            seed,
+        });
+    }
     watch_forks();
     if settings.exit_snapshot.is_some()
         && let Some(exit) = symbol(c"caml_do_exit").or_else(|| symbol(c"caml_sys_exit"))
@@ -248,9 +256,10 @@ pub(crate) fn watch_forks() {
 fn record(
     settings: &RecordingSettings,
     params: String,
+    seed: Option<u64>,
     first_id: u64,
 ) -> Option<&'static Recorder> {
-    match settings.start(Unit::Word, params, first_id) {
+    match settings.start(Unit::Word, params, seed, first_id) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
             let path = settings.output.path().display();
@@ -335,6 +344,8 @@ extern "C" fn in_child() {
             && let Some(recorder) = record(
                 settings,
                 session.recorder.runtime_params().to_owned(),
+                // Its random numbers are where those of its parent are.
+                None,
                 session.recorder.next_id(),
             )
         {

@@ -4,7 +4,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use heapline_recorder::{Frame, FrameSink};
+use heapline_recorder::{Frame, FrameSink, seed};
+
+use crate::domains;
 
 /// An OCaml value: a tagged integer or the address of a block.
 pub(crate) type Value = usize;
@@ -46,6 +48,16 @@ pub(crate) struct Runtime {
     debuginfo_next: usize,
     debuginfo_location: usize,
     parameters: Option<usize>,
+}
+
+/// The arguments with which a sampler is started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StartArguments {
+    pub(crate) rate: Value,
+    pub(crate) stack_size: Value,
+    pub(crate) tracker: Value,
+    /// The seed of the recording.
+    pub(crate) seed: u64,
 }
 
 /// The two ways in which samplers work.
@@ -171,13 +183,51 @@ impl Runtime {
     /// # Safety
     ///
     /// As for [`parameters`](Self::parameters); the sampler was not started before.
-    pub(crate) unsafe fn start_sampler(&self, rate: Value, stack_size: Value, tracker: Value) {
+    pub(crate) unsafe fn start_sampler(&self, arguments: &StartArguments) {
+        // SAFETY: as the caller's.
+        unsafe {
+            if self.kind == Kind::Single {
+                self.start(arguments);
+                self.restart(arguments);
+            } else {
+                domains::seed(arguments.seed);
+                self.start(arguments);
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`start_sampler`](Self::start_sampler).
+    unsafe fn start(&self, arguments: &StartArguments) {
         C_CALL.store(self.c_call, Ordering::Release);
         // SAFETY: that is what the function takes and returns.
         let start: extern "C" fn(Value, Value, Value) -> Value =
             unsafe { std::mem::transmute(self.memprof_start) };
-        start(rate, stack_size, tracker);
+        start(arguments.rate, arguments.stack_size, arguments.tracker);
         SINGLE_SAMPLING.store(self.kind == Kind::Single, Ordering::Release);
+    }
+
+    /// OCaml 4: starts the sampler, which has just been started, again with other random numbers. The function that
+    /// chooses the next sample in the minor heap passes over one of them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`parameters`](Self::parameters).
+    unsafe fn restart(&self, arguments: &StartArguments) {
+        let Some(renew) = symbol(c"caml_memprof_renew_minor_sample") else {
+            return;
+        };
+        // SAFETY: that is its type.
+        let renew: extern "C" fn() = unsafe { std::mem::transmute(renew) };
+        let [first, second] = seed::skips(arguments.seed);
+        (0..first).for_each(|_| renew());
+        // SAFETY: as the caller's.
+        unsafe {
+            self.stop_sampler();
+            self.start(arguments);
+        }
+        (0..second).for_each(|_| renew());
     }
 
     /// OCaml 4: like [`start_sampler`](Self::start_sampler), but returns false if the program has started
@@ -186,18 +236,18 @@ impl Runtime {
     /// # Safety
     ///
     /// As for [`parameters`](Self::parameters).
-    pub(crate) unsafe fn try_start_sampler(
-        &self,
-        rate: Value,
-        stack_size: Value,
-        tracker: Value,
-    ) -> bool {
+    pub(crate) unsafe fn try_start_sampler(&self, arguments: &StartArguments) -> bool {
         let Some(callback) = symbol(c"caml_callback_exn") else {
             return false;
         };
         C_CALL.store(self.c_call, Ordering::Release);
-        let arguments = [rate, stack_size, tracker, self.memprof_start];
-        for (place, argument) in START_ARGUMENTS.iter().zip(arguments) {
+        let values = [
+            arguments.rate,
+            arguments.stack_size,
+            arguments.tracker,
+            self.memprof_start,
+        ];
+        for (place, argument) in START_ARGUMENTS.iter().zip(values) {
             place.store(argument, Ordering::Release);
         }
         // SAFETY: that is what the function takes and returns.
@@ -207,6 +257,10 @@ impl Runtime {
         // An exception is marked.
         let has_started = result & 3 != 2;
         SINGLE_SAMPLING.store(has_started, Ordering::Release);
+        if has_started {
+            // SAFETY: as the caller's.
+            unsafe { self.restart(arguments) };
+        }
         has_started
     }
 

@@ -116,7 +116,7 @@ impl Total {
         let sum = Sum {
             value: self.value,
             variance: self.variance,
-            skew: 0.0,
+            ..Sum::default()
         };
         sum.estimate()
     }

@@ -222,6 +222,7 @@ fn header(decoder: &trace::Decoder) -> Option<Header> {
         host: info.host_name.clone(),
         pid: info.pid,
         start_time: info.start_time,
+        seed: info.seed,
         first_lane: info.initial_domain,
         context: info.context.clone(),
         word_bytes: info.word_bytes(),

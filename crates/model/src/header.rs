@@ -21,6 +21,8 @@ pub struct Header {
     pub pid: u64,
     /// When the recording started, in microseconds since the Unix epoch.
     pub start_time: u64,
+    /// The seed of the samples, if it is known.
+    pub seed: Option<u64>,
     /// The lane that started the recording.
     pub first_lane: u16,
     /// A note by the program's author.

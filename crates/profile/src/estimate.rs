@@ -144,6 +144,8 @@ impl Sampling {
         Amount {
             bytes,
             blocks,
+            // Of one kind of block, one is a multiple of the other.
+            covariance: (bytes.variance * blocks.variance).sqrt(),
             samples,
             sampled: 1,
         }
@@ -206,6 +208,8 @@ pub struct Sum {
     /// sum of the third powers of the contributions of hits, weighted as explained in
     /// [`Sum::estimate`].
     pub skew: f64,
+    /// How far the value is expected to be too high, because it was chosen as the largest of several: see [`Overshoot`].
+    pub overshoot: f64,
 }
 
 impl Sum {
@@ -218,6 +222,7 @@ impl Sum {
             value,
             variance: 0.0,
             skew: 0.0,
+            overshoot: 0.0,
         }
     }
 
@@ -231,6 +236,7 @@ impl Sum {
             value: hits * unit,
             variance: missed * unit * unit,
             skew: missed * lean * unit * unit * unit,
+            overshoot: 0.0,
         }
     }
 
@@ -241,6 +247,7 @@ impl Sum {
             value: self.value * factor,
             variance: self.variance * factor * factor,
             skew: self.skew * factor * factor * factor,
+            overshoot: self.overshoot * factor,
         }
     }
 
@@ -252,6 +259,7 @@ impl Sum {
             value: self.value - before.value,
             variance: (self.variance + before.variance - 2.0 * both.variance).max(0.0),
             skew: self.skew - before.skew,
+            overshoot: self.overshoot - before.overshoot,
         }
     }
 
@@ -278,11 +286,12 @@ impl Sum {
             0.0
         };
         let half = error.hypot(shift);
+        // It reaches further down by what the value is too high, or up by what a change is too low.
         Estimate {
             value: self.value,
-            error,
-            low: self.value + shift - half,
-            high: self.value + shift + half,
+            error: error + self.overshoot.abs(),
+            low: self.value + shift - half - self.overshoot.max(0.0),
+            high: self.value + shift + half - self.overshoot.min(0.0),
         }
     }
 
@@ -309,6 +318,24 @@ impl AddAssign for Sum {
         self.value += other.value;
         self.variance += other.variance;
         self.skew += other.skew;
+        self.overshoot += other.overshoot;
+    }
+}
+
+/// How far the largest of many estimates is too high, as a multiple of its variance: what is a part of it, or varies with it, is too
+/// high in proportion to its covariance with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Overshoot(f64);
+
+impl Overshoot {
+    /// That of an amount which is too high by so much.
+    pub(crate) fn new(amount: Sum, too_high: f64) -> Self {
+        let is_uncertain = amount.variance > 0.0;
+        Self(if is_uncertain {
+            (too_high / amount.variance).max(0.0)
+        } else {
+            0.0
+        })
     }
 }
 
@@ -319,6 +346,8 @@ pub struct Amount {
     pub bytes: Sum,
     /// Blocks.
     pub blocks: Sum,
+    /// The covariance of both.
+    pub(crate) covariance: f64,
     /// Samples.
     pub samples: u64,
     /// Sampled blocks.
@@ -330,6 +359,7 @@ impl Amount {
     pub(crate) const UNTOLD: Self = Self {
         bytes: Sum::UNTOLD,
         blocks: Sum::UNTOLD,
+        covariance: 0.0,
         samples: 0,
         sampled: 1,
     };
@@ -341,12 +371,28 @@ impl Amount {
             value: sum.value * n as f64,
             variance: sum.variance * n as f64,
             skew: sum.skew * n as f64,
+            overshoot: sum.overshoot * n as f64,
         };
         Self {
             bytes: times(self.bytes),
             blocks: times(self.blocks),
+            covariance: self.covariance * n as f64,
             samples: self.samples.saturating_mul(n),
             sampled: self.sampled.saturating_mul(n),
+        }
+    }
+
+    /// The amount at a moment that was chosen because most is alive then.
+    #[must_use]
+    pub(crate) fn chosen(self, Overshoot(per_variance): Overshoot) -> Self {
+        let with = |sum: Sum, covariance: f64| Sum {
+            overshoot: per_variance * covariance,
+            ..sum
+        };
+        Self {
+            bytes: with(self.bytes, self.bytes.variance),
+            blocks: with(self.blocks, self.covariance),
+            ..self
         }
     }
 
@@ -362,6 +408,7 @@ impl AddAssign for Amount {
     fn add_assign(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.blocks += other.blocks;
+        self.covariance += other.covariance;
         self.samples = self.samples.wrapping_add(other.samples);
         self.sampled = self.sampled.saturating_add(other.sampled);
     }
@@ -394,10 +441,12 @@ impl Sub for Amount {
             value: left(whole.value, part.value),
             variance: left(whole.variance, part.variance).max(0.0),
             skew: left(whole.skew, part.skew),
+            overshoot: left(whole.overshoot, part.overshoot),
         };
         Self {
             bytes: rest(self.bytes, part.bytes),
             blocks: rest(self.blocks, part.blocks),
+            covariance: left(self.covariance, part.covariance).max(0.0),
             samples: self.samples.saturating_sub(part.samples),
             sampled: self.sampled.saturating_sub(part.sampled),
         }
@@ -568,6 +617,26 @@ mod tests {
         assert!(change(1).low < 0.0);
         assert!(change(3).low < 0.0);
         assert!(change(4).low > 0.0);
+    }
+
+    #[test]
+    fn an_amount_that_was_chosen_may_be_too_high_and_its_parts_in_proportion() {
+        let one = per_word(1e-3).amount(Estimator::HorvitzThompson, 56, Space::Minor, 1);
+        let (whole, part) = (one.times(100), one.times(30));
+        let overshoot = Overshoot::new(whole.bytes, 5_000.0);
+        let chosen = |amount: Amount| amount.chosen(overshoot).bytes.estimate();
+        let plain = whole.bytes.estimate();
+        assert_eq!(chosen(whole).low, plain.low - 5_000.0);
+        assert_eq!(
+            (chosen(whole).value, chosen(whole).high),
+            (plain.value, plain.high)
+        );
+        assert_eq!(chosen(whole).error, plain.error + 5_000.0);
+        let error = chosen(part).error - part.bytes.estimate().error;
+        assert!((error - 1_500.0).abs() < 1e-6, "{error}");
+        // Amounts that are not too high, or are exact, stay as they are.
+        assert_eq!(one.chosen(Overshoot::new(one.bytes, -1.0)), one);
+        assert_eq!(Overshoot::new(Sum::exact(1.0), 1.0), Overshoot::default());
     }
 
     #[test]

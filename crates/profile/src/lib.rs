@@ -21,6 +21,7 @@ mod groups;
 mod histogram;
 mod holders;
 mod options;
+mod overshoot;
 mod own_code;
 mod parallel;
 mod peaks;

@@ -2,9 +2,10 @@
 
 use heapline_model::Space;
 
-use crate::estimate::{Amount, Estimator};
+use crate::estimate::{Amount, Estimator, Overshoot};
 use crate::groups::{NO_OWN_CODE, UNKNOWN};
 use crate::options::Look;
+use crate::overshoot::overshoot;
 use crate::own_code::OwnFrames;
 use crate::peaks::Peaks;
 use crate::query::{Pattern, Query};
@@ -73,7 +74,7 @@ impl<'a> Scope<'a> {
     /// The blocks that a query is true of.
     #[must_use]
     pub fn new(profile: &'a Profile, query: &Query, estimator: Estimator) -> Self {
-        Self {
+        let scope = Self {
             profile,
             estimator,
             selection: query.select(profile, estimator),
@@ -81,7 +82,19 @@ impl<'a> Scope<'a> {
             hidden: IdVec::default(),
             unknown: UNKNOWN,
             is_of_moment: !profile.header().tells.lifetimes && query.is_of_time(),
+        };
+        if query.is_of_peak() {
+            scope.chosen(profile.overshoot(estimator))
+        } else {
+            scope
         }
+    }
+
+    /// With weights of a moment that was chosen because most is alive then.
+    fn chosen(mut self, overshoot: Overshoot) -> Self {
+        let weights = self.weights.iter();
+        self.weights = weights.map(|weight| weight.chosen(overshoot)).collect();
+        self
     }
 
     /// Returns true if nothing is known of the blocks at other moments than the one of the query.
@@ -174,6 +187,14 @@ impl<'a> Scope<'a> {
         Peaks::new(self, (Moment(0), self.profile.end())).of_all()
     }
 
+    /// The blocks that are live at the time with most live bytes of these blocks.
+    pub(crate) fn at_own_peak(&self) -> Self {
+        let peaks = Peaks::new(self, (Moment(0), self.profile.end()));
+        let peak = peaks.of_all();
+        let overshoot = overshoot(self, &peaks, peak);
+        self.live_at(peak).chosen(overshoot)
+    }
+
     /// The blocks that a query is not true of.
     #[must_use]
     pub fn without(&self, query: &Query) -> Self {
@@ -191,6 +212,12 @@ impl<'a> Scope<'a> {
     #[must_use]
     pub fn at_peak(&self) -> Self {
         self.live_at(self.profile.peak(self.estimator).moment)
+            .chosen(self.profile.overshoot(self.estimator))
+    }
+
+    /// An amount that is live at the peak of the whole program.
+    pub(crate) fn as_peak(&self, amount: Amount) -> Amount {
+        amount.chosen(self.profile.overshoot(self.estimator))
     }
 
     /// The blocks that are live at the end.
@@ -397,6 +424,15 @@ impl Profile {
     pub fn peak(&self, estimator: Estimator) -> Peak {
         self.peak_or(estimator, || {
             Scope::new(self, &Query::default(), estimator).peak()
+        })
+    }
+
+    /// How far the estimate of what is live at the peak is too high.
+    pub(crate) fn overshoot(&self, estimator: Estimator) -> Overshoot {
+        self.overshoot_or(estimator, || {
+            let scope = Scope::new(self, &Query::default(), estimator);
+            let peaks = Peaks::new(&scope, (Moment(0), self.end()));
+            overshoot(&scope, &peaks, self.peak(estimator).moment)
         })
     }
 

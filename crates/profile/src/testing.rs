@@ -12,6 +12,7 @@ pub(crate) fn exact_header() -> Header {
         host: String::new(),
         pid: 1,
         start_time: 0,
+        seed: None,
         first_lane: 0,
         context: None,
         word_bytes: 1,

@@ -38,6 +38,7 @@ fn info(options: &Options, pid: u64, start_time: u64) -> TraceInfo {
             .to_string_lossy()
             .into_owned(),
         ocaml_runtime_params: options.runtime_params.clone(),
+        seed: options.seed,
         pid,
         start_time,
         initial_domain: 0,

@@ -8,6 +8,7 @@
 //! int64_t heapline_alloc(size_t domain, uint64_t words, uint64_t samples, int source,
 //!                        const intptr_t *stack, size_t depth, heapline_resolver resolver);
 //! uint64_t heapline_hits(uint64_t words);
+//! void heapline_skips(uint64_t skips[2]);
 //! void heapline_promote(size_t domain, int64_t id);
 //! void heapline_collect(size_t domain, int64_t id);
 //! void heapline_stop(void);
@@ -27,7 +28,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::gaps::{Gaps, Unit};
 use crate::settings::RecordingSettings;
-use crate::{Block, Frame, FrameSink, Recorder, Source, TaggedCode, contained};
+use crate::{Block, Frame, FrameSink, Recorder, Source, TaggedCode, contained, seed};
 
 /// The recording that goes on, or the last one.
 static CURRENT: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
@@ -106,7 +107,10 @@ pub(crate) fn record(
 ) -> io::Result<&'static Recorder> {
     let first_id = current().map_or(0, Recorder::next_id);
     let failed = Err(io::Error::other("a bug in heapline"));
-    let recorder = contained(failed, || settings.start(Unit::Word, params, first_id))?;
+    let seed = Some(settings.draw_seed());
+    let recorder = contained(failed, || {
+        settings.start(Unit::Word, params, seed, first_id)
+    })?;
     begin(recorder);
     Ok(recorder)
 }
@@ -226,6 +230,19 @@ impl Hits {
         self.gap = gap;
         hits as u64
     }
+}
+
+/// Returns how many random numbers a first sampler, which is stopped then, and a second one pass over, so that the
+/// recording has the samples of its [seed].
+///
+/// # Safety
+///
+/// It points to two numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heapline_skips(skips: *mut [u64; 2]) {
+    let seed = current().and_then(Recorder::seed).unwrap_or_default();
+    // SAFETY: the caller promises that there are two.
+    unsafe { *skips = seed::skips(seed) };
 }
 
 /// Takes note that a block was promoted.

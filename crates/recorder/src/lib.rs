@@ -38,6 +38,7 @@ mod lane;
 pub mod listener;
 mod map;
 mod recorder;
+pub mod seed;
 pub mod settings;
 pub mod tail;
 

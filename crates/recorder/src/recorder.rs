@@ -51,6 +51,8 @@ pub struct Options {
     pub context: Option<String>,
     /// The parameters of the runtime.
     pub runtime_params: String,
+    /// The seed of the samples, if it is known.
+    pub seed: Option<u64>,
     /// The trace shall not be larger.
     pub max_size: Option<u64>,
     /// The trace shall not take more bytes on disk. Another process reads it, and frees what it has read. If
@@ -97,6 +99,7 @@ pub struct Recorder {
     status: Mutex<Page>,
     supervised: bool,
     runtime_params: String,
+    seed: Option<u64>,
     sample_rate: f64,
 }
 
@@ -155,6 +158,7 @@ impl Recorder {
             status: Mutex::new(status),
             supervised: options.supervised,
             runtime_params: options.runtime_params.clone(),
+            seed: options.seed,
             sample_rate: options.sample_rate,
         })))
     }
@@ -267,6 +271,12 @@ impl Recorder {
     #[must_use]
     pub fn runtime_params(&self) -> &str {
         &self.runtime_params
+    }
+
+    /// The seed of the samples, if it is known.
+    #[must_use]
+    pub fn seed(&self) -> Option<u64> {
+        self.seed
     }
 
     /// The probability that a word of 8 bytes is sampled.

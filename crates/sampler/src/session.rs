@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use heapline_recorder::gaps::Unit;
+use heapline_recorder::seed;
 
 use crate::local::{self, Inside, with_thread};
 use crate::lock::Lock;
@@ -134,7 +135,7 @@ pub(crate) fn start(
     let session = current.settings.session + 1;
     current.consumer = Some(consumer);
     current.settings.session = session;
-    current.settings.seed = seed.unwrap_or_else(random_seed);
+    current.settings.seed = seed.unwrap_or_else(seed::random);
     current.change(rate);
     drop(current);
     drop(inside);
@@ -172,14 +173,6 @@ pub(crate) fn stop(session: Session) {
         drop(current);
         drop(consumer);
     }
-}
-
-/// Not to be guessed, and different in every process.
-fn random_seed() -> u64 {
-    let mut seed = [0; 8];
-    // SAFETY: it has 8 bytes.
-    unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
-    u64::from_ne_bytes(seed)
 }
 
 /// Tells the consumer about a block that is about to be. `before` is what is known about it if it

@@ -220,9 +220,10 @@ fn has_debug_info() -> bool {
 
 fn start(options: Options, settings: &RecordingSettings) -> Result<Trace, StartError> {
     let mut made = None;
-    let session = session::start(options.rate, options.seed, || {
+    let seed = options.seed.unwrap_or_else(|| settings.draw_seed());
+    let session = session::start(options.rate, Some(seed), || {
         let recorder = settings
-            .start(Unit::Byte, String::new(), 0)
+            .start(Unit::Byte, String::new(), Some(seed), 0)
             .map_err(StartError::System)?;
         made = Some(recorder);
         stop_at_exit(recorder);

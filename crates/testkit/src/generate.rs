@@ -47,6 +47,7 @@ pub fn info() -> TraceInfo {
         executable_name: "/usr/bin/generated".into(),
         host_name: "nowhere".into(),
         ocaml_runtime_params: "e=16,o=120,s=262144".into(),
+        seed: None,
         pid: 4711,
         start_time: 1_700_000_000_000_000,
         initial_domain: 0,

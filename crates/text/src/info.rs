@@ -391,11 +391,13 @@ fn sampling(overview: &Overview) -> String {
     }
     let every = bytes(overview.bytes_per_sample);
     let text = format!("one sample per {every} allocated, on average");
+    let seed = overview.trace.seed.map(|seed| format!("; seed {seed}"));
+    let seed = seed.unwrap_or_default();
     if is_native(overview) {
         // Its rate is that of a byte, which nobody has asked for.
-        return text;
+        return text + &seed;
     }
-    format!("rate {}: {text}", rate(overview.trace.sample_rate))
+    format!("rate {}: {text}{seed}", rate(overview.trace.sample_rate))
 }
 
 fn domains(domains: &[u16]) -> String {

@@ -52,12 +52,15 @@ pub(crate) mod fiber {
 
 /// OCaml 5: offsets in the data of a domain's sampler, in words, the same in 5.3 to 5.5. Verified on a new sampler.
 pub(crate) mod sampler {
+    use std::ops::Range;
+
     /// The configuration, in `struct memprof_domain_s`, which begins with the state of the domain.
     pub(crate) const CONFIG: usize = 8;
     pub(super) const THREADS: usize = 11;
     pub(crate) const CURRENT_THREAD: usize = 12;
-    /// Some words of the state of its random numbers.
-    pub(super) const RANDOM: [usize; 8] = [15, 16, 17, 18, 19, 20, 21, 22];
+    /// The state of its random numbers: 4 times 64 numbers of 32 bits.
+    pub(crate) const RANDOM: Range<usize> = 15..143;
+    pub(crate) type RandomNumbers = [usize; RANDOM.end - RANDOM.start];
     /// In `struct memprof_thread_s`, which begins with the flag `suspended`.
     pub(super) const THREAD_CONFIG: usize = 10;
     pub(super) const THREAD_DOMAIN: usize = 11;
@@ -224,6 +227,13 @@ impl Layout {
 
     pub(crate) fn offsets(&self) -> &Offsets {
         &self.offsets
+    }
+
+    /// The random numbers of a sampler with a seed.
+    pub(crate) fn random_numbers(&self, seed: i32) -> Option<sampler::RandomNumbers> {
+        // SAFETY: the layout was found in the runtime of this process; samplers are made at any time.
+        let runtime = unsafe { calls::Runtime::new() }?;
+        probe::random_numbers(&runtime, self.offsets.id, self.offsets.memprof, seed)
     }
 
     /// The number of this domain, which no other has.

@@ -3,7 +3,7 @@
 //! A function that writes to a field shows where it is. For one that reads a field, the words of the state are
 //! set to different values: its result shows which of them it has read.
 
-use super::sampler;
+use super::sampler::{self, RandomNumbers};
 
 /// Words of a state: more than any version has.
 pub(crate) const WORDS: usize = 256;
@@ -52,13 +52,17 @@ pub(super) struct Found {
 /// Looks for all offsets.
 pub(super) fn find(functions: &impl Functions) -> Found {
     let memprof = memprof(functions);
+    let id = memprof.and_then(|memprof| id(functions, memprof));
     Found {
         action_pending: action_pending(functions),
         external_interrupt: external_interrupt(functions),
         final_info: final_info(functions),
-        id: memprof.and_then(|memprof| id(functions, memprof)),
+        id,
         memprof,
-        has_known_sampler: memprof.is_some_and(|memprof| has_known_sampler(functions, memprof)),
+        has_known_sampler: id.zip(memprof).is_some_and(|(id, memprof)| {
+            has_known_sampler(functions, memprof)
+                && has_known_random_numbers(functions, id, memprof)
+        }),
     }
 }
 
@@ -103,16 +107,43 @@ fn memprof(functions: &impl Functions) -> Option<usize> {
     })?
 }
 
+/// The random numbers of a new sampler.
+fn random(functions: &impl Functions, memprof: usize, state: &mut State) -> Option<RandomNumbers> {
+    functions.with_sampler(state, |state| {
+        let sampler = state.0[memprof];
+        std::array::from_fn(|n| functions.word(sampler + 8 * (sampler::RANDOM.start + n)))
+    })
+}
+
 /// The random numbers of a sampler are seeded with the domain's number.
 fn id(functions: &impl Functions, memprof: usize) -> Option<usize> {
-    let random = |state: &mut State| {
-        functions.with_sampler(state, |state| {
-            let sampler = state.0[memprof];
-            sampler::RANDOM.map(|n| functions.word(sampler + 8 * n))
-        })
+    let of_zero = random(functions, memprof, &mut State::new(|_| 0))?;
+    word_read(|state| Some(random(functions, memprof, state)? != of_zero))
+}
+
+/// The random numbers of a sampler with a seed.
+pub(super) fn random_numbers(
+    functions: &impl Functions,
+    id: usize,
+    memprof: usize,
+    seed: i32,
+) -> Option<RandomNumbers> {
+    // The number of a domain has 32 bits.
+    let seed = usize::try_from(seed).ok()?;
+    let mut state = State::new(|n| if n == id { seed } else { 0 });
+    random(functions, memprof, &mut state)
+}
+
+/// All of the random numbers are others if the seed is, and are the same with the same one; the word before them is none.
+fn has_known_random_numbers(functions: &impl Functions, id: usize, memprof: usize) -> bool {
+    let of = |seed| random_numbers(functions, id, memprof, seed);
+    let (Some(one), Some(again), Some(other)) = (of(1), of(1), of(2)) else {
+        return false;
     };
-    let of_zero = random(&mut State::new(|_| 0))?;
-    word_read(|state| Some(random(state)? != of_zero))
+    let before = functions.with_sampler(&mut State::new(|_| 0), |state| {
+        functions.word(state.0[memprof] + 8 * (sampler::RANDOM.start - 1))
+    });
+    one == again && one.iter().zip(&other).all(|(one, other)| one != other) && before == Some(0)
 }
 
 fn has_known_sampler(functions: &impl Functions, memprof: usize) -> bool {

@@ -55,7 +55,7 @@ impl Functions for Simulated {
         let seed = state.0[self.offsets.id] & 0xffff_ffff;
         let mut memory = HashMap::new();
         let mut put = |at: usize, word: usize, value: usize| memory.insert(at + 8 * word, value);
-        for word in 1..64 {
+        for word in 1..sampler::RANDOM.end + shift {
             put(SAMPLER, word, 0);
             put(THREAD, word, 0);
         }
@@ -65,7 +65,7 @@ impl Functions for Simulated {
         put(SAMPLER, sampler::CURRENT_THREAD + shift, THREAD);
         put(THREAD, sampler::THREAD_CONFIG, sampler::NO_CONFIG);
         put(THREAD, sampler::THREAD_DOMAIN, SAMPLER);
-        for (word, n) in sampler::RANDOM.iter().zip(1..) {
+        for (word, n) in sampler::RANDOM.zip(1..) {
             put(SAMPLER, word + shift, (seed + 1).wrapping_mul(31 * n));
         }
         *self.memory.borrow_mut() = memory;

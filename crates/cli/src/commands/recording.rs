@@ -42,7 +42,7 @@ pub(crate) struct RecordingOptions {
     pub(super) force: Force,
 }
 
-/// Limits and description of a trace, for commands that have a program write one.
+/// Description, limits and seed of a trace, for commands that have a program write one.
 #[cfg(recording)]
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct TraceOptions {
@@ -62,6 +62,12 @@ pub(super) struct TraceOptions {
     /// of frames.
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     stack_depth: Option<u32>,
+
+    /// Sample the same blocks as another recording with this seed [default: a random one]
+    ///
+    /// That is so for programs that allocate the same again, in one thread. `heapline info` shows the seed of a trace.
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    seed: Option<u32>,
 }
 
 #[cfg(recording)]
@@ -69,6 +75,7 @@ impl TraceOptions {
     /// The settings of the recording.
     pub(super) fn settings(&self, output: Output, rate: Rate) -> RecordingSettings {
         RecordingSettings {
+            seed: self.seed.map(u64::from),
             context: self.context.clone(),
             max_size: self.max_size,
             stack_depth: self.stack_depth.map(|depth| depth as usize),

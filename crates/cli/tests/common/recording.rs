@@ -19,6 +19,7 @@ pub(crate) fn record(trace: &Path, sample_rate: f64) -> &'static Recorder {
         runtime_params: String::new(),
         max_size: None,
         max_allocated: None,
+        seed: None,
         stack_depth: None,
         first_id: 0,
     })

@@ -87,7 +87,13 @@ fn totals_of_runs_are_those_of_summaries() {
                 if summary[total]["samples"] != 0 {
                     let variance = number(&run[column + "_variance"]);
                     let error = 1.959_963_984_540_054 * variance.sqrt();
-                    assert_near(error, number(&figures["error"]), &what);
+                    let summed_up = number(&figures["error"]);
+                    if total == "live_at_peak" {
+                        // That the peak may be too high is no variance.
+                        assert!(error <= 1.000_001 * summed_up, "{what}");
+                    } else {
+                        assert_near(error, summed_up, &what);
+                    }
                 }
             }
         }

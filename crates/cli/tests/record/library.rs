@@ -34,7 +34,8 @@ fn a_program_records_itself_when_memtrace_is_set() {
 
             let program = program
                 .env("MEMTRACE", text(&file))
-                .env("MEMTRACE_RATE", "0.01");
+                .env("MEMTRACE_RATE", "0.01")
+                .env("HEAPLINE_SEED", "1");
             let (asked, output) = program.plain();
             assert_eq!(asked.stdout, "recording: true\nchildren are not\n");
             assert_eq!((asked.status, asked.stderr.as_str()), (3, ""));
@@ -77,6 +78,7 @@ fn recordings_can_be_started_and_stopped() {
             let files = ["first.ctf", "second.ctf"].map(|name| folder.path().join(name));
             let (ended, output) = Program::new(compiler.linked_programs().join(kind))
                 .args(&["manual", text(&files[0]), text(&files[1])])
+                .env("HEAPLINE_SEED", "1")
                 .plain();
             assert_eq!(ended.status, 0, "{ended:?}");
             let truth: f64 = truths(&output, "words")[0].parse().unwrap();
@@ -96,6 +98,7 @@ fn memory_that_the_program_tells_of_is_recorded() {
         let file = folder.path().join("trace.ctf");
         let (ended, output) = Program::new(compiler.linked_programs().join("linked.exe"))
             .args(&["external", text(&file)])
+            .env("HEAPLINE_SEED", "1")
             .plain();
         assert_eq!(ended.status, 0, "{ended:?}");
         let truth: f64 = truths(&output, "external words")[0].parse().unwrap();
@@ -207,6 +210,7 @@ fn domains_of_a_program_that_records_itself_are_seen() {
         let file = folder.path().join("trace.ctf");
         let (ended, output) = Program::new(compiler.linked_programs().join("parallel.exe"))
             .args(&[text(&file)])
+            .env("HEAPLINE_SEED", "1")
             .plain();
         assert_eq!(ended.status, 0, "{ended:?}");
         let trace = Trace::strict(&file);

@@ -31,6 +31,7 @@ mod pushed;
 mod refusals;
 mod replaced_sampler;
 mod run;
+mod seeds;
 #[path = "../common/setuid.rs"]
 mod setuid;
 mod snapshot;

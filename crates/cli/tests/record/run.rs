@@ -27,6 +27,7 @@ pub(crate) struct Program {
     input: Vec<u8>,
     folder: PathBuf,
     environment: Vec<(String, String)>,
+    without: Vec<String>,
 }
 
 /// A program that was recorded.
@@ -66,6 +67,7 @@ impl Program {
             input: Vec::new(),
             folder: PathBuf::from("."),
             environment: Vec::new(),
+            without: Vec::new(),
         }
     }
 
@@ -95,10 +97,16 @@ impl Program {
         self
     }
 
-    /// Runs it as it is.
+    /// Runs it without a variable that the tests have.
+    pub(crate) fn without_env(mut self, name: &str) -> Self {
+        self.without.push(name.into());
+        self
+    }
+
+    /// Runs it as it is: without the seed of all recordings.
     pub(crate) fn plain(&self) -> (Ended, Output) {
         let mut command = Command::new(&self.path);
-        command.args(&self.arguments);
+        command.args(&self.arguments).env_remove("HEAPLINE_SEED");
         let output = self.run(command);
         (Ended::from(&output), output)
     }
@@ -166,6 +174,9 @@ impl Program {
             command.args(started.get_args());
             let environment = started.get_envs();
             command.envs(environment.filter_map(|(name, value)| Some((name, value?))));
+        }
+        for name in &self.without {
+            command.env_remove(name);
         }
         let mut child = command
             .envs(self.environment.iter().map(|(n, v)| (n, v)))

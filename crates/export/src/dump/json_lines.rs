@@ -23,6 +23,7 @@ impl super::Lines for Lines {
             "executable_name": info.executable_name,
             "host_name": info.host_name,
             "ocaml_runtime_params": info.ocaml_runtime_params,
+            "seed": info.seed,
             "pid": info.pid,
             "start_time_us": info.start_time,
             "initial_domain": info.initial_domain,

@@ -104,6 +104,7 @@ fn names_that_need_quoting_are_quoted() {
         executable_name: "a \"quoted\" program".into(),
         host_name: String::new(),
         ocaml_runtime_params: String::new(),
+        seed: None,
         pid: 1,
         start_time: 0,
         initial_domain: 0,

@@ -456,6 +456,7 @@ fn header_of(options: &Options) -> Header {
         host: String::new(),
         pid: 0,
         start_time: 0,
+        seed: None,
         first_lane: 0,
         context: None,
         word_bytes: WORD,

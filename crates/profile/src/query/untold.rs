@@ -61,11 +61,20 @@ impl Query {
 impl Query {
     /// Returns true if it is about some moment or time.
     pub(crate) fn is_of_time(&self) -> bool {
+        self.has(is_of_time)
+    }
+
+    /// Returns true if it is about what is live at the peak.
+    pub(crate) fn is_of_peak(&self) -> bool {
+        self.has(|clause| matches!(clause, Clause::LiveAt(TimePoint::Peak)))
+    }
+
+    fn has(&self, is_it: impl Fn(&Clause) -> bool) -> bool {
         let mut clauses = Vec::new();
         if let Some(expr) = &self.expr {
             collect(expr, &mut clauses);
         }
-        clauses.into_iter().any(is_of_time)
+        clauses.into_iter().any(is_it)
     }
 }
 

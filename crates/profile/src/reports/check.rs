@@ -161,7 +161,7 @@ impl Budget {
         let scope = match &self.what {
             What::Allocated => scope,
             What::Promoted => scope.promoted(),
-            What::Peak => scope.live_at(scope.peak()),
+            What::Peak => scope.at_own_peak(),
             What::LiveAt(time) => scope.live_at(time.moment(profile, estimator)),
         };
         let total = scope.total();

@@ -104,8 +104,10 @@ impl Combiner {
         });
         let mut totals = [Amount::default(); 4];
         for (label, sums) in groups.labels.iter().zip(&sums) {
+            let [allocated, at_peak, at_end, promoted] = *sums;
+            let sums = [allocated, scope.as_peak(at_peak), at_end, promoted];
             for (total, sum) in totals.iter_mut().zip(sums) {
-                *total += *sum;
+                *total += sum;
             }
             if !sums[0].is_empty() {
                 *self.groups.entry(label.clone()).or_default() += sums[0];

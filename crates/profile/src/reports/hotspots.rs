@@ -117,7 +117,7 @@ impl Totals {
     pub(super) fn of(scope: &Scope<'_>, [allocated, peak, end]: [Amount; 3]) -> Self {
         Self {
             allocated: Figures::new(&allocated),
-            live_at_peak: Figures::new(&told(scope, &allocated, peak)),
+            live_at_peak: Figures::new(&told(scope, &allocated, scope.as_peak(peak))),
             live_at_end: Figures::new(&told(scope, &allocated, end)),
         }
     }
@@ -391,7 +391,7 @@ fn sums(scope: &Scope<'_>, groups: &Groups, peak: Moment) -> (Vec<Sums>, Vec<u32
         .into_iter()
         .map(|[allocated, peak, end, minor, promoted]| Sums {
             allocated,
-            peak: told(scope, &allocated, peak),
+            peak: told(scope, &allocated, scope.as_peak(peak)),
             end: told(scope, &allocated, end),
             minor,
             promoted,

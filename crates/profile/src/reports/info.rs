@@ -94,6 +94,11 @@ pub struct TraceInfo {
     /// Microseconds since the Unix epoch.
     #[serde(rename = "start_time_us")]
     pub start_time: u64,
+    /// The seed of the samples; absent if it is not known. Recordings of one program are independent if
+    /// their seeds differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub seed: Option<u64>,
     /// The domain or thread that started the trace.
     pub initial_domain: u16,
     /// A description that the program's author chose.
@@ -119,6 +124,7 @@ impl TraceInfo {
             ocaml_runtime_params: header.runtime.ocaml_parameters().map(ToOwned::to_owned),
             pid: header.pid,
             start_time: header.start_time,
+            seed: header.seed,
             initial_domain: header.first_lane,
             context: header.context.clone(),
             attached_to: header.attached_to(),

@@ -4,9 +4,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Figures, Subject, largest};
-use crate::estimate::{Amount, Estimate};
+use crate::estimate::{Amount, Estimate, Overshoot};
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look};
+use crate::overshoot::overshoot;
 use crate::peaks::{MOST_GROUPS, Peaks};
 use crate::query::{Query, QueryError, TimeError, Window};
 use crate::scope::Scope;
@@ -180,14 +181,12 @@ pub(super) fn peak_with_rows(
     };
     let peaks = Peaks::new(scope, range);
     let is_whole = options.window.is_none() && scope.selection().is_all(profile);
-    let now = Live::new(
-        scope,
-        if is_whole {
-            profile.peak(scope.estimator()).moment
-        } else {
-            peaks.of_all()
-        },
-    );
+    let now = if is_whole {
+        let peak = profile.peak(scope.estimator()).moment;
+        Live::new(scope, peak, profile.overshoot(scope.estimator()))
+    } else {
+        Live::at_peak(scope, &peaks)
+    };
     let (without, (rows, hidden_rows)) = if options.without.is_empty() {
         let rows = rows(scope, &now, &peaks, options.rows, groups, is_chosen);
         (None, rows)
@@ -197,7 +196,7 @@ pub(super) fn peak_with_rows(
             .iter()
             .fold(scope.clone(), |rest, query| rest.without(query));
         let peaks = Peaks::new(&rest, range);
-        let left = Live::new(&rest, peaks.of_all());
+        let left = Live::at_peak(&rest, &peaks);
         let [still_held] = amounts(&rest, |stay| [stay.is_live_at(now.at)]);
         let removal = Removal {
             queries: options
@@ -205,8 +204,8 @@ pub(super) fn peak_with_rows(
                 .iter()
                 .map(|query| query.text().to_owned())
                 .collect(),
-            held: Figures::of_total(scope, &(now.amount - still_held)),
-            rest: now.without(&rest, left.at, |_| true),
+            held: Figures::of_total(scope, &(now.amount - still_held).chosen(now.overshoot)),
+            rest: now.without(&rest, left.at, left.overshoot, |_| true),
         };
         let rows = rows(&rest, &left, &peaks, options.rows, groups, is_chosen);
         (Some(removal), rows)
@@ -261,9 +260,9 @@ fn rows(
         .zip(without)
         .map(|((row, &group), moment)| PeakRow {
             label: groups.labels[group].clone(),
-            live: Figures::new(&sums[group]),
+            live: Figures::new(&sums[group].chosen(now.overshoot)),
             percent: percent(keys[group], now.amount.bytes.value),
-            without: now.without(scope, moment, |stay| row_of(stay) != row),
+            without: now.without(scope, moment, now.overshoot, |stay| row_of(stay) != row),
         });
     (rows.collect(), order.len() - shown.len())
 }
@@ -272,15 +271,27 @@ fn rows(
 struct Live {
     at: Moment,
     amount: Amount,
+    /// How far that is too high, because it is that of a peak.
+    overshoot: Overshoot,
     /// Blocks by class.
     counts: Vec<[u32; 1]>,
 }
 
 impl Live {
-    fn new(scope: &Scope<'_>, at: Moment) -> Self {
+    fn new(scope: &Scope<'_>, at: Moment, overshoot: Overshoot) -> Self {
         let counts = scope.counts_of(|stay| [stay.is_live_at(at)]);
         let [amount] = sums(scope, &counts);
-        Self { at, amount, counts }
+        Self {
+            at,
+            amount: amount.chosen(overshoot),
+            overshoot,
+            counts,
+        }
+    }
+
+    fn at_peak(scope: &Scope<'_>, peaks: &Peaks<'_>) -> Self {
+        let peak = peaks.of_all();
+        Self::new(scope, peak, overshoot(scope, peaks, peak))
     }
 
     fn point(&self, scope: &Scope<'_>) -> PeakPoint {
@@ -293,12 +304,14 @@ impl Live {
         &self,
         scope: &Scope<'_>,
         at: Moment,
+        overshoot: Overshoot,
         is_kept: impl Fn(Stay) -> bool + Sync,
     ) -> PeakWithout {
         let [amount, both] = amounts(scope, |stay| {
             let is_live = stay.is_live_at(at) && is_kept(stay);
             [is_live, is_live && stay.is_live_at(self.at)]
         });
+        let amount = amount.chosen(overshoot);
         let saved = self.amount.bytes.change(amount.bytes, both.bytes);
         PeakWithout {
             peak: PeakPoint::new(scope, at, &amount),

@@ -173,6 +173,9 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     };
     let column = |i: usize| -> Vec<Amount> { sums.iter().map(|sums| sums[i]).collect() };
     let [allocated, mut at_peak, mut at_end, short_lived, promoted] = std::array::from_fn(column);
+    for amount in &mut at_peak {
+        *amount = scope.as_peak(*amount);
+    }
     if scope.is_live_untold() {
         at_peak = vec![Amount::UNTOLD];
         at_end = vec![Amount::UNTOLD];

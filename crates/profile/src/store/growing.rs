@@ -57,7 +57,7 @@ pub enum Recursion {
 ///
 /// # let header = Header {
 /// #     format: "test", format_version: 1, runtime: Runtime::Native, program: "demo".into(),
-/// #     host: String::new(), pid: 1, start_time: 0, first_lane: 0, context: None, word_bytes: 1,
+/// #     host: String::new(), pid: 1, start_time: 0, seed: None, first_lane: 0, context: None, word_bytes: 1,
 /// #     scheme: Scheme::Exact,
 /// #     tells: Capabilities { lifetimes: true, promotions: false, gc_parameters: false, lanes: true,
 /// #         sizes: true },

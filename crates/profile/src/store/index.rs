@@ -22,7 +22,7 @@ use super::stored::{
 };
 use super::symbols::Symbols;
 use super::tallies::Tallies;
-use crate::estimate::{Estimator, Sampling};
+use crate::estimate::{Estimator, Overshoot, Sampling};
 
 /// The first bytes of each index. The number is that of the format: others are not read.
 const MAGIC: &[u8; 16] = b"heapline index 1";
@@ -63,6 +63,7 @@ struct StoredTables {
     gaps: Vec<(u64, u64)>,
     /// By estimator.
     peaks: [u64; 2],
+    overshoots: [Overshoot; 2],
 }
 
 #[derive(Serialize, Deserialize)]
@@ -73,6 +74,7 @@ struct StoredHeader {
     host: String,
     pid: u64,
     start_time: u64,
+    seed: Option<u64>,
     first_lane: u16,
     context: Option<String>,
     word_bytes: u64,
@@ -220,6 +222,7 @@ impl Profile {
                 host: header.host.clone(),
                 pid: header.pid,
                 start_time: header.start_time,
+                seed: header.seed,
                 first_lane: header.first_lane,
                 context: header.context.clone(),
                 word_bytes: header.word_bytes,
@@ -239,6 +242,7 @@ impl Profile {
             boundaries: parts.boundaries.clone(),
             gaps: parts.gaps.clone(),
             peaks: Estimator::ALL.map(peak),
+            overshoots: Estimator::ALL.map(|estimator| self.overshoot(estimator)),
         }
     }
 }
@@ -344,7 +348,7 @@ impl Index {
         } = tables.header;
         let classes = tables.classes.len();
         let segments = StoredSegments::new(storage, directory.segments, classes, events, limit);
-        let peaks = tables.peaks;
+        let (peaks, overshoots) = (tables.peaks, tables.overshoots);
         let profile = Profile::new(Parts {
             epoch: 1,
             header: Arc::new(tables.header.get()),
@@ -377,6 +381,9 @@ impl Index {
         for (estimator, peak) in Estimator::ALL.into_iter().zip(peaks) {
             profile.set_peak(estimator, Moment(peak));
         }
+        for (estimator, overshoot) in Estimator::ALL.into_iter().zip(overshoots) {
+            profile.set_overshoot(estimator, overshoot);
+        }
         Ok(profile)
     }
 }
@@ -391,6 +398,7 @@ impl StoredHeader {
             host: self.host,
             pid: self.pid,
             start_time: self.start_time,
+            seed: self.seed,
             first_lane: self.first_lane,
             context: self.context,
             word_bytes: self.word_bytes,

@@ -18,7 +18,7 @@ use super::stored::{Storage, StoredClock, StoredSegments, Times, Zone};
 use super::symbols::Symbols;
 use super::tallies::{Tallies, Tally};
 use super::{Moment, Peak};
-use crate::estimate::{Amount, Estimator, Sampling};
+use crate::estimate::{Amount, Estimator, Overshoot, Sampling};
 
 /// A profile, ready for questions: what a [`Store`](crate::Store) held at some moment.
 ///
@@ -28,6 +28,7 @@ pub struct Profile {
     parts: Parts,
     len: usize,
     peaks: [OnceLock<Peak>; 2],
+    overshoots: [OnceLock<Overshoot>; 2],
     /// The profile with every frame of recursive calls.
     with_recursion: OnceLock<Box<Profile>>,
     memo: Memo,
@@ -151,6 +152,7 @@ impl Profile {
             len: parts.segments.blocks(),
             parts,
             peaks: Default::default(),
+            overshoots: Default::default(),
             with_recursion: OnceLock::new(),
             memo: Memo::default(),
         }
@@ -412,6 +414,20 @@ impl Profile {
         *self.peaks[estimator as usize].get_or_init(|| self.peak_at(find()))
     }
 
+    /// How far the estimate of the peak is too high. `find` looks for it if it is not known.
+    pub(crate) fn overshoot_or(
+        &self,
+        estimator: Estimator,
+        find: impl FnOnce() -> Overshoot,
+    ) -> Overshoot {
+        *self.overshoots[estimator as usize].get_or_init(find)
+    }
+
+    /// Notes how far that is.
+    pub(super) fn set_overshoot(&self, estimator: Estimator, overshoot: Overshoot) {
+        self.overshoots[estimator as usize].get_or_init(|| overshoot);
+    }
+
     /// Notes when the peak is.
     pub(super) fn set_peak(&self, estimator: Estimator, moment: Moment) {
         self.peaks[estimator as usize].get_or_init(|| self.peak_at(moment));
@@ -565,6 +581,11 @@ impl Profile {
         for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {
             if let Some(known) = known.get() {
                 peak.get_or_init(|| *known);
+            }
+        }
+        for (overshoot, known) in expanded.overshoots.iter().zip(&self.overshoots) {
+            if let Some(known) = known.get() {
+                overshoot.get_or_init(|| *known);
             }
         }
         expanded

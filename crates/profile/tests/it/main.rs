@@ -10,6 +10,7 @@ mod odd_traces;
 mod overview;
 mod own_code;
 mod peak;
+mod peak_intervals;
 mod queries;
 mod source;
 mod spacetime;

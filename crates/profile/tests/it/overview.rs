@@ -24,6 +24,7 @@ fn info(rate: f64) -> TraceInfo {
         executable_name: "program".into(),
         host_name: "host".into(),
         ocaml_runtime_params: "s=262144".into(),
+        seed: None,
         pid: 1,
         start_time: 0,
         initial_domain: 0,
@@ -108,6 +109,7 @@ fn rust_program(unit: u64) -> Overview {
     let info = TraceInfo {
         word_size: u8::try_from(8 * unit).unwrap(),
         ocaml_runtime_params: String::new(),
+        seed: None,
         ..info(1.0)
     };
     let mut writer = Writer::new(Vec::new(), &info).unwrap();

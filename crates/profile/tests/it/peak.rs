@@ -10,7 +10,7 @@ use heapline_testkit::lives::{self, Life};
 use heapline_testkit::property_config;
 use proptest::prelude::*;
 
-fn load(lives: &[Life], rate: f64, seed: u64) -> Profile {
+pub(crate) fn load(lives: &[Life], rate: f64, seed: u64) -> Profile {
     let bytes = std::io::Cursor::new(lives::trace(lives, rate, seed));
     let mut reader = Reader::new(bytes, Options::default()).unwrap();
     Profile::load(&mut reader, StoreOptions::default()).unwrap()

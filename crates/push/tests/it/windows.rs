@@ -20,6 +20,7 @@ fn header() -> Header {
         program: "/bin/demo".into(),
         host: "here".into(),
         pid: 1,
+        seed: None,
         start_time: 1_800_000_000_000_000,
         first_lane: 0,
         context: None,

@@ -75,10 +75,10 @@ pub(super) unsafe fn forget(library: &CStr) {
     }
 }
 
-/// Removes the variables of a recording around this process from the environment of a program. `HEAPLINE_STACKS` is no
-/// option of `heapline record`, and passed on.
+/// Removes the variables of a recording around this process from the environment of a program. Those that tests set are passed on.
 pub(super) fn clear(command: &mut Command) {
-    for name in name::ALL.into_iter().filter(|name| *name != name::STACKS) {
+    let is_kept = |name: &&CStr| *name == name::STACKS || *name == name::SEED;
+    for name in name::ALL.into_iter().filter(|name| !is_kept(name)) {
         command.env_remove(text(name));
     }
 }

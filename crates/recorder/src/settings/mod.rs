@@ -10,6 +10,7 @@
 //! | `HEAPLINE_TRACE` | the first process writes this file instead; without a prefix, it is overwritten |
 //! | `HEAPLINE_SUPERVISED` | `1`: another process completes that file |
 //! | `HEAPLINE_RATE` | samples per word |
+//! | `HEAPLINE_SEED` | recordings with the same seed sample the same blocks of a program that does the same |
 //! | `HEAPLINE_CONTEXT` | what the user wants to remember |
 //! | `HEAPLINE_MAX_SIZE` | bytes that a trace may have |
 //! | `HEAPLINE_MAX_ALLOCATED` | bytes that a trace may take on disk, where another process frees what it has read |
@@ -38,7 +39,7 @@ pub use snapshot::{Fold, SnapshotSettings};
 pub use wait::WaitSettings;
 
 use crate::gaps::Unit;
-use crate::{Options, Recorder};
+use crate::{Options, Recorder, seed};
 use variables::{Variables, name};
 
 /// The default rate without `heapline record`, as memtrace has it: one sample for 781 KiB.
@@ -65,6 +66,8 @@ pub struct RecordingSettings {
     pub output: Output,
     /// Samples per word.
     pub rate: f64,
+    /// Recordings with the same seed sample the same blocks of a program that does the same; without one, each draws its own.
+    pub seed: Option<u64>,
     /// A description by the user.
     pub context: Option<String>,
     /// The trace shall not be larger.
@@ -125,6 +128,7 @@ impl RecordingSettings {
         Self {
             output,
             rate,
+            seed: None,
             context: None,
             max_size: None,
             max_allocated: None,
@@ -153,6 +157,7 @@ impl RecordingSettings {
         };
         let rate = variables.rate(name::MEMTRACE_RATE)?;
         let mut settings = Self::new(Output::overwrite(file), rate.unwrap_or(MEMTRACE_RATE));
+        settings.seed = variables.number(name::SEED)?;
         settings.stacks = variables.stack_mode()?;
         Ok(Some(settings))
     }
@@ -177,6 +182,7 @@ impl RecordingSettings {
     fn decode(variables: &Variables) -> Result<Self, String> {
         let rate = variables.rate(name::RATE)?.unwrap_or(RECORD_RATE);
         Ok(Self {
+            seed: variables.number(name::SEED)?,
             context: variables.text(name::CONTEXT),
             max_size: variables.number(name::MAX_SIZE)?,
             max_allocated: variables.number(name::MAX_ALLOCATED)?,
@@ -211,6 +217,7 @@ impl RecordingSettings {
             }
         }
         variables.set(name::RATE, number(&self.rate));
+        variables.set_if(name::SEED, self.seed.map(|seed| number(&seed)));
         variables.set_if(name::CONTEXT, self.context.as_ref());
         variables.set_if(name::MAX_SIZE, self.max_size.map(|size| number(&size)));
         variables.set_if(
@@ -242,11 +249,19 @@ impl RecordingSettings {
         variables
     }
 
-    /// Starts a trace of this process. `first_id` is the first id to give out: see [`Recorder::next_id`].
+    /// The seed of a recording.
+    #[must_use]
+    pub fn draw_seed(&self) -> u64 {
+        self.seed.unwrap_or_else(seed::random)
+    }
+
+    /// Starts a trace of this process. `seed` is that of its samples, if it is known, and `first_id` the first id to give
+    /// out: see [`Recorder::next_id`].
     pub fn start(
         &self,
         unit: Unit,
         runtime_params: String,
+        seed: Option<u64>,
         first_id: u64,
     ) -> io::Result<&'static Recorder> {
         let claimed = self.output.claim()?;
@@ -257,6 +272,7 @@ impl RecordingSettings {
             unit,
             context: self.context.clone(),
             runtime_params,
+            seed,
             max_size: self.max_size,
             max_allocated: self.max_allocated,
             stack_depth: self.stack_depth,
@@ -322,6 +338,7 @@ mod tests {
         let all = RecordingSettings {
             output: Output::supervised("/a=b/c\n.ctf"),
             rate: 1e-3,
+            seed: Some(u64::MAX),
             context: Some("x = y".to_owned()),
             max_size: Some(1 << 20),
             max_allocated: Some(1 << 30),

@@ -12,6 +12,7 @@ pub(super) mod name {
     pub(crate) const TRACE: &CStr = c"HEAPLINE_TRACE";
     pub(crate) const SUPERVISED: &CStr = c"HEAPLINE_SUPERVISED";
     pub(crate) const RATE: &CStr = c"HEAPLINE_RATE";
+    pub(crate) const SEED: &CStr = c"HEAPLINE_SEED";
     pub(crate) const CONTEXT: &CStr = c"HEAPLINE_CONTEXT";
     pub(crate) const MAX_SIZE: &CStr = c"HEAPLINE_MAX_SIZE";
     pub(crate) const MAX_ALLOCATED: &CStr = c"HEAPLINE_MAX_ALLOCATED";
@@ -27,11 +28,12 @@ pub(super) mod name {
     pub(crate) const MEMTRACE_RATE: &CStr = c"MEMTRACE_RATE";
 
     /// Those of Heapline.
-    pub(crate) const ALL: [&CStr; 15] = [
+    pub(crate) const ALL: [&CStr; 16] = [
         PREFIX,
         TRACE,
         SUPERVISED,
         RATE,
+        SEED,
         CONTEXT,
         MAX_SIZE,
         MAX_ALLOCATED,

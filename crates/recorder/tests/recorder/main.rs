@@ -37,6 +37,7 @@ fn options(trace: &Path) -> Options {
         runtime_params: "v=0".to_owned(),
         max_size: None,
         max_allocated: None,
+        seed: None,
         stack_depth: None,
         first_id: 0,
     }

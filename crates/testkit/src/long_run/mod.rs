@@ -82,6 +82,7 @@ impl LongRun {
             executable_name: "/srv/long-run".into(),
             // The minor heap of a server that allocates 1 GB/s and collects four times a second.
             ocaml_runtime_params: "e=16,o=120,s=33554432".into(),
+            seed: None,
             ..generate::info()
         };
         let mut run = Run::new(sink, &info, self.seed, self.domains.max(1))?;

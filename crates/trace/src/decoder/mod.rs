@@ -341,12 +341,16 @@ impl Decoder {
         let mut read = || -> Option<(u32, TraceInfo)> {
             let head = cursor.u32()?;
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let (sample_rate, word_size) = (f64::from_bits(cursor.u64()?), cursor.u8()?);
+            let (executable_name, host_name) = (text(cursor.string()?), text(cursor.string()?));
+            let (ocaml_runtime_params, seed) = TraceInfo::split_seed(text(cursor.string()?));
             let info = TraceInfo {
-                sample_rate: f64::from_bits(cursor.u64()?),
-                word_size: cursor.u8()?,
-                executable_name: text(cursor.string()?),
-                host_name: text(cursor.string()?),
-                ocaml_runtime_params: text(cursor.string()?),
+                sample_rate,
+                word_size,
+                executable_name,
+                host_name,
+                ocaml_runtime_params,
+                seed,
                 pid: cursor.u64()?,
                 start_time: header.time_begin,
                 initial_domain: header.domain,

@@ -50,6 +50,7 @@ pub struct Block {
 ///     executable_name: "/usr/bin/example".into(),
 ///     host_name: "host".into(),
 ///     ocaml_runtime_params: "v=0".into(),
+///     seed: None,
 ///     pid: 42,
 ///     start_time: 1_700_000_000_000_000,
 ///     initial_domain: 0,
@@ -300,7 +301,7 @@ pub fn write_info(info: &TraceInfo, sink: &mut impl PacketSink) -> io::Result<()
     event.push(info.word_size);
     string(&mut event, &info.executable_name);
     string(&mut event, &info.host_name);
-    string(&mut event, &info.ocaml_runtime_params);
+    string(&mut event, &info.params_with_seed());
     event.extend_from_slice(&info.pid.to_le_bytes());
     string(&mut event, info.context.as_deref().unwrap_or_default());
     let mut packet = PacketBuffer::new();

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::estimate::{Amount, Estimate, Estimator, Sum};
+use super::sides::SCOPES;
+use crate::estimate::{Amount, Estimate, Estimator, Overshoot, Sum};
 use crate::reports::Figures;
 use crate::scope::Scope;
 use crate::store::{IdVec, KindId};
@@ -27,7 +28,7 @@ pub struct Change {
     pub is_real: bool,
 }
 
-/// One side of a comparison, or the blocks on both.
+/// One side of a comparison.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Side {
     pub(super) amount: Amount,
@@ -42,38 +43,115 @@ impl Side {
     }
 }
 
-impl Change {
-    pub(super) fn new([before, after, both]: &[Side; 3], scale: f64) -> Self {
-        let fourth = scale.powi(4) * (after.fourth - both.fourth)
-            + (before.fourth - both.fourth)
-            + (scale - 1.0).powi(4) * both.fourth;
-        let (before, after, both_sides) = (&before.amount, &after.amount, &both.amount);
-        let scaled = |amount: &Amount| Amount {
-            bytes: amount.bytes.scaled(scale),
-            blocks: amount.blocks.scaled(scale),
-            ..*amount
+/// Both sides of a comparison.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sides {
+    pub(super) before: Side,
+    pub(super) after: Side,
+    /// The blocks on both sides.
+    pub(super) both: Side,
+    /// For peaks: before, at the moment of the peak after.
+    pub(super) before_elsewhere: Side,
+    /// For peaks: after, at the moment of the peak before.
+    pub(super) after_elsewhere: Side,
+}
+
+impl Sides {
+    /// Adds up sides of which there are as many blocks as `counts` says, in the order of [`Comparison::scopes`].
+    ///
+    /// [`Comparison::scopes`]: super::Comparison::scopes
+    pub(super) fn of(counts: [u32; SCOPES], side: impl Fn(u32) -> Side) -> Self {
+        let [before, after, both, before_elsewhere, after_elsewhere] = counts.map(side);
+        // Those moments were not chosen because most is alive then.
+        let plain = |side: Side| Side {
+            amount: side.amount.chosen(Overshoot::default()),
+            ..side
         };
-        let after = scaled(after);
+        Self {
+            before,
+            after,
+            both,
+            before_elsewhere: plain(before_elsewhere),
+            after_elsewhere: plain(after_elsewhere),
+        }
+    }
+
+    /// The side of one of [`Comparison::scopes`].
+    ///
+    /// [`Comparison::scopes`]: super::Comparison::scopes
+    pub(super) fn side(&mut self, number: usize) -> &mut Side {
+        match number {
+            0 => &mut self.before,
+            1 => &mut self.after,
+            2 => &mut self.both,
+            3 => &mut self.before_elsewhere,
+            _ => &mut self.after_elsewhere,
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.before.add(&other.before);
+        self.after.add(&other.after);
+        self.both.add(&other.both);
+        self.before_elsewhere.add(&other.before_elsewhere);
+        self.after_elsewhere.add(&other.after_elsewhere);
+    }
+}
+
+impl Change {
+    pub(super) fn new(sides: &Sides, scale: f64) -> Self {
+        let (before, after) = (&sides.before.amount, &sides.after.amount);
+        let after = Amount {
+            bytes: after.bytes.scaled(scale),
+            blocks: after.blocks.scaled(scale),
+            ..*after
+        };
         // What is in both was scaled once, not twice.
-        let both = |sum: Sum| Sum {
+        let shared = |sum: Sum| Sum {
             variance: sum.variance * scale,
             ..sum
         };
-        let shared = (both(both_sides.bytes), both(both_sides.blocks));
-        let bytes = after.bytes.change(before.bytes, shared.0);
+        let both = &sides.both.amount;
+        let bytes = after.bytes.change(before.bytes, shared(both.bytes));
+        let blocks = after.blocks.change(before.blocks, shared(both.blocks));
         Self {
             before: Figures::new(before),
             after: Figures::new(&after),
             bytes: bytes.estimate_of_change(),
-            blocks: after
-                .blocks
-                .change(before.blocks, shared.1)
-                .estimate_of_change(),
+            blocks: blocks.estimate_of_change(),
             percent: (before.bytes.value > 0.0).then(|| 100.0 * bytes.value / before.bytes.value),
-            p_value: p_value(bytes, fourth.max(0.0)),
+            p_value: p_value(
+                bytes,
+                fourth(&sides.before, &sides.after, &sides.both, scale),
+            ),
             is_real: false,
         }
     }
+
+    /// The change of a part of what is live at the peaks of two traces. If the memory is nearly as large for a while, chance decides
+    /// where in it the peaks are, and parts differ because moments do. A change must be one at either of the moments in both
+    /// traces too.
+    pub(super) fn of_peaks(sides: &Sides, scale: f64) -> Self {
+        let p_at = |before: &Side, after: &Side| {
+            let scaled = after.amount.bytes.scaled(scale);
+            let change = scaled.change(before.amount.bytes, Sum::default());
+            p_value(change, fourth(before, after, &Side::default(), scale))
+        };
+        let p_before = p_at(&sides.before, &sides.after_elsewhere);
+        let p_after = p_at(&sides.before_elsewhere, &sides.after);
+        let change = Self::new(sides, scale);
+        Self {
+            p_value: change.p_value.max((2.0 * p_before.min(p_after)).min(1.0)),
+            ..change
+        }
+    }
+}
+
+/// The fourth moment of a change: see [`p_value`].
+fn fourth(before: &Side, after: &Side, both: &Side, scale: f64) -> f64 {
+    let after = scale.powi(4) * (after.fourth - both.fourth);
+    let shared = (scale - 1.0).powi(4) * both.fourth;
+    (after + (before.fourth - both.fourth) + shared).max(0.0)
 }
 
 /// The probability of a change at least as large if there is none.
@@ -84,7 +162,9 @@ impl Change {
 /// moment; Lugannani and Rice's approximation gives its tail. For many samples this is the normal
 /// distribution.
 fn p_value(change: Sum, fourth: f64) -> f64 {
-    if change.value == 0.0 {
+    // What peaks are too high is no change.
+    let value = change.value - change.overshoot;
+    if value == 0.0 {
         return 1.0;
     }
     if change.variance <= 0.0 {
@@ -93,7 +173,7 @@ fn p_value(change: Sum, fourth: f64) -> f64 {
     // What one of the counts is worth, how many there are, and how many more on one side.
     let unit = (fourth / change.variance).sqrt();
     let count = (change.variance / unit.powi(2)).max(f64::MIN_POSITIVE);
-    let more = change.value.abs() / unit;
+    let more = value.abs() / unit;
     // The saddlepoint of the difference, and its variance when tilted that far.
     let tilt = (more / count).asinh();
     let spread = count.hypot(more);

@@ -15,7 +15,7 @@ use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;
 pub use change::Change;
-use change::{Side, fourth_powers, mark_real};
+use change::{Side, Sides, fourth_powers, mark_real};
 pub use files::{FileChange, compare_files};
 pub use sides::{Compared, Comparison, DiffSides, Normalise, WindowError};
 pub use tree::{ChangeColumns, DiffTree, DiffTreeOptions, NamedDiffTree, diff_tree};
@@ -118,9 +118,10 @@ pub fn diff_sides(sides: &Comparison<'_>, options: &DiffOptions) -> Diff {
         after,
         per,
         scale,
+        ..
     } = sides;
     // A map with an order: sums must not depend on that of a hash table.
-    let mut rows: BTreeMap<Label, [Side; 3]> = BTreeMap::new();
+    let mut rows: BTreeMap<Label, Sides> = BTreeMap::new();
     let mut add = |scope: &Scope<'_>, side: usize| {
         let groups = Groups::shared(scope.profile(), &options.look.view(options.by));
         let sums = groups.sums(scope).into_iter();
@@ -128,25 +129,23 @@ pub fn diff_sides(sides: &Comparison<'_>, options: &DiffOptions) -> Diff {
         for ((label, amount), fourth) in groups.labels.iter().zip(sums).zip(fourth) {
             if !amount.is_empty() {
                 let sides = rows.entry(label.clone()).or_default();
-                sides[side].add(&Side { amount, fourth });
+                sides.side(side).add(&Side { amount, fourth });
             }
         }
     };
-    add(before, 0);
-    add(after, 1);
-    if let Some(both) = sides.both() {
-        add(&both, 2);
+    for (side, scope) in sides.scopes().into_iter().enumerate() {
+        if let Some(scope) = scope {
+            add(&scope, side);
+        }
     }
-    let mut total = [Side::default(); 3];
+    let mut total = Sides::default();
     let mut rows: Vec<DiffRow> = rows
         .into_iter()
-        .map(|(label, sides)| {
-            for (total, side) in total.iter_mut().zip(&sides) {
-                total.add(side);
-            }
+        .map(|(label, both)| {
+            total.add(&both);
             DiffRow {
                 label,
-                change: Change::new(&sides, *scale),
+                change: sides.change(&both),
             }
         })
         .collect();

@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::change::{Change, Sides};
 use crate::options::{self, OptionError};
-use crate::query::{TimeError, Window};
+use crate::query::{TimeError, TimePoint, Window};
 use crate::scope::Scope;
 use crate::store::Moment;
 
@@ -117,9 +118,16 @@ impl DiffSides {
             Normalise::Time => scope.profile().duration(),
             Normalise::Allocated => everything(scope).total().bytes.value,
         });
+        let elsewhere = (self.of == Compared::Peak).then(|| {
+            [
+                live_at_peak_of(&after, &before),
+                live_at_peak_of(&before, &after),
+            ]
+        });
         Comparison {
             before: self.of.of_trace(before),
             after: self.of.of_trace(after),
+            elsewhere,
             per,
             scale: ratio(sizes),
         }
@@ -159,6 +167,7 @@ impl DiffSides {
         Ok(Comparison {
             before: self.of.of_window(scope, moments[0])?,
             after: self.of.of_window(scope, moments[1])?,
+            elsewhere: None,
             per,
             scale: ratio(sizes),
         })
@@ -172,6 +181,8 @@ pub struct Comparison<'a> {
     pub before: Scope<'a>,
     /// The second trace or window.
     pub after: Scope<'a>,
+    /// For peaks: what is live before and after at the moment of the other's peak, relative to the lengths of the runs.
+    pub elsewhere: Option<[Scope<'a>; 2]>,
     /// The normalisation of amounts after.
     pub per: Normalise,
     /// The factor for all amounts after.
@@ -185,19 +196,52 @@ impl<'a> Comparison<'a> {
         Self {
             before,
             after,
+            elsewhere: None,
             per: Normalise::None,
             scale: 1.0,
         }
     }
 
+    /// What is compared: before, after, the blocks on both sides, and [elsewhere](Self::elsewhere).
+    pub(super) fn scopes(&self) -> [Option<Scope<'a>>; SCOPES] {
+        let [before, after] = match &self.elsewhere {
+            Some([before, after]) => [Some(before.clone()), Some(after.clone())],
+            None => [None, None],
+        };
+        let own = [&self.before, &self.after].map(|scope| Some(scope.clone()));
+        let [own_before, own_after] = own;
+        [own_before, own_after, self.both(), before, after]
+    }
+
+    /// A change, with its significance.
+    pub(super) fn change(&self, sides: &Sides) -> Change {
+        if self.elsewhere.is_some() {
+            Change::of_peaks(sides, self.scale)
+        } else {
+            Change::new(sides, self.scale)
+        }
+    }
+
     /// The blocks on both sides, if they are of the same profile: these cancel out, and do not add to the error.
-    pub(super) fn both(&self) -> Option<Scope<'a>> {
+    fn both(&self) -> Option<Scope<'a>> {
         let (before, after) = (&self.before, &self.after);
         std::ptr::eq(before.profile(), after.profile()).then(|| {
             let both = before.selection().blocks_in_both(after.selection());
             before.with(both)
         })
     }
+}
+
+/// The scopes of a comparison.
+pub(super) const SCOPES: usize = 5;
+
+/// What is live when as much of the run has passed as at the peak of another one.
+fn live_at_peak_of<'a>(other: &Scope<'_>, scope: &Scope<'a>) -> Scope<'a> {
+    let run = other.profile();
+    let share = run.peak(other.estimator()).time / run.duration();
+    let share = if share.is_finite() { share } else { 1.0 };
+    let time = TimePoint::Fraction(share);
+    scope.live_at(time.moment(scope.profile(), scope.estimator()))
 }
 
 fn everything<'a>(scope: &Scope<'a>) -> Scope<'a> {

@@ -3,8 +3,8 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::change::{Change, Side, fourth_powers, mark_real};
-use super::sides::{Compared, Comparison, DiffSides, Normalise};
+use super::change::{Change, Side, Sides, fourth_powers, mark_real};
+use super::sides::{Compared, Comparison, DiffSides, Normalise, SCOPES};
 use crate::groups::{GroupBy, Label, NONE};
 use crate::options::{self, Look, Share};
 use crate::reports::Subject;
@@ -143,10 +143,10 @@ impl ChangeColumns {
     }
 }
 
-/// Both sides of a node, and the blocks on both.
+/// Both sides of a node.
 #[derive(Clone, Copy, Default)]
-struct Sides {
-    sides: [Side; 3],
+struct Both {
+    sides: Sides,
     /// Bytes of both sides together, those after scaled.
     bytes: f64,
 }
@@ -157,31 +157,35 @@ struct SideWeights {
     scale: f64,
 }
 
-impl Load for Sides {
-    /// Blocks before, after, and on both sides.
-    type Counts = [u32; 3];
+impl Load for Both {
+    /// Blocks of each of the scopes.
+    type Counts = [u32; SCOPES];
     type Weights = SideWeights;
 
-    fn blocks(&[before, after, _]: &[u32; 3]) -> u32 {
+    fn blocks(&[before, after, ..]: &[u32; SCOPES]) -> u32 {
         before.saturating_add(after)
     }
 
-    fn of_class(scope: &Scope<'_>, weights: &SideWeights, class: Class, counts: &[u32; 3]) -> Self {
+    fn of_class(
+        scope: &Scope<'_>,
+        weights: &SideWeights,
+        class: Class,
+        counts: &[u32; SCOPES],
+    ) -> Self {
         let weight = scope.weights()[class.kind];
-        let sides = counts.map(|blocks| Side {
+        let sides = Sides::of(*counts, |blocks| Side {
             amount: weight.times(blocks.into()),
             fourth: weights.fourth[class.kind] * f64::from(blocks),
         });
+        let [before, after] = [sides.before, sides.after].map(|side| side.amount.bytes.value);
         Self {
-            bytes: sides[0].amount.bytes.value + weights.scale * sides[1].amount.bytes.value,
+            bytes: before + weights.scale * after,
             sides,
         }
     }
 
     fn add(&mut self, other: &Self) {
-        for (side, other) in self.sides.iter_mut().zip(&other.sides) {
-            side.add(other);
-        }
+        self.sides.add(&other.sides);
         self.bytes += other.bytes;
     }
 
@@ -193,10 +197,10 @@ impl Load for Sides {
 /// The blocks of a profile on both sides.
 fn by_stack<'a>(
     profile_of: &'a Scope<'a>,
-    scopes: [Option<&Scope<'_>>; 3],
+    scopes: [Option<&Scope<'_>>; SCOPES],
     scale: f64,
-) -> ByStack<'a, Sides> {
-    let mut counts = vec![[0; 3]; profile_of.profile().classes().len()];
+) -> ByStack<'a, Both> {
+    let mut counts = vec![[0; SCOPES]; profile_of.profile().classes().len()];
     for (side, scope) in scopes.into_iter().enumerate() {
         for (counts, n) in counts
             .iter_mut()
@@ -216,15 +220,20 @@ fn by_stack<'a>(
 #[must_use]
 pub fn diff_tree(sides: &Comparison<'_>, options: &DiffTreeOptions) -> DiffTree {
     let (before, after, scale) = (&sides.before, &sides.after, sides.scale);
-    let stacks = match sides.both() {
-        Some(both) => vec![by_stack(
-            after,
-            [Some(before), Some(after), Some(&both)],
-            scale,
-        )],
-        None => vec![
-            by_stack(before, [Some(before), None, None], scale),
-            by_stack(after, [None, Some(after), None], scale),
+    let scopes = sides.scopes();
+    let stacks = match scopes.each_ref().map(Option::as_ref) {
+        all @ [_, _, Some(_), ..] => vec![by_stack(after, all, scale)],
+        [_, _, None, before_elsewhere, after_elsewhere] => vec![
+            by_stack(
+                before,
+                [Some(before), None, None, before_elsewhere, None],
+                scale,
+            ),
+            by_stack(
+                after,
+                [None, Some(after), None, None, after_elsewhere],
+                scale,
+            ),
         ],
     };
     let view = options.look.view(options.by);
@@ -248,7 +257,7 @@ pub fn diff_tree(sides: &Comparison<'_>, options: &DiffTreeOptions) -> DiffTree 
         .iter()
         .zip(&keys)
         .find_map(|(frames, keys)| keys.get(frames.groups.unknown as usize).copied());
-    let sources: Vec<Source<'_, Sides>> = stacks
+    let sources: Vec<Source<'_, Both>> = stacks
         .iter()
         .zip(&frames)
         .zip(&keys)
@@ -259,7 +268,7 @@ pub fn diff_tree(sides: &Comparison<'_>, options: &DiffTreeOptions) -> DiffTree 
             keys: Some(keys),
         })
         .collect();
-    let mut all = Sides::default();
+    let mut all = Both::default();
     for (_, amount) in stacks.iter().flat_map(ByStack::iter) {
         all.add(&amount);
     }
@@ -277,7 +286,7 @@ pub fn diff_tree(sides: &Comparison<'_>, options: &DiffTreeOptions) -> DiffTree 
     };
     let mut total = Change::new(&all.sides, scale);
     total.is_real = total.p_value < 0.05;
-    let (labels, nodes, real_changes) = columns(&grown, &labels, scale);
+    let (labels, nodes, real_changes) = columns(&grown, &labels, sides);
     DiffTree {
         before: Subject::with_look(before, &options.look),
         after: Subject::with_look(after, &options.look),
@@ -294,13 +303,13 @@ pub fn diff_tree(sides: &Comparison<'_>, options: &DiffTreeOptions) -> DiffTree 
 
 /// The nodes with their changes, the labels that they have, and the number of significant changes.
 fn columns(
-    grown: &Grown<Sides>,
+    grown: &Grown<Both>,
     labels: &Labels,
-    scale: f64,
+    comparison: &Comparison<'_>,
 ) -> (Vec<Label>, ChangeColumns, usize) {
     let totals = grown.totals.iter();
     let mut changes: Vec<Change> = totals
-        .map(|total| Change::new(&total.sides, scale))
+        .map(|total| comparison.change(&total.sides))
         .collect();
     let real_changes = mark_real(&mut changes.iter_mut().collect::<Vec<_>>());
     let mut used = Labels::default();

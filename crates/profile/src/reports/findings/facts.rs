@@ -220,7 +220,7 @@ impl LiveAtPeak {
         let largest_of = |groups: &Groups, n| {
             let sums = groups.add_up(scope, &columns);
             let sums: Vec<Amount> = sums.into_iter().flatten().collect();
-            largest_groups(groups, &sums, n)
+            largest_at_peak(scope, groups, &sums, n)
         };
         let by_size = profile.tells().sizes.then(|| {
             let sizes = Groups::shared(profile, &look.view(GroupBy::Size));
@@ -229,10 +229,10 @@ impl LiveAtPeak {
         let mut by_function = largest_of(functions, usize::MAX);
         by_function.retain(|(_, amount)| !amount.is_empty());
         Self {
-            total: scope.total_of(counts),
+            total: scope.as_peak(scope.total_of(counts)),
             heaviest,
             by_function,
-            under_calls: largest_groups(functions, &inclusive, usize::MAX),
+            under_calls: largest_at_peak(scope, functions, &inclusive, usize::MAX),
             by_size: by_size.unwrap_or_default(),
         }
     }
@@ -243,12 +243,17 @@ fn column<const N: usize>(counts: &[[u32; N]], mark: usize) -> Vec<u32> {
     counts.iter().map(|counts| counts[mark]).collect()
 }
 
-/// The groups with most memory, but that of stacks without own code.
-fn largest_groups(groups: &Groups, sums: &[Amount], n: usize) -> Vec<(Label, Amount)> {
+/// The groups with most memory live at the peak, but that of stacks without own code.
+fn largest_at_peak(
+    scope: &Scope<'_>,
+    groups: &Groups,
+    sums: &[Amount],
+    n: usize,
+) -> Vec<(Label, Amount)> {
     let bytes: Vec<f64> = sums.iter().map(|sum| sum.bytes.value).collect();
     largest(&bytes, usize::MAX)
         .into_iter()
-        .map(|group| (groups.labels[group].clone(), sums[group]))
+        .map(|group| (groups.labels[group].clone(), scope.as_peak(sums[group])))
         .filter(|(label, _)| is_function(label))
         .take(n)
         .collect()

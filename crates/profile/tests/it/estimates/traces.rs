@@ -19,6 +19,7 @@ fn trace(program: &[Blocks], random: &mut impl RngExt) -> Profile {
         executable_name: "simulated".into(),
         host_name: String::new(),
         ocaml_runtime_params: String::new(),
+        seed: None,
         pid: 1,
         start_time: 0,
         initial_domain: 0,
@@ -117,7 +118,7 @@ fn answers_about_traces_are_right() {
                 let sum = Sum {
                     value: change.bytes.value,
                     variance: change.bytes.standard_error().powi(2),
-                    skew: 0.0,
+                    ..Sum::default()
                 };
                 changes[place].add(sum, change.bytes, truth);
             }
