@@ -117,7 +117,8 @@ impl Program {
         command
             .args(arguments)
             .arg(&self.path)
-            .args(&self.arguments);
+            .args(&self.arguments)
+            .env_remove("HEAPLINE_SEED");
         Ended::from(&self.run(command))
     }
 
@@ -172,8 +173,12 @@ impl Program {
             let started = std::mem::replace(&mut command, Command::new(program));
             command.args(arguments).arg(started.get_program());
             command.args(started.get_args());
-            let environment = started.get_envs();
-            command.envs(environment.filter_map(|(name, value)| Some((name, value?))));
+            for (name, value) in started.get_envs() {
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
         }
         for name in &self.without {
             command.env_remove(name);
