@@ -45,11 +45,29 @@ export const flameTests = [
       const share = Number(/^([\d.]+) %/.exec(found)?.[1]);
       assert.ok(share > 30 && share < 36, found);
       await page.getByRole("searchbox").fill("no such thing");
-      assert.equal(await page.locator(".found").textContent(), "nothing found");
+      await eventually(async () => assert.equal(await page.locator(".found").textContent(), "not in this trace"));
       // All that was typed is undone together.
       await page.goBack();
       assert.equal(await chosen(page, "search"), null);
       assert.equal(await chosen(page, "live"), "all");
+    },
+  ],
+  [
+    "a search finds functions that are not drawn, and filters by them",
+    async ({ page, url }) => {
+      const found = async (text) =>
+        eventually(async () => assert.match(await page.locator(".found").textContent(), text));
+      // The filter leaves nothing of these functions.
+      await open(page, url, 'live=all&where=inside+"Mix.words"&search=Mix.big');
+      await found(/^12.2 MiB inside Mix\.big, not in this selection/);
+      await page.getByRole("button", { name: "Show in the whole run" }).click();
+      assert.equal(await chosen(page, "where"), 'inside "Mix.big"');
+      await found(/^100.0 % in 1 box/);
+      // Callers are no rows of a table of those that allocate.
+      await open(page, url, 'view=table&live=all&where=inside+"Mix.words"&rows=Mix.big');
+      await eventually(async () => assert.match(await page.locator(".empty").textContent(), /Mix\.big, not in this/));
+      await open(page, url, 'view=tree&live=all&where=inside+"Mix.words"&search=Mix.big');
+      await found(/^12.2 MiB inside Mix\.big, not in this selection/);
     },
   ],
   [

@@ -9,12 +9,14 @@ import { matcher } from "../flame/search";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, offered, useAnswer } from "../state/answers";
 import { GROUP_NAMES, groupOptions } from "../state/describe";
+import { useEverywhere } from "../state/everywhere";
 import { growthQuestion, PLAIN_LOOK, tableQuestion } from "../state/questions";
 import { GROUPS, type State, state, update } from "../state/state";
 import { copy, Empty, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenu, openMenuBelow } from "../widgets/menu";
 import { NameDot } from "../widgets/name-dot";
+import { FoundElsewhere } from "../widgets/found-elsewhere";
 import { Problem } from "../widgets/problem";
 import { RowFilter } from "../widgets/row-filter";
 import { useSize } from "../widgets/size";
@@ -47,6 +49,9 @@ export function TableView(): JSX.Element {
     const chosen = matches ? data.rows.filter((row) => matches(row.label)) : data.rows;
     return hasServer ? chosen : sorted(chosen, all, now.sort, now.ascending);
   }, [data, all, now.rows, now.sort, now.ascending]);
+  // Rows beyond the first, and functions that only call others, are known to the engine.
+  const isMissing = data !== null && data.rows.length > 0 && rows.length === 0;
+  const everywhere = useEverywhere(now, now.by, isMissing ? now.rows : "");
   useEffect(() => setSelectedName(null), [answer.of, now.sort, now.ascending, now.rows]);
   const selected = selectedName === null ? -1 : rows.findIndex((row) => nameOf(row.label) === selectedName);
   const setSelected = (index: number) => {
@@ -213,7 +218,16 @@ export function TableView(): JSX.Element {
             />
           )}
           {data && data.rows.length === 0 && <Empty title="Nothing here">No sampled block is in this selection.</Empty>}
-          {data && data.rows.length > 0 && rows.length === 0 && <Empty title="No row matches" />}
+          {isMissing && (
+            <Empty title="None of these rows matches">
+              {everywhere && (
+                <FoundElsewhere
+                  found={everywhere}
+                  missing={data.hidden_rows > 0 ? `not in the first ${count(data.rows.length)} rows` : "hidden here"}
+                />
+              )}
+            </Empty>
+          )}
         </div>
       )}
     </div>

@@ -9,8 +9,10 @@ import type { TreeNode } from "../flame/tree";
 import { bytes, countShort, percent, printable } from "../format";
 import { Amount } from "../headline";
 import { useKeys } from "../keys";
-import { state, update } from "../state/state";
+import { useEverywhere } from "../state/everywhere";
+import { type State, state, update } from "../state/state";
 import { Empty } from "../widgets/controls";
+import { FoundElsewhere } from "../widgets/found-elsewhere";
 import { openMenu } from "../widgets/menu";
 import { NameDot } from "../widgets/name-dot";
 import { SearchBox } from "../widgets/search-box";
@@ -32,6 +34,8 @@ export function TreeTable(props: {
   label: string;
   /** The kind of the nodes, if their names have colours. */
   kind?: string;
+  /** The kind of the nodes, if the engine knows more of them than the tree. */
+  searched?: State["by"];
   /** The title of the column of names. */
   title: string;
   /** Text in place of a tree without nodes. */
@@ -50,11 +54,14 @@ export function TreeTable(props: {
   // By name: rows move when the trace grows.
   const [selectedName, setSelectedName] = useState<string | null>(null);
   const matches = useMemo(() => matcher(now.search), [now.search]);
+  const isMatch = (node: TreeNode) => node.kind !== "other" && matches?.(node.label) === true;
   const rows = useMemo(() => {
     if (!nodes) return [];
-    const found = matches ? leadingTo(nodes, (node) => node.kind !== "other" && matches(node.label), names) : [];
+    const found = matches ? leadingTo(nodes, isMatch, names) : [];
     return visibleRows(nodes, found.length > 0 ? new Set([...open, ...found]) : open, names);
   }, [nodes, open, names, matches]);
+  const isMissing = useMemo(() => matches !== null && nodes !== null && !nodes.some(isMatch), [nodes, matches]);
+  const everywhere = useEverywhere(now, props.searched ?? "size", isMissing ? now.search : "");
   const searchBox = useRef<HTMLInputElement>(null);
 
   useEffect(() => setSelectedName(null), [props.of]);
@@ -188,6 +195,11 @@ export function TreeTable(props: {
         </button>
         <span class="spring" />
         <span class="muted wide-only">{props.note}</span>
+        {isMissing && (
+          <span class="found" role="status">
+            {everywhere ? <FoundElsewhere found={everywhere} missing="not in this tree" /> : "no row with this name"}
+          </span>
+        )}
         <SearchBox
           box={searchBox}
           placeholder="Search"
