@@ -78,6 +78,20 @@ export const tableTests = [
     },
   ],
   [
+    "the heading of lifetimes says which blocks they are of",
+    async ({ page, url }) => {
+      const heads = async () => (await page.locator(".row-head [role=columnheader]").allTextContents()).join("|");
+      await open(page, url, "view=table&live=all");
+      assert.match(await heads(), /\| ?Median life\| ?Promoted\|/);
+      await open(page, url, "view=table&live=peak");
+      assert.match(await heads(), /\| ?Life, at peak\| ?Promoted, at peak\|/);
+      await page.getByRole("button", { name: "Life, at peak" }).hover();
+      await page.locator(".tip", { hasText: "Only of the blocks that are live at the peak" }).waitFor();
+      await open(page, url, "view=table&live=0.02");
+      assert.match(await heads(), /Life, at 20(\.0)? ms/);
+    },
+  ],
+  [
     "the line number of a place is never cut off",
     async ({ page, url }) => {
       await page.setViewportSize({ width: 900, height: 700 });
