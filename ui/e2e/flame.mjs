@@ -210,6 +210,27 @@ export const flameTests = [
     },
   ],
   [
+    "a match stays selected when the search ends, and the arrow keys show figures",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      await page.keyboard.press("/");
+      await page.keyboard.type("Map.Make.bal");
+      await page.keyboard.press("Enter");
+      const tip = page.locator(".tip", { hasText: "Stdlib.Map.Make.bal" });
+      await tip.filter({ hasText: "Total" }).waitFor();
+      await page.keyboard.press("Escape");
+      assert.equal(await chosen(page, "search"), null);
+      await settled(page);
+      const spoken = page.locator(".flame-scroller .spoken", { hasText: /^Stdlib\.Map\.Make\.bal/ });
+      await spoken.waitFor({ state: "attached" });
+      // The keys go on from there.
+      await page.keyboard.press("ArrowUp");
+      await page.locator(".tip", { hasText: "Total" }).waitFor();
+      await page.keyboard.press("Escape");
+      await page.locator(".tip").waitFor({ state: "detached" });
+    },
+  ],
+  [
     "the wheel zooms with Ctrl, dragging pans, Escape shows everything",
     async ({ page, url }) => {
       await open(page, url, "live=all");
@@ -262,6 +283,17 @@ export const flameTests = [
       await page.locator(".spoken", { hasText: hidden[1] }).first().waitFor({ state: "attached" });
       // It is below the row of its own ancestors now.
       await page.waitForFunction(() => document.querySelectorAll(".trail button").length === 2);
+    },
+  ],
+  [
+    "the overview can be closed and opened",
+    async ({ page, url }) => {
+      await open(page, url, "live=all&range=0.5..0.7");
+      await page.locator(".minimap-close").click();
+      await page.locator(".minimap").waitFor({ state: "detached" });
+      assert.equal(await chosen(page, "range"), "0.5..0.7");
+      await page.getByRole("button", { name: "Overview", exact: true }).click();
+      await page.locator(".minimap").waitFor();
     },
   ],
   [
