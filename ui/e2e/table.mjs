@@ -92,6 +92,25 @@ export const tableTests = [
     },
   ],
   [
+    "the function at the end of a name is never cut off",
+    async ({ page, url }) => {
+      await page.setViewportSize({ width: 900, height: 700 });
+      await page.route(/\/hotspots/, async (route) => {
+        const response = await route.fetch();
+        const json = await response.json();
+        for (const row of json.rows) row.label.name = `${"Outer_module.".repeat(12)}allocate`;
+        await route.fulfill({ response, json });
+      });
+      await open(page, url, "view=table&live=all");
+      const cell = page.locator(".rows-body .name").first();
+      const [outer, inner] = [
+        await cell.boundingBox(),
+        await cell.getByText("allocate", { exact: true }).boundingBox(),
+      ];
+      assert.ok(inner.x + inner.width <= outer.x + outer.width + 0.5, JSON.stringify([outer, inner]));
+    },
+  ],
+  [
     "the line number of a place is never cut off",
     async ({ page, url }) => {
       await page.setViewportSize({ width: 900, height: 700 });

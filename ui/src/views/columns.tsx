@@ -5,6 +5,7 @@ import type { Figures, Hotspot, Hotspots } from "../api/types";
 import { bytes, countShort, estimatedBytes, percent, seconds } from "../format";
 import { Amount } from "../headline";
 import { scopeText } from "../state/describe";
+import { isRecording } from "../state/live";
 import type { State } from "../state/state";
 
 export interface Column {
@@ -77,8 +78,8 @@ export function columns(state: State, report: Hotspots): Column[] {
       ? null
       : {
           name: "end",
-          title: "At end",
-          help: "The part that is live at the end of the trace.",
+          title: isRecording() ? "Now" : "At end",
+          help: `The part that is live ${isRecording() ? "now" : "at the end of the trace"}.`,
           width: "84px",
           rank: 2,
           value: (row) => row.live_at_end.bytes.value,

@@ -16,6 +16,7 @@ import { copy, Empty, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenu, openMenuBelow } from "../widgets/menu";
 import { NameDot } from "../widgets/name-dot";
+import { SplitName } from "../widgets/split-name";
 import { FoundElsewhere } from "../widgets/found-elsewhere";
 import { Problem } from "../widgets/problem";
 import { RowFilter } from "../widgets/row-filter";
@@ -287,7 +288,9 @@ export function Name(props: { label: Label; isNoise?: boolean; kind?: string }):
 export function NameText({ label }: { label: Label }): JSX.Element {
   return (
     <>
-      <span class="name-text">{printable(label.name)}</span>
+      <span class="name-text">
+        <SplitName name={printable(label.name)} />
+      </span>
       {label.place && <PlaceText place={printable(label.place)} />}
       {label.via && <span class="place">in {printable(label.via)}</span>}
     </>

@@ -16,6 +16,7 @@ import { FoundElsewhere } from "../widgets/found-elsewhere";
 import { openMenu } from "../widgets/menu";
 import { NameDot } from "../widgets/name-dot";
 import { SearchBox } from "../widgets/search-box";
+import { SplitName } from "../widgets/split-name";
 import { hideTip, showTip } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { ALL_OPEN, leadingTo, NONE_OPEN, opening, openRows, openText, visibleRows } from "./tree-rows";
@@ -165,7 +166,7 @@ export function TreeTable(props: {
         </span>
         <span
           role="gridcell"
-          class={`name ${isNoise ? "is-noise" : ""} ${matches?.(node.label) ? "is-match" : ""}`}
+          class={`name is-split ${isNoise ? "is-noise" : ""} ${matches?.(node.label) ? "is-match" : ""}`}
           style={{ paddingLeft: `${Math.min(depth, 40) * 14}px` }}
         >
           <span class={`twisty ${isOpen ? "is-open" : ""}`}>{hasChildren ? "›" : ""}</span>
@@ -174,7 +175,7 @@ export function TreeTable(props: {
           ) : (
             <>
               <NameDot label={node.label} kind={props.kind ?? ""} />
-              {printable(node.label.name)}
+              <SplitName name={printable(node.label.name)} />
               {node.label.place && <span class="place">{printable(node.label.place)}</span>}
             </>
           )}
