@@ -92,6 +92,20 @@ export const tableTests = [
     },
   ],
   [
+    "a curve that misses memory of the peak is not shown as empty",
+    async ({ page, url }) => {
+      await page.route(/\/hotspots/, async (route) => {
+        const response = await route.fetch();
+        const json = await response.json();
+        for (const row of json.rows) row.growth = row.growth.map(() => 0);
+        await route.fulfill({ response, json });
+      });
+      await open(page, url, "view=table&live=peak");
+      const curves = await page.locator(".rows-body .cell-spark").allTextContents();
+      assert.ok(curves.length > 3 && curves.every((text) => text === "briefly"), curves.join());
+    },
+  ],
+  [
     "the function at the end of a name is never cut off",
     async ({ page, url }) => {
       await page.setViewportSize({ width: 900, height: 700 });

@@ -209,7 +209,7 @@ export function TableView(): JSX.Element {
                     ))}
                     {hasSpark && (
                       <span role="cell" class="cell-spark">
-                        <Spark values={growthOf.get(nameOf(row.label)) ?? row.growth} />
+                        <Curve values={growthOf.get(nameOf(row.label)) ?? row.growth} row={row} />
                       </span>
                     )}
                     <Name label={row.label} isNoise={row.is_noise} kind={now.by} />
@@ -233,6 +233,17 @@ export function TableView(): JSX.Element {
       )}
     </div>
   );
+}
+
+/** The curve of live memory of a row. It has a value for some points of time only, and misses what is live between them. */
+function Curve({ values, row }: { values: readonly number[]; row: Hotspot }): JSX.Element {
+  if (row.live_at_peak.bytes.value > 0 && values.every((value) => value === 0))
+    return (
+      <span class="muted" {...tipOn("It was live between two points of the curve, as at the peak.")}>
+        briefly
+      </span>
+    );
+  return <Spark values={values} />;
 }
 
 function focus(row: Hotspot): void {
