@@ -104,3 +104,10 @@ fn names_are_whole_in_files_and_pipes() {
         assert_eq!(cut, None, "{arguments:?}");
     }
 }
+
+/// The trace has `mix.ml`, as the compiler was given it.
+#[test]
+fn source_files_are_found_from_the_current_directory() {
+    let text = report(&["source", "mix-ocaml53/trace.ctf", "Mix.cached"], 100);
+    assert!(text.contains("let cached n = "), "{text}");
+}
