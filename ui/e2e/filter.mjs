@@ -32,6 +32,16 @@ export const filterTests = [
     },
   ],
   [
+    "a name that the trace does not have is said to be missing, with the most similar one",
+    async ({ page, url }) => {
+      await open(page, url, 'live=all&where=inside+"mix.wrods"');
+      const hint = page.locator(".filter-unmatched");
+      await hint.filter({ hasText: /^The trace has no function "mix.wrods"; did you mean "Mix.words"\?$/ }).waitFor();
+      await page.locator(".filter-input").fill('inside "Mix.words"');
+      await hint.waitFor({ state: "detached" });
+    },
+  ],
+  [
     "a filter is completed, with names of the trace",
     async ({ page, url, expectErrors }) => {
       await open(page, url);

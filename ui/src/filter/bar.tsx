@@ -15,7 +15,7 @@ import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
-import { type Choices, Completer, insert } from "./completion";
+import { type Choices, Completer, insert, useUnmatched } from "./completion";
 import { OwnCodeButton } from "./own-code";
 import { WithoutChip } from "./peak";
 
@@ -98,6 +98,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
     event.preventDefault();
   };
 
+  const unmatched = useUnmatched(hasServer ? now.where : "");
   const clauses = clausesOf(now.where);
   const isMine = error?.body.parameter === "where" && error.body.value?.trim() === draft.trim();
   const span = isMine ? error?.body.span : null;
@@ -270,6 +271,11 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           />
         )}
         <WithoutChip />
+        {unmatched.map((name) => (
+          <span key={name} class="filter-unmatched" role="status">
+            The trace has no {printable(name)}
+          </span>
+        ))}
         {hasServer && (
           <Explain>
             Only blocks of which this is true. The fields that this trace has are suggested as you type. Join with and,
