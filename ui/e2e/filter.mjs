@@ -42,6 +42,24 @@ export const filterTests = [
     },
   ],
   [
+    "own code can be corrected on the page, with the figures of the command",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url, "view=table&live=all&ownCode");
+      const patterns = page.getByRole("textbox", { name: "Patterns of own code" });
+      await patterns.fill("Stdlib.Map.*, Mix.big");
+      await patterns.press("Enter");
+      await settled(page);
+      const mine = ["--mine", "Stdlib.Map.*", "--mine", "Mix.big"];
+      const report = heapline("hotspots", trace(MIX), ...mine, "--json");
+      assert.deepEqual(
+        await page.locator(".rows-body .row .name-text").allTextContents(),
+        report.rows.map((row) => row.label.name),
+      );
+      await page.getByRole("button", { name: "Own code", exact: true }).click();
+      await patterns.waitFor({ state: "detached" });
+    },
+  ],
+  [
     "a filter is completed, with names of the trace",
     async ({ page, url, expectErrors }) => {
       await open(page, url);

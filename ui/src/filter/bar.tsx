@@ -16,7 +16,7 @@ import { openMenuBelow } from "../widgets/menu";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
 import { type Choices, Completer, insert, useUnmatched } from "./completion";
-import { OwnCodeButton } from "./own-code";
+import { OwnCodeButton, OwnCodePatterns } from "./own-code";
 import { WithoutChip } from "./peak";
 
 /** Debounce delay for typing. */
@@ -197,6 +197,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           </button>
         )}
         {hasServer && <OwnCodeButton />}
+        {hasServer && <OwnCodePatterns />}
         {clauses.length > 1 &&
           clauses.map((clause, place) => (
             <Chip
