@@ -1,6 +1,8 @@
 // The page when its server is stopped, and when another one is started in its place.
 
 import assert from "node:assert/strict";
+import { copyFile } from "node:fs/promises";
+import { join } from "node:path";
 import { assertHeadline, chosen, headline, open, settled } from "./page.mjs";
 import { serve } from "./program.mjs";
 
@@ -32,6 +34,25 @@ export const connectionTests = [
         expectErrors(/ERR_/);
       } finally {
         second.stop();
+      }
+    },
+  ],
+  [
+    "a trace that is overwritten is noticed, and the page says what shows the new one",
+    async ({ page, scratch, trace }) => {
+      const file = join(scratch, "again.ctf");
+      await copyFile(trace(MIX), file);
+      const server = await serve(file);
+      try {
+        await open(page, server.url, "live=all");
+        const before = await headline(page);
+        await copyFile(trace("mix-ocaml413/trace.ctf"), file);
+        await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+        const said = page.locator(".connection", { hasText: "again.ctf has been overwritten since it was loaded" });
+        await said.locator("code", { hasText: `heapline view ${file}` }).waitFor();
+        assert.deepEqual(await headline(page), before);
+      } finally {
+        server.stop();
       }
     },
   ],

@@ -32,6 +32,34 @@ export const filterTests = [
     },
   ],
   [
+    "a name that the trace does not have is said to be missing, with the most similar one",
+    async ({ page, url }) => {
+      await open(page, url, 'live=all&where=inside+"mix.wrods"');
+      const hint = page.locator(".filter-unmatched");
+      await hint.filter({ hasText: /^The trace has no function "mix.wrods"; did you mean "Mix.words"\?$/ }).waitFor();
+      await page.locator(".filter-input").fill('inside "Mix.words"');
+      await hint.waitFor({ state: "detached" });
+    },
+  ],
+  [
+    "own code can be corrected on the page, with the figures of the command",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url, "view=table&live=all&ownCode");
+      const patterns = page.getByRole("textbox", { name: "Patterns of own code" });
+      await patterns.fill("Stdlib.Map.*, Mix.big");
+      await patterns.press("Enter");
+      await settled(page);
+      const mine = ["--mine", "Stdlib.Map.*", "--mine", "Mix.big"];
+      const report = heapline("hotspots", trace(MIX), ...mine, "--json");
+      assert.deepEqual(
+        await page.locator(".rows-body .row .name-text").allTextContents(),
+        report.rows.map((row) => row.label.name),
+      );
+      await page.getByRole("button", { name: "Own code", exact: true }).click();
+      await patterns.waitFor({ state: "detached" });
+    },
+  ],
+  [
     "a filter is completed, with names of the trace",
     async ({ page, url, expectErrors }) => {
       await open(page, url);

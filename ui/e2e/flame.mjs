@@ -45,11 +45,29 @@ export const flameTests = [
       const share = Number(/^([\d.]+) %/.exec(found)?.[1]);
       assert.ok(share > 30 && share < 36, found);
       await page.getByRole("searchbox").fill("no such thing");
-      assert.equal(await page.locator(".found").textContent(), "nothing found");
+      await eventually(async () => assert.equal(await page.locator(".found").textContent(), "not in this trace"));
       // All that was typed is undone together.
       await page.goBack();
       assert.equal(await chosen(page, "search"), null);
       assert.equal(await chosen(page, "live"), "all");
+    },
+  ],
+  [
+    "a search finds functions that are not drawn, and filters by them",
+    async ({ page, url }) => {
+      const found = async (text) =>
+        eventually(async () => assert.match(await page.locator(".found").textContent(), text));
+      // The filter leaves nothing of these functions.
+      await open(page, url, 'live=all&where=inside+"Mix.words"&search=Mix.big');
+      await found(/^12.2 MiB inside Mix\.big, not in this selection/);
+      await page.getByRole("button", { name: "Show in the whole run" }).click();
+      assert.equal(await chosen(page, "where"), 'inside "Mix.big"');
+      await found(/^100.0 % in 1 box/);
+      // Callers are no rows of a table of those that allocate.
+      await open(page, url, 'view=table&live=all&where=inside+"Mix.words"&rows=Mix.big');
+      await eventually(async () => assert.match(await page.locator(".empty").textContent(), /Mix\.big, not in this/));
+      await open(page, url, 'view=tree&live=all&where=inside+"Mix.words"&search=Mix.big');
+      await found(/^12.2 MiB inside Mix\.big, not in this selection/);
     },
   ],
   [
@@ -192,6 +210,27 @@ export const flameTests = [
     },
   ],
   [
+    "a match stays selected when the search ends, and the arrow keys show figures",
+    async ({ page, url }) => {
+      await open(page, url, "live=all");
+      await page.keyboard.press("/");
+      await page.keyboard.type("Map.Make.bal");
+      await page.keyboard.press("Enter");
+      const tip = page.locator(".tip", { hasText: "Stdlib.Map.Make.bal" });
+      await tip.filter({ hasText: "Total" }).waitFor();
+      await page.keyboard.press("Escape");
+      assert.equal(await chosen(page, "search"), null);
+      await settled(page);
+      const spoken = page.locator(".flame-scroller .spoken", { hasText: /^Stdlib\.Map\.Make\.bal/ });
+      await spoken.waitFor({ state: "attached" });
+      // The keys go on from there.
+      await page.keyboard.press("ArrowUp");
+      await page.locator(".tip", { hasText: "Total" }).waitFor();
+      await page.keyboard.press("Escape");
+      await page.locator(".tip").waitFor({ state: "detached" });
+    },
+  ],
+  [
     "the wheel zooms with Ctrl, dragging pans, Escape shows everything",
     async ({ page, url }) => {
       await open(page, url, "live=all");
@@ -244,6 +283,17 @@ export const flameTests = [
       await page.locator(".spoken", { hasText: hidden[1] }).first().waitFor({ state: "attached" });
       // It is below the row of its own ancestors now.
       await page.waitForFunction(() => document.querySelectorAll(".trail button").length === 2);
+    },
+  ],
+  [
+    "the overview can be closed and opened",
+    async ({ page, url }) => {
+      await open(page, url, "live=all&range=0.5..0.7");
+      await page.locator(".minimap-close").click();
+      await page.locator(".minimap").waitFor({ state: "detached" });
+      assert.equal(await chosen(page, "range"), "0.5..0.7");
+      await page.getByRole("button", { name: "Overview", exact: true }).click();
+      await page.locator(".minimap").waitFor();
     },
   ],
   [

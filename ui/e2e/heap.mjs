@@ -1,7 +1,7 @@
 // The page of heap snapshots: figures are those of the commands.
 
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { cells, chosen, flamePoint, nameAt, openHeap, settledHeap } from "./page.mjs";
@@ -256,6 +256,17 @@ export const heapTests = [
         await page.keyboard.press(key);
         assert.equal(await chosen(page, "heap"), view);
       }
+    },
+  ],
+  [
+    "a snapshot that is overwritten is noticed",
+    async ({ page, serve, trace, scratch }) => {
+      const file = join(scratch, "again.heap");
+      await copyFile(trace(BEFORE), file);
+      await openHeap(page, await serve(file));
+      await copyFile(trace(AFTER), file);
+      await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+      await page.locator(".connection", { hasText: "again.heap has been overwritten since it was loaded" }).waitFor();
     },
   ],
   [

@@ -78,6 +78,53 @@ export const tableTests = [
     },
   ],
   [
+    "the heading of lifetimes says which blocks they are of",
+    async ({ page, url }) => {
+      const heads = async () => (await page.locator(".row-head [role=columnheader]").allTextContents()).join("|");
+      await open(page, url, "view=table&live=all");
+      assert.match(await heads(), /\| ?Median life\| ?Promoted\|/);
+      await open(page, url, "view=table&live=peak");
+      assert.match(await heads(), /\| ?Life, at peak\| ?Promoted, at peak\|/);
+      await page.getByRole("button", { name: "Life, at peak" }).hover();
+      await page.locator(".tip", { hasText: "Only of the blocks that are live at the peak" }).waitFor();
+      await open(page, url, "view=table&live=0.02");
+      assert.match(await heads(), /Life, at 20(\.0)? ms/);
+    },
+  ],
+  [
+    "a curve that misses memory of the peak is not shown as empty",
+    async ({ page, url }) => {
+      await page.route(/\/hotspots/, async (route) => {
+        const response = await route.fetch();
+        const json = await response.json();
+        for (const row of json.rows) row.growth = row.growth.map(() => 0);
+        await route.fulfill({ response, json });
+      });
+      await open(page, url, "view=table&live=peak");
+      const curves = await page.locator(".rows-body .cell-spark").allTextContents();
+      assert.ok(curves.length > 3 && curves.every((text) => text === "briefly"), curves.join());
+    },
+  ],
+  [
+    "the function at the end of a name is never cut off",
+    async ({ page, url }) => {
+      await page.setViewportSize({ width: 900, height: 700 });
+      await page.route(/\/hotspots/, async (route) => {
+        const response = await route.fetch();
+        const json = await response.json();
+        for (const row of json.rows) row.label.name = `${"Outer_module.".repeat(12)}allocate`;
+        await route.fulfill({ response, json });
+      });
+      await open(page, url, "view=table&live=all");
+      const cell = page.locator(".rows-body .name").first();
+      const [outer, inner] = [
+        await cell.boundingBox(),
+        await cell.getByText("allocate", { exact: true }).boundingBox(),
+      ];
+      assert.ok(inner.x + inner.width <= outer.x + outer.width + 0.5, JSON.stringify([outer, inner]));
+    },
+  ],
+  [
     "the line number of a place is never cut off",
     async ({ page, url }) => {
       await page.setViewportSize({ width: 900, height: 700 });

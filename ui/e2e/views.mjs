@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { assertHeadline, chosen, open, settled } from "./page.mjs";
+import { assertHeadline, chosen, eventually, open, settled } from "./page.mjs";
 
 const MIX = "mix-ocaml53/trace.ctf";
 
@@ -329,6 +329,22 @@ export const viewTests = [
       };
       assert.equal(await domains(url), "1");
       assert.match(await domains(await serve(trace("odd/domains.ctf"))), /^\d+: 0, /);
+    },
+  ],
+  [
+    "charts shrink with the window",
+    async ({ page, url }) => {
+      await page.setViewportSize({ width: 1500, height: 900 });
+      await open(page, url, "live=all&view=lifetimes");
+      await page.setViewportSize({ width: 900, height: 900 });
+      await eventually(async () => {
+        const wide = await page.evaluate(() =>
+          [...document.querySelectorAll(".views *")]
+            .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+            .map((element) => `${element.tagName} ${element.getAttribute("class")}`),
+        );
+        assert.deepEqual(wide, []);
+      });
     },
   ],
 ];

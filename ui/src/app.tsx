@@ -47,7 +47,7 @@ import { SourceView } from "./views/source";
 import { SnapshotsView } from "./views/snapshots";
 import { TableView } from "./views/table";
 import { TreeView } from "./views/tree";
-import { Connection } from "./connection";
+import { Connection, Overwritten, watchFiles } from "./connection";
 import { DropLayer } from "./drop";
 import { NoticeLayer, notify } from "./widgets/controls";
 import { Mark } from "./widgets/icons";
@@ -113,6 +113,7 @@ async function open(): Promise<void> {
   if (status.value.state === "failed") {
     throw new ApiError({ code: "failed", message: status.value.error ?? "The file could not be loaded." });
   }
+  if (source.hasServer) watchFiles();
   if (status.value.kind === "fleet") {
     document.title = `${status.value.trace} · Heapline`;
     fleet.value = (await ask<VersionRuns[]>(runsQuestion)).report;
@@ -243,6 +244,7 @@ function Page({ info }: { info: Info }): JSX.Element {
     <div class="page">
       <Header info={info} />
       <Connection />
+      <Overwritten />
       <DropLayer />
       <main>
         <Headline summary={summary} whole={whole} isStale={isStale} error={error} onChoose={choose} />

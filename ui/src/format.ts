@@ -95,6 +95,15 @@ export function label({ name, place }: Label): string {
   return printable(place ? `${name} (${place})` : name);
 }
 
+/**
+ * The end of a name that tells functions apart: without outer modules, but with the function of anonymous ones: `start.(fun)` of
+ * `Shop.Sessions.start.(fun)`. The whole name if its parts cannot be told.
+ */
+export function innermost(name: string): string {
+  const found = /(?:\.|::)((?:[^.:<>()]+|\([^()]*\))(?:\.\(fun[^()]*\)|::\{\{?closure[^}]*\}\}?)*)$/.exec(name);
+  return found?.[1] ?? name;
+}
+
 /** Removes control characters and bidirectional overrides from a text of the trace. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
@@ -121,12 +130,20 @@ function byteScale(amount: number): [number, string] {
 function significant(n: number): string {
   if (Number.isInteger(n)) return n.toFixed(0);
   const size = Math.abs(n);
-  return n.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+  return rounded(n, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+/** A number with so many decimals. Halves become even, as in the reports of the command line: 31.25 is 31.2. */
+function rounded(n: number, digits: number): string {
+  const up = n.toFixed(digits);
+  const isHalf = new RegExp(`\\.\\d{${digits}}50*$`).test(n.toFixed(20));
+  if (!isHalf || Number(up.at(-1)) % 2 === 0) return up;
+  return (Number(up) - Math.sign(n) * 10 ** -digits).toFixed(digits);
 }
 
 /** Formats with as many digits as are significant given the error. */
 function withError(n: number, error: number): string {
   if (error === 0) return significant(n);
   const digits = error >= 10 ? 0 : error >= 1 ? 1 : error >= 0.1 ? 2 : 3;
-  return `${n.toFixed(digits)} ± ${error.toFixed(digits)}`;
+  return `${rounded(n, digits)} ± ${rounded(error, digits)}`;
 }

@@ -39,7 +39,7 @@ function slowSource(): Asked[] {
 }
 
 function completion(...texts: string[]): Completion {
-  return { replace: [0, 1], items: texts.map((text) => ({ text, hint: "", name: null })) };
+  return { replace: [0, 1], items: texts.map((text) => ({ text, hint: "", name: null })), unmatched: [] };
 }
 
 test("an item replaces its part of the text, and one space follows", () => {

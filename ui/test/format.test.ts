@@ -14,6 +14,27 @@ test("memory is written as the terminal writes it", () => {
   assert.equal(format.bytes((2 ** 32 - 1) * 4), "16.0 GiB");
 });
 
+test("halves are rounded as the terminal rounds them", () => {
+  assert.equal(format.bytes(32_000), "31.2 KiB");
+  assert.equal(format.bytes(31.75 * 1024), "31.8 KiB");
+  assert.equal(format.bytes(-32_000), "-31.2 KiB");
+  assert.equal(format.bytes(31.25001 * 1024), "31.3 KiB");
+});
+
+test("the end of a name tells functions apart", () => {
+  for (const [name, end] of [
+    ["Stdlib.Map.Make.bal", "bal"],
+    ["Shop.Sessions.start.(fun)", "start.(fun)"],
+    ["alloc::vec::Vec<T,A>::push", "push"],
+    ["jaq::run::{{closure}}", "run::{{closure}}"],
+    ["main", "main"],
+    ["(unknown)", "(unknown)"],
+    ["<jaq::Val as a::B<c::D>>", "<jaq::Val as a::B<c::D>>"],
+    ["", ""],
+  ] as const)
+    assert.equal(format.innermost(name), end, name);
+});
+
 test("errors decide how many digits are shown", () => {
   assert.equal(format.estimatedBytes(estimate(12.3456e6, 0.42e6)), "11.77 ± 0.40 MiB");
   assert.equal(format.estimatedBytes(estimate(12.3456e6, 4.2e6)), "11.8 ± 4.0 MiB");

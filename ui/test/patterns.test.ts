@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clausesOf, inQuery, patternOf, quoted, withClause } from "../src/state/patterns";
+import { clausesOf, inQuery, patternOf, quoted, searchPattern, withClause } from "../src/state/patterns";
 
 test("a clause is joined so that it binds to the whole query", () => {
   assert.equal(withClause("", "promoted"), "promoted");
@@ -39,4 +39,11 @@ test("patterns of options mean the same in a query", () => {
     ["?leading", '"?leading"'],
   ] as const)
     assert.equal(inQuery(pattern), text);
+});
+
+test("a search text becomes a pattern that matches the same names", () => {
+  assert.equal(searchPattern(" Map.Make.(fun) "), "/Map\\.Make\\.\\(fun\\)/i");
+  assert.equal(inQuery(searchPattern("a/b")), "/a\\/b/i");
+  assert.equal(searchPattern("/^Map/"), "/^Map/i");
+  assert.equal(searchPattern("/^Map"), "/^Map/i");
 });

@@ -86,4 +86,17 @@ test("the views are about the layer that is on its own", () => {
   assert.equal(asked("callers=A.f&callers=B.g"), 'stats?where=function = "A.f" called by "B.g"');
   assert.equal(asked("callers=a.ml&split=file&where=promoted"), 'stats?where=promoted&where=file = "a.ml"');
   assert.equal(asked("callers=A.f&ownCode&hide=B.*"), 'stats?where=own function = "A.f" hiding "B.*"');
+  assert.equal(
+    asked("callers=A.f&ownCode&mine=A.*&hide=B.*"),
+    'stats?where=own function = "A.f" mine "A.*" hiding "B.*"',
+  );
+});
+
+test("own code can be that of some patterns, where it is asked for", () => {
+  const hotspots = (hash: string) => decoded(address(questions.tableQuestion(state(`#live=all&${hash}`))));
+  assert.match(hotspots("ownCode&mine=A.*&mine=B.*"), /mine=A\.\*&mine=B\.\*&own-code=true/);
+  assert.doesNotMatch(hotspots("mine=A.*"), /mine/);
+  const leaks = (hash: string) => decoded(address(questions.leaksQuestion(state(`#live=all&${hash}`))));
+  assert.match(leaks("mine=A.*"), /mine=A\.\*/);
+  assert.doesNotMatch(leaks("mine=A.*&lists=all"), /mine/);
 });

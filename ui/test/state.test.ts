@@ -31,6 +31,7 @@ test("an address keeps everything that was chosen", () => {
     focus: ["x;y", "ü"],
     hide: ["Stdlib.*"],
     ownCode: true,
+    mine: ["Parser.*"],
     recursion: true,
     lines: true,
     unfolded: true,

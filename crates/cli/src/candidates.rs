@@ -149,6 +149,7 @@ fn queries(typed: &OsStr) -> Vec<CompletionCandidate> {
             text: typed.to_owned(),
             cursor: None,
             rows: ROWS,
+            check: false,
         });
         let answer = session()?.answer(&request, &Cancel::default()).ok()?;
         let Report::Completion(found) = &answer.report else {

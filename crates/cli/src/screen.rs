@@ -6,9 +6,13 @@ use std::io::{self, IsTerminal};
 use heapline_text::Screen;
 
 /// Detects the width and character set of standard output. Uses ASCII on request, or if the locale
-/// does not use UTF-8.
+/// does not use UTF-8. Names are only cut for a terminal, or to a width that is asked for.
 pub(crate) fn detect(ascii: bool) -> Screen {
-    Screen::new(width(), ascii || !has_unicode())
+    let ascii = ascii || !has_unicode();
+    match given_width() {
+        Some(width) => Screen::new(width, ascii),
+        None => Screen::new(Screen::DEFAULT_WIDTH, ascii).unlimited(),
+    }
 }
 
 fn has_unicode() -> bool {
@@ -24,12 +28,15 @@ fn has_unicode() -> bool {
 
 /// The width of standard output.
 pub(crate) fn width() -> usize {
+    given_width().unwrap_or(Screen::DEFAULT_WIDTH)
+}
+
+/// The width that is asked for, or that of the terminal; `None` if standard output is neither.
+fn given_width() -> Option<usize> {
     let variable = || env::var("COLUMNS").ok()?.parse().ok();
     let terminal = || {
         let (width, _) = terminal_size::terminal_size()?;
         io::stdout().is_terminal().then_some(usize::from(width.0))
     };
-    variable()
-        .or_else(terminal)
-        .unwrap_or(Screen::DEFAULT_WIDTH)
+    variable().or_else(terminal)
 }

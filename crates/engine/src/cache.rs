@@ -87,6 +87,7 @@ mod tests {
         let report = Report::Completion(Completion {
             replace: [0, 0],
             items: Vec::new(),
+            unmatched: Vec::new(),
         });
         Arc::new(Answer::new("".into(), 0, None, report))
     }

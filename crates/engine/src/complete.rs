@@ -1,6 +1,7 @@
 //! Completion of queries.
 
 use clap::Args;
+use heapline_profile::Query;
 use heapline_profile::query::{Suggestion, suggest};
 use serde::Serialize;
 
@@ -22,6 +23,10 @@ pub struct CompleteOptions {
     /// Limit the number of names
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rows: u16,
+
+    /// Also list the names in the query that the trace does not have
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Continuations of a query that is being typed.
@@ -32,6 +37,9 @@ pub struct Completion {
     pub replace: [usize; 2],
     /// Words of the query language, then names, those with the most allocation first.
     pub items: Vec<Suggestion>,
+    /// The names in the query that the trace does not have, with the most similar one: `function "Mpa.add"; did you mean
+    /// "Map.add"?`. Empty unless they are asked for.
+    pub unmatched: Vec<String>,
 }
 
 impl CompleteOptions {
@@ -44,6 +52,10 @@ impl CompleteOptions {
         Completion {
             replace: [found.replace.start, found.replace.end].map(|at| utf16_offset(text, at)),
             items: found.items,
+            unmatched: match Query::parse(text) {
+                Ok(query) if self.check => query.unmatched(&session.trace().profile),
+                _ => Vec::new(),
+            },
         }
     }
 }

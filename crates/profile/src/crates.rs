@@ -191,6 +191,43 @@ pub(crate) fn is_dependency(name: &str, file: &str) -> bool {
         })
 }
 
+/// What the path of an OCaml module's file tells of where the module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ModulePlace {
+    /// Nothing: the path is relative, as dune has it, for programs and for libraries.
+    Unknown,
+    /// Neither installed nor in the sources of a package.
+    Elsewhere,
+    /// An installed library, or the sources of a package.
+    Package,
+}
+
+/// Tells where an OCaml module is from its file. Compilers are run in the directory of a package, so that only files with
+/// whole paths, and copies of packages within a program's sources, tell.
+pub(crate) fn module_place(file: &str) -> ModulePlace {
+    const PACKAGES: &[&str] = &[
+        "/.opam/",
+        "/_opam/",
+        "/.opam-switch/",
+        "/lib/ocaml/",
+        "/_build/_private/",
+        "/vendor/",
+        "/duniverse/",
+        "/nix/store/",
+    ];
+    // Builds of packages, where the program may have been built as well; and dune's name for any workspace.
+    const BUILDS: &[&str] = &["/build/", "/builddir/", "/workspace_root/", "/tmp/"];
+    // Paths may be relative: `vendor/lwt/src/lwt.ml`.
+    let is_in = |folder: &&str| file.contains(folder) || file.starts_with(&folder[1..]);
+    if PACKAGES.iter().any(is_in) {
+        ModulePlace::Package
+    } else if file.starts_with('/') && !BUILDS.iter().any(|build| file.starts_with(build)) {
+        ModulePlace::Elsewhere
+    } else {
+        ModulePlace::Unknown
+    }
+}
+
 /// Returns true for the versions of packages: `1.0.219`, `0.15.0-alpha.2`.
 fn is_version(text: &str) -> bool {
     let numbers = text.split(['-', '+']).next().unwrap_or(text);

@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::groups::{GroupBy, View};
 use crate::query::{self, Pattern};
+use crate::store::Profile;
 
 /// The largest number of rows of a report.
 pub(crate) const MAX_ROWS: u64 = 100_000;
@@ -110,6 +111,23 @@ pub struct Look {
 }
 
 impl Look {
+    /// The options whose functions the trace does not have, most likely misspelt: `--mine: the trace has no function ...`.
+    #[must_use]
+    pub fn unmatched(&self, profile: &Profile) -> Vec<String> {
+        let hidden = self.hide.iter().map(|pattern| ("--hide", pattern));
+        let mine = self
+            .mine
+            .iter()
+            .filter(|pattern| !pattern.is_of_crate(profile));
+        hidden
+            .chain(mine.map(|pattern| ("--mine", pattern)))
+            .filter_map(|(option, pattern)| {
+                let name = pattern.unmatched(profile)?;
+                Some(format!("{option}: the trace has no {name}"))
+            })
+            .collect()
+    }
+
     /// The view with these options and groups of a kind.
     pub(crate) fn view(&self, by: GroupBy) -> View {
         View {

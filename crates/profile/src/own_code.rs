@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::crates::{Crates, is_dependency, is_standard};
+use crate::crates::{Crates, ModulePlace, is_dependency, is_standard, module_place};
 use crate::query::Pattern;
-use crate::store::{CrateId, FrameId, FunctionId, IdVec, Profile};
+use crate::store::{CrateId, FrameId, FunctionId, IdVec, Profile, Symbols};
 
-/// Top-level modules of common OCaml libraries; `*` stands for any rest of a name. OCaml traces
-/// have the file names that the compiler was given, which do not say where a library was installed.
+/// Top-level modules of common OCaml libraries; `*` stands for nothing, or for a rest that begins a new
+/// word: `Lwt*` is `Lwt`, `Lwt_unix` and `LwtLabels`, not `Lwtest`. For modules whose files do not tell whether they
+/// belong to an installed library: most have relative paths.
 const OCAML_LIBRARIES: &[&str] = &[
     // OCaml itself; `Stdlib` and `Camlinternal*` are standard anyway.
     "Bigarray",
@@ -27,8 +28,7 @@ const OCAML_LIBRARIES: &[&str] = &[
     "Base",
     "Base_bigstring",
     "Base_quickcheck",
-    "Bat*",
-    "CC*",
+    "Batteries*",
     "Containers*",
     "Core",
     "Core_kernel*",
@@ -36,8 +36,7 @@ const OCAML_LIBRARIES: &[&str] = &[
     "ExtLib",
     "Stdio",
     // Concurrency.
-    "Async",
-    "Async_*",
+    "Async*",
     "Domainslib",
     "Eio*",
     "Kcas*",
@@ -62,6 +61,10 @@ const OCAML_LIBRARIES: &[&str] = &[
     "Uutf",
     "Zarith*",
 ];
+
+/// The beginnings of the modules of libraries that have no module of their own name, before a capital letter: `BatList` of
+/// Batteries and `CCVector` of Containers, but not `Batch` or `CClosure`.
+const OCAML_PREFIXES: &[&str] = &["Bat", "CC"];
 
 /// Functions that are in no crate: those of OCaml's and C's runtimes, and the frame that stands for
 /// frames that were not recorded. `*` stands for any rest of a name.
@@ -146,17 +149,7 @@ impl OwnFrames {
                 },
             };
         }
-        let mut is_library: IdVec<CrateId, bool> = crates
-            .names()
-            .iter()
-            .map(|name| is_standard(name) || is_listed(name, OCAML_LIBRARIES))
-            .collect();
-        // A crate is a library if any of its functions is in a package: others may have no file.
-        for (frame, info) in symbols.frames().enumerate() {
-            if is_dependency(crates.name(frame), &symbols.files()[info.file]) {
-                is_library[crates.id(frame)] = true;
-            }
-        }
+        let is_library = libraries(symbols, &crates);
         let is_own = symbols.frames().ids().map(|frame| {
             !is_library[crates.id(frame)] && !is_listed(&function(frame).name, RUNTIME)
         });
@@ -181,7 +174,66 @@ impl OwnFrames {
     }
 }
 
-/// Returns true if a name is in a list.
+/// For each crate, true if it is a library: by where its files are, where they tell, and otherwise by its name.
+fn libraries(symbols: &Symbols, crates: &Crates) -> IdVec<CrateId, bool> {
+    let mut is_library = IdVec::like(crates.names(), false);
+    let mut module_places = IdVec::like(crates.names(), ModulePlace::Unknown);
+    for (frame, info) in symbols.frames().enumerate() {
+        let (id, name) = (crates.id(frame), crates.name(frame));
+        let file = &symbols.files()[info.file];
+        // A crate is a library if any of its functions is in a package: others may have no file.
+        if is_dependency(name, file) {
+            is_library[id] = true;
+        }
+        if is_module(name) && !is_standard(name) {
+            module_places[id] = module_places[id].max(module_place(file));
+        }
+    }
+    // Where all modules are in packages, so is the program: it was itself built and installed as one.
+    let is_apart = crates
+        .names()
+        .iter()
+        .zip(&module_places)
+        .any(|(name, &place)| {
+            is_module(name) && !is_standard(name) && place != ModulePlace::Package
+        });
+    for ((is_library, name), &place) in is_library
+        .iter_mut()
+        .zip(crates.names())
+        .zip(&module_places)
+    {
+        *is_library |= is_standard(name)
+            || match place {
+                ModulePlace::Package if is_apart => true,
+                ModulePlace::Elsewhere => false,
+                ModulePlace::Package | ModulePlace::Unknown => is_known_library(name),
+            };
+    }
+    is_library
+}
+
+/// Returns true if a crate is a top-level module of OCaml.
+fn is_module(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Returns true for the modules of known libraries.
+fn is_known_library(name: &str) -> bool {
+    let begins_word = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_lowercase());
+    let is_listed = OCAML_LIBRARIES
+        .iter()
+        .any(|listed| match listed.strip_suffix('*') {
+            Some(start) => name.strip_prefix(start).is_some_and(begins_word),
+            None => name == *listed,
+        });
+    let is_capital = |rest: &str| rest.starts_with(|c: char| c.is_ascii_uppercase());
+    is_listed
+        || OCAML_PREFIXES
+            .iter()
+            .any(|start| name.strip_prefix(start).is_some_and(is_capital))
+}
+
+/// Returns true if a name is in a list, where `*` stands for any rest of a name.
 fn is_listed(name: &str, list: &[&str]) -> bool {
     list.iter().any(|listed| match listed.strip_suffix('*') {
         Some(start) => name.starts_with(start),

@@ -16,6 +16,7 @@ mod fleet;
 mod guard;
 mod http;
 mod loader;
+mod overwritten;
 mod report;
 mod snapshot;
 mod source;

@@ -118,22 +118,33 @@ impl Loader {
 
     /// Loads the traces; returns when they will not change any more.
     pub(crate) fn run(self) {
+        let loaded_files = &self.subjects.loaded_files;
         let loaded = match self.subjects.open_recording() {
-            Some(live) => self.follow(live),
-            None if self.subjects.sites.is_some() => load_snapshots(&self.subjects, &self.progress)
-                .map(|session| {
+            Some(live) => {
+                let followed = self.follow(live);
+                // A file that is recorded to changes until then.
+                loaded_files.note(&self.subjects);
+                followed
+            }
+            None if self.subjects.sites.is_some() => {
+                loaded_files.note(&self.subjects);
+                load_snapshots(&self.subjects, &self.progress).map(|session| {
                     self.sender.send_replace(Loading::Done(Newest {
                         session: Loaded::Snapshots(Arc::new(session)),
                         is_recording: false,
                         problem: None,
                     }));
-                }),
-            None => trace::load(&self.subjects, &self.progress).map(|session| {
-                let session = self.publish(session, false, None);
-                // Every page asks for it, but nothing else waits for it. Whoever asks is told
-                // what went wrong, if something did.
-                let _ = session.info();
-            }),
+                })
+            }
+            None => {
+                loaded_files.note(&self.subjects);
+                trace::load(&self.subjects, &self.progress).map(|session| {
+                    let session = self.publish(session, false, None);
+                    // Every page asks for it, but nothing else waits for it. Whoever asks is told
+                    // what went wrong, if something did.
+                    let _ = session.info();
+                })
+            }
         };
         if let Err(problem) = loaded {
             self.sender.send_replace(Loading::Failed(problem));

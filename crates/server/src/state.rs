@@ -58,6 +58,8 @@ pub(crate) struct Status<'a> {
     epoch: u64,
     /// True while the trace is being recorded: it grows, and so does the epoch.
     recording: bool,
+    /// True if another file is in the place of one that was loaded.
+    overwritten: bool,
     read: u64,
     size: Option<u64>,
     error: Option<String>,
@@ -84,6 +86,7 @@ impl<'a> Status<'a> {
             sites: false,
             epoch: 0,
             recording: false,
+            overwritten: false,
             read,
             size: subjects.size(),
             error: None,
@@ -99,6 +102,7 @@ impl<'a> Status<'a> {
             identity: Some(session.identity().to_string()),
             sites: session.has_sites(),
             epoch: session.epoch(),
+            overwritten: subjects.loaded_files.are_overwritten(subjects),
             ..loading
         }
     }

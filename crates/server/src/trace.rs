@@ -13,6 +13,7 @@ use heapline_formats::{Executable, Follower, Options, Reader};
 use heapline_index::TraceFile;
 use heapline_profile::{LiveProfile, Profile, Recursion, StoreOptions};
 
+use crate::overwritten::LoadedFiles;
 use crate::snapshot::{SiteSource, SnapshotFolder, find_holders};
 use crate::source::{EditorLink, SourceFolders};
 
@@ -152,6 +153,8 @@ pub struct Subjects {
     sources: Arc<SourceFolders>,
     /// Opens a line of a source file in an editor.
     pub(crate) editor: Option<EditorLink>,
+    /// The files as they were when they were loaded.
+    pub(crate) loaded_files: LoadedFiles,
 }
 
 /// A file that something may be recording to.
@@ -175,6 +178,7 @@ impl Subjects {
             snapshots: None,
             sources: Arc::default(),
             editor: None,
+            loaded_files: LoadedFiles::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 pub struct Screen {
     width: usize,
     ascii: bool,
+    is_unlimited: bool,
 }
 
 impl Screen {
@@ -19,7 +20,42 @@ impl Screen {
         Self {
             width: width.clamp(40, 400),
             ascii,
+            is_unlimited: false,
         }
+    }
+
+    /// Does not cut names and lines of source to the width, for output that programs read: the width only decides which
+    /// columns there are.
+    #[must_use]
+    pub fn unlimited(self) -> Self {
+        Self {
+            is_unlimited: true,
+            ..self
+        }
+    }
+
+    /// Returns true if names and lines of source are not cut to the width.
+    #[must_use]
+    pub fn is_unlimited(self) -> bool {
+        self.is_unlimited
+    }
+
+    /// The columns that are left for a name or a line of source beside `used` others.
+    #[must_use]
+    pub fn room_beside(self, used: usize) -> usize {
+        /// Longer than any name, and small enough to calculate with.
+        const UNLIMITED: usize = 1 << 24;
+        if self.is_unlimited {
+            UNLIMITED
+        } else {
+            self.width.saturating_sub(used)
+        }
+    }
+
+    /// The columns of a bar beside a name: more on wide screens.
+    #[must_use]
+    pub fn bar_width(self) -> usize {
+        (self.width / 16).clamp(6, 16)
     }
 
     /// Its columns.

@@ -133,7 +133,7 @@ fn lines(report: &Source, context: &Context<'_>) -> Vec<Line> {
     lines
         .map(|(mut line, (text, style))| {
             if let Some(text) = text {
-                let room = context.screen.width().saturating_sub(line.columns() + GAP);
+                let room = context.screen.room_beside(line.columns() + GAP);
                 line.push(&" ".repeat(GAP), Style::Plain);
                 line.push(&start(&sanitize(&without_tabs(text)), room), style);
             }

@@ -14,7 +14,7 @@ pub enum Align {
     Right,
 }
 
-/// Rows of cells. One column is flexible: it shrinks if the screen is too narrow.
+/// Rows of cells. One column is flexible: it shrinks if the screen is too narrow and not unlimited.
 #[derive(Clone, Debug)]
 pub struct Table {
     screen: Screen,
@@ -116,6 +116,9 @@ impl Table {
             if used(&widths) > screen + flexible.saturating_sub(Self::PREFERRED) {
                 widths[column] = 0;
             }
+        }
+        if self.screen.is_unlimited() {
+            return widths;
         }
         let excess = used(&widths).saturating_sub(screen);
         let flexible = &mut widths[self.flexible];
@@ -220,6 +223,16 @@ mod tests {
         }
         assert!(lines(50, false, &[row])[1].contains('…'));
         assert!(lines(50, true, &[row])[1].is_ascii());
+    }
+
+    #[test]
+    fn names_are_whole_where_the_width_is_not_that_of_a_terminal() {
+        let name = "Module.".repeat(30);
+        let mut table = Table::new(Screen::new(50, false).unlimited(), &COLUMNS, 2);
+        let cells = ["1", "", name.as_str()];
+        let cells = cells.map(|cell| (cell.to_owned(), Style::Plain));
+        table.row(cells.to_vec());
+        assert_eq!(table.lines()[1].to_string(), format!("      1  {name}"));
     }
 
     #[test]

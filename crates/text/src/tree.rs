@@ -97,7 +97,7 @@ fn nodes(page: &mut Page, context: &Context<'_>, nodes: &[TreeNode], total: f64,
     );
     let rows: Vec<[String; 4]> = nodes
         .iter()
-        .map(|node| figures(node, total, with_own))
+        .map(|node| figures(node, total, with_own, context.screen))
         .collect();
     let room = tree_room(&rows, context.screen, 2);
     let branches = tree_branches(nodes.iter().map(|node| node.parent));
@@ -114,7 +114,7 @@ fn nodes(page: &mut Page, context: &Context<'_>, nodes: &[TreeNode], total: f64,
 }
 
 /// The cells before a node's name.
-fn figures(node: &TreeNode, total: f64, with_own: bool) -> [String; 4] {
+fn figures(node: &TreeNode, total: f64, with_own: bool, screen: Screen) -> [String; 4] {
     let own = node.own.bytes.value;
     let own = if with_own && own > 0.0 && node.kind == NodeKind::Call {
         bytes(own)
@@ -126,7 +126,7 @@ fn figures(node: &TreeNode, total: f64, with_own: bool) -> [String; 4] {
         bytes(node.total.bytes.value),
         percent_number(share, 1.0),
         own,
-        bar(share, 6),
+        bar(share, screen.bar_width()),
     ]
 }
 
@@ -141,7 +141,7 @@ pub fn tree_room(rows: &[[String; 4]], screen: Screen, indent: usize) -> usize {
             Some(width) => width + GAP,
         })
         .sum();
-    screen.width().saturating_sub(indent + used).max(12)
+    screen.room_beside(indent + used).max(12)
 }
 
 /// Puts a branch before a name. On narrow screens, deep branches lose their outer levels before names

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use heapline_engine::{Answer, EngineError, Report, Request};
 use heapline_model::Capabilities;
 use heapline_profile::reports::{Hotspots, NamedDiff, Series, Tree};
-use heapline_profile::{GroupBy, Query};
+use heapline_profile::{GroupBy, Look, Query};
 
 use crate::choices::{Choices, Column, Slot, View, Want};
 use crate::filter::FilterLine;
@@ -102,7 +102,7 @@ pub struct App {
     pub(crate) points: usize,
     /// Further tasks for the worker.
     pub(crate) naming: Option<GroupBy>,
-    pub(crate) checking: Option<Query>,
+    pub(crate) checking: Option<(Query, Look)>,
     /// The requests that were handed out last.
     wanted: Option<(u64, Vec<Want>)>,
 }
@@ -147,8 +147,8 @@ impl App {
                 }
             }
             News::Unmatched(names) => {
-                if let Some(name) = names.first() {
-                    self.message = Some(format!("the trace has no {name}"));
+                if let Some(name) = names.into_iter().next() {
+                    self.message = Some(name);
                 }
             }
         }
@@ -164,8 +164,18 @@ impl App {
         if self.situation.is_none() {
             self.choices.moment = situation.first;
         }
-        if self.situation.is_none() && !self.choices.query.is_all() {
-            self.checking = Some(self.choices.query.clone());
+        if self.situation.is_none() {
+            // Functions of a program that still runs may be yet to come.
+            let look = if situation.is_recording {
+                Look::default()
+            } else {
+                self.choices.look()
+            };
+            let has_names = !self.choices.query.is_all()
+                || [&look.hide, &look.mine].iter().any(|list| !list.is_empty());
+            if has_names {
+                self.checking = Some((self.choices.query.clone(), look));
+            }
         }
         if let Mode::Filter(line) = &mut self.mode {
             line.set_source(situation.tells);
@@ -206,8 +216,8 @@ impl App {
         self.naming.take()
     }
 
-    /// The query to check, if it is new.
-    pub fn checking(&mut self) -> Option<Query> {
+    /// The query and the display of functions to check, if they are new.
+    pub fn checking(&mut self) -> Option<(Query, Look)> {
         self.checking.take()
     }
 

@@ -1,6 +1,6 @@
 //! Key bindings.
 
-use heapline_profile::{GroupBy, Share};
+use heapline_profile::{GroupBy, Look, Share};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::app::{Action, App, Mode};
@@ -163,7 +163,7 @@ impl App {
             Outcome::Cancelled => {}
             Outcome::Entered(query) => {
                 if !query.is_all() {
-                    self.checking = Some(query.clone());
+                    self.checking = Some((query.clone(), Look::default()));
                 }
                 self.choices.query = query;
             }

@@ -165,8 +165,8 @@ fn request(app: &mut App, worker: &Worker) -> bool {
     if let Some(kind) = app.naming() {
         worker.name(kind);
     }
-    if let Some(query) = app.checking() {
-        worker.check(query);
+    if let Some((query, look)) = app.checking() {
+        worker.check(query, look);
     }
     worker.freeze(app.is_frozen());
     let wants = app.outstanding();

@@ -10,7 +10,7 @@ use heapline_text::{
 use ratatui::crossterm::event::KeyCode;
 
 use crate::app::App;
-use crate::choices::{Slot, Unit};
+use crate::choices::{Column, Slot, Unit};
 use crate::table::amount;
 
 /// A node that can be seen.
@@ -127,7 +127,11 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
     } else {
         "allocations first"
     };
-    let title = format!("{} ▼", app.choices.column.title());
+    // Not the change of the table, which what was freed since the mark takes from.
+    let title = match app.choices.column {
+        Column::Growth => "new, live ▼".to_owned(),
+        column => format!("{} ▼", column.title()),
+    };
     let mut table = Table::new(
         screen,
         &[
@@ -167,7 +171,7 @@ pub(crate) fn lines(app: &App, screen: Screen) -> Vec<Line> {
             if screen.width() < 60 {
                 String::new()
             } else {
-                bar(share, 6)
+                bar(share, screen.bar_width())
             },
         ]
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use heapline_engine::{Answer, Cancel, EngineError, LoadedTrace, Session};
 use heapline_profile::query::TimePoint;
 use heapline_profile::reports::Name;
-use heapline_profile::{Estimator, GroupBy, Query};
+use heapline_profile::{Estimator, GroupBy, Look, Query};
 
 use crate::choices::Want;
 use crate::situation::Situation;
@@ -46,7 +46,7 @@ pub enum News {
     Answered(u64, Want, Result<Arc<Answer>, EngineError>),
     /// All names of a kind, for suggestions.
     Names(GroupBy, Arc<[Name]>),
-    /// Names of a query that do not occur in the trace.
+    /// Sentences about names of a query and of options that do not occur in the trace.
     Unmatched(Vec<String>),
 }
 
@@ -55,7 +55,7 @@ pub enum News {
 struct Tasks {
     wants: Vec<Want>,
     name: Option<GroupBy>,
-    check: Option<Query>,
+    check: Option<(Query, Look)>,
     newest: Option<Newest>,
     is_frozen: bool,
     is_over: bool,
@@ -113,9 +113,9 @@ impl Worker {
         self.board.change(|tasks| tasks.name = Some(kind));
     }
 
-    /// Asks for names of a query that do not occur in the trace.
-    pub fn check(&self, query: Query) {
-        self.board.change(|tasks| tasks.check = Some(query));
+    /// Asks for names of a query, and of the options for the display of functions, that do not occur in the trace.
+    pub fn check(&self, query: Query, look: Look) {
+        self.board.change(|tasks| tasks.check = Some((query, look)));
     }
 
     /// Keeps the present state of a growing trace, or goes on.
@@ -186,7 +186,7 @@ fn load(source: &mut impl Source, board: &Board, news: &Sender<News>, interval: 
 /// The next thing to do.
 enum Task {
     Name(GroupBy),
-    Check(Query),
+    Check(Query, Look),
     Want(Want, Cancel),
     Advance(Box<Newest>),
 }
@@ -197,8 +197,8 @@ impl Tasks {
             if let Some(kind) = self.name.take() {
                 return Some(Task::Name(kind));
             }
-            if let Some(query) = self.check.take() {
-                return Some(Task::Check(query));
+            if let Some((query, look)) = self.check.take() {
+                return Some(Task::Check(query, look));
             }
             if !self.wants.is_empty() {
                 return Some(Task::Want(self.wants.remove(0), self.cancel.clone()));
@@ -236,8 +236,13 @@ fn compute(board: &Board, news: &Sender<News>, path: &str, options: &WorkerOptio
             (Task::Name(kind), Some(session)) => {
                 Some(News::Names(kind, Arc::clone(session.names(kind))))
             }
-            (Task::Check(query), Some(session)) => {
-                let unmatched = query.unmatched(&session.trace().profile);
+            (Task::Check(query, look), Some(session)) => {
+                let profile = &session.trace().profile;
+                let names = query.unmatched(profile).into_iter();
+                let mut unmatched: Vec<String> = names
+                    .map(|name| format!("the trace has no {name}"))
+                    .collect();
+                unmatched.extend(look.unmatched(profile));
                 Some(News::Unmatched(unmatched))
             }
             (Task::Want(want, cancel), Some(session)) => {

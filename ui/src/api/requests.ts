@@ -230,5 +230,6 @@ export const REQUESTS = {
     text: { kind: "value", default: "" },
     cursor: { kind: "value" },
     rows: { kind: "value", default: "20" },
+    check: { kind: "flag" },
   },
 } as const;

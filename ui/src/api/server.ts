@@ -18,6 +18,8 @@ export interface Status {
   epoch: number;
   /** True while the trace is being recorded. */
   recording: boolean;
+  /** True if another file is in the place of one that was loaded. */
+  overwritten: boolean;
   read: number;
   size: number | null;
   error: string | null;

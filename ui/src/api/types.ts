@@ -169,7 +169,9 @@ export type Completion = {
 /** The start and end of the text that an item replaces, in UTF-16 code units. */
 replace: [number, number],
 /** Words of the query language, then names, those with the most allocation first. */
-items: Array<Suggestion>, };
+items: Array<Suggestion>,
+/** The names in the query that the trace does not have, with the most similar one: `function "Mpa.add"; did you mean "Map.add"?`. Empty unless they are asked for. */
+unmatched: Array<string>, };
 
 /** All that was found wrong while reading. The first flaws are listed one by one; the totals count all of them. */
 export type Damage = {

@@ -15,8 +15,8 @@ import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
-import { type Choices, Completer, insert } from "./completion";
-import { OwnCodeButton } from "./own-code";
+import { type Choices, Completer, insert, useUnmatched } from "./completion";
+import { OwnCodeButton, OwnCodePatterns } from "./own-code";
 import { WithoutChip } from "./peak";
 
 /** Debounce delay for typing. */
@@ -98,6 +98,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
     event.preventDefault();
   };
 
+  const unmatched = useUnmatched(hasServer ? now.where : "");
   const clauses = clausesOf(now.where);
   const isMine = error?.body.parameter === "where" && error.body.value?.trim() === draft.trim();
   const span = isMine ? error?.body.span : null;
@@ -196,6 +197,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           </button>
         )}
         {hasServer && <OwnCodeButton />}
+        {hasServer && <OwnCodePatterns />}
         {clauses.length > 1 &&
           clauses.map((clause, place) => (
             <Chip
@@ -270,6 +272,11 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           />
         )}
         <WithoutChip />
+        {unmatched.map((name) => (
+          <span key={name} class="filter-unmatched" role="status">
+            The trace has no {printable(name)}
+          </span>
+        ))}
         {hasServer && (
           <Explain>
             Only blocks of which this is true. The fields that this trace has are suggested as you type. Join with and,

@@ -1,8 +1,9 @@
 // Completion of the filter. The engine knows the query language; the page sends the text and shows the answer.
 
+import { useEffect, useState } from "preact/hooks";
 import { question } from "../api/question";
 import type { Completion } from "../api/types";
-import { currentSource } from "../state/answers";
+import { currentSource, generation } from "../state/answers";
 
 /** The continuations of a text. */
 export interface Choices extends Completion {
@@ -13,6 +14,24 @@ export interface Choices extends Completion {
 export function insert({ text, replace: [from, to] }: Choices, item: string): { text: string; cursor: number } {
   const before = `${text.slice(0, from)}${item} `;
   return { text: before + text.slice(to).trimStart(), cursor: before.length };
+}
+
+/** The names in the filter that the trace does not have, most likely misspelt. */
+export function useUnmatched(where: string): readonly string[] {
+  const [found, setFound] = useState<{ where: string; names: readonly string[] } | null>(null);
+  useEffect(() => {
+    if (where.trim() === "") return;
+    const abort = new AbortController();
+    currentSource()
+      .ask<Completion>(question("complete", { text: where, cursor: 0, rows: 1, check: true }), abort.signal)
+      .then(
+        ({ report }) => setFound({ where, names: report.unmatched }),
+        // The views say what is wrong with a filter.
+        () => {},
+      );
+    return () => abort.abort();
+  }, [where, generation.value]);
+  return found?.where === where ? found.names : [];
 }
 
 /** Completes the newest text only: answers about an earlier one are dropped. */

@@ -41,6 +41,41 @@ export function OwnCodeButton(): JSX.Element {
   );
 }
 
+/** The patterns of own code, to correct what counts as a library. */
+export function OwnCodePatterns(): JSX.Element | null {
+  const now = state.value;
+  if (!now.ownCode) return null;
+  return (
+    <input
+      class="own-patterns"
+      type="text"
+      spellcheck={false}
+      autocomplete="off"
+      aria-label="Patterns of own code"
+      placeholder="all but libraries"
+      size={Math.max(16, now.mine.join(", ").length)}
+      value={now.mine.join(", ")}
+      onChange={(event) => update({ mine: patternsIn(event.currentTarget.value), node: "" })}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
+        event.stopPropagation();
+      }}
+      {...tipOn(
+        <div class="tip-text">
+          Functions and crates that are your own, separated by commas, if not all outside of the known libraries:{" "}
+          <code>Parser.*, my_crate, /^Cc/</code>.
+        </div>,
+      )}
+    />
+  );
+}
+
+/** The patterns in a list. A regular expression may have commas. */
+export function patternsIn(text: string): string[] {
+  const found = text.match(/\s*\/(?:\\.|[^/\\])*\/i?\s*(?=,|$)|[^,]+/g) ?? [];
+  return found.map((pattern) => pattern.trim()).filter((pattern) => pattern !== "");
+}
+
 export function toggleOwnCode(): void {
   update({ ownCode: !state.value.ownCode, node: "" });
 }

@@ -67,11 +67,13 @@ export function FlameCanvas(props: {
   const { width, height } = useSize(scroller);
   const [hovered, setHovered] = useState<Place | null>(null);
   const [selected, setSelected] = useState<Place | null>(null);
+  const selectedName = useRef("");
   const [top, setTop] = useState(0);
   const zoomed = useMemo(() => locate(picture, now.node), [picture, now.node]);
   const ranges = useAnimatedRanges(picture, zoomed);
   const [gesture, setGesture] = useState<{ range: Span | null } | null>(null);
   const rest = useRef(0);
+  const tipFrame = useRef(0);
   const drag = useRef<{ x: number; y: number; isMoved: boolean } | null>(null);
   const contentHeight = Math.max(picture.rows * ROW + 4, 0);
   // Flames grow from the bottom.
@@ -80,8 +82,9 @@ export function FlameCanvas(props: {
 
   // At once: the next key may select a box of the new picture.
   useLayoutEffect(() => {
-    // The numbers of boxes are those of the picture before.
-    setSelected(null);
+    // The numbers of boxes are those of the picture before, their names are not.
+    const same = locate(picture, selectedName.current);
+    setSelected(same && nodeOf(same).depth >= (picture.parts[same.part]?.folded ?? 0) ? same : null);
     setHovered(null);
     hideTip();
   }, [picture]);
@@ -266,6 +269,7 @@ export function FlameCanvas(props: {
     // The keys are now about this box, wherever the mouse rests.
     setHovered(null);
     hideTip();
+    cancelAnimationFrame(tipFrame.current);
     const element = scroller.current;
     const band = place && bands[place.part];
     if (!element || !place || !band) return;
@@ -274,6 +278,17 @@ export function FlameCanvas(props: {
     if (y - ROW < element.scrollTop) element.scrollTop = y - ROW;
     else if (y + 2 * ROW > element.scrollTop + element.clientHeight)
       element.scrollTop = y + 2 * ROW - element.clientHeight;
+    // Scrolling hides tips before the next frame.
+    tipFrame.current = requestAnimationFrame(() => {
+      const bounds = canvas.current?.getBoundingClientRect();
+      if (!bounds) return;
+      const [left, right] = [band.layout.left[place.node] as number, band.layout.right[place.node] as number];
+      const middle = ((left + right) / 2 - band.from) / (band.to - band.from);
+      const x = bounds.left + Math.min(1, Math.max(0, middle)) * bounds.width;
+      const isBottomUp = props.isBottomUp || place.part === 1;
+      const tip = props.tools.tip(nodeOf(place), place.node, isBottomUp);
+      showTip(x, bounds.top + y - element.scrollTop + ROW / 2, tip);
+    });
   };
 
   useLayoutEffect(() => {
@@ -305,6 +320,7 @@ export function FlameCanvas(props: {
   useKeys("Flame graph", bindings);
 
   const spoken = selected && nodeOf(selected);
+  selectedName.current = selected ? nameOf(picture, selected.part, selected.node) : selectedName.current;
   const [band] = bands;
   // The box that the mouse or the keyboard is at tells whose ancestors; without one, those of everything visible.
   const passed =
@@ -328,6 +344,10 @@ export function FlameCanvas(props: {
             onMouseLeave={(event) => {
               // On the way to an ancestor, it is still about that box.
               if (!(event.relatedTarget instanceof Element && event.relatedTarget.closest(".trail"))) setHovered(null);
+              hideTip();
+            }}
+            onBlur={() => {
+              cancelAnimationFrame(tipFrame.current);
               hideTip();
             }}
             onClick={onClick}

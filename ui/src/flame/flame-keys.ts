@@ -1,6 +1,7 @@
 import type { RefObject } from "preact";
 import type { Binding } from "../keys";
 import { state, undo, update } from "../state/state";
+import { hideTip } from "../widgets/tip";
 
 /** The keys of all flame graphs. `leave` is done by Escape if there is no search and no zoom to end. */
 export function flameKeys(
@@ -16,6 +17,7 @@ export function flameKeys(
       key: "Escape",
       does: `back: zoom out, end the search${leave ? `, ${leave.does}` : ""}`,
       run: () => {
+        hideTip();
         if (document.activeElement === box.current) box.current?.blur();
         if (now.search !== "") update({ search: "" });
         else if (now.node !== "" || now.range) update({ node: "", range: null });

@@ -22,6 +22,7 @@ import { FlameCanvas } from "./canvas";
 import { treeOf } from "./columns";
 import { flameKeys, foldKey } from "./flame-keys";
 import { ColourLegend } from "./legend";
+import { useEverywhere } from "../state/everywhere";
 import { useFlameSearch } from "./search-field";
 import { FrameTip } from "./frame-tip";
 import { picture } from "./picture";
@@ -66,7 +67,8 @@ export function FlameView(): JSX.Element {
     [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording(), reserved.value],
   );
   const searchBox = useRef<HTMLInputElement>(null);
-  const { found, jumps, field } = useFlameSearch(drawn, now.unit, searchBox, "Search for functions");
+  const everywhere = useEverywhere(now, now.frames, now.search);
+  const { found, jumps, field } = useFlameSearch(drawn, now.unit, searchBox, "Search for functions", everywhere);
 
   useKeys("View", [
     ...flameKeys(searchBox, {

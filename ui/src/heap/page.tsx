@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import type { HeapSubject } from "../api/types";
+import { Connection, Overwritten } from "../connection";
 import { bytes, count } from "../format";
 import { HeaderBar } from "../header";
 import { openHelp } from "../help";
@@ -74,6 +75,8 @@ export function HeapPage({ subject }: { subject: HeapSubject }): JSX.Element {
           </span>
         )}
       </HeaderBar>
+      <Connection />
+      <Overwritten />
       <main>
         <section class="panel views" aria-label="Views">
           <Tabs views={views} names={VIEW_NAMES} firstKey={1} view={now.heap} onChoose={choose} />

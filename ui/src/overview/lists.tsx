@@ -7,6 +7,7 @@ import { Amount } from "../headline";
 import { CodeOfLists } from "../filter/code-of-lists";
 import { currentSource } from "../state/answers";
 import { GROUP_NAMES } from "../state/describe";
+import { isRecording } from "../state/live";
 import { state, update } from "../state/state";
 import { NameText } from "../views/table";
 import { targetOfList, targetOfRow } from "./targets";
@@ -50,7 +51,7 @@ export function Lists({ summary }: { summary: Summary }): JSX.Element {
         .map((list) => (
           <section key={list.kind} class="ranking">
             <h2>
-              {TITLES[list.kind]}, by {by}
+              {list.kind === "live_at_end" && isRecording() ? "Live now" : TITLES[list.kind]}, by {by}
               {list.kind === "short_lived" && (
                 <span class="muted">
                   {" "}

@@ -48,7 +48,7 @@ export function OverviewView(): JSX.Element {
       <div class={`overview ${answer.isStale ? "stale" : ""}`}>
         <section class="trace-findings" aria-label="Findings">
           <h2>Findings</h2>
-          <Findings findings={data.findings} />
+          <Findings findings={data.findings} isExact={data.subject.is_exact} />
         </section>
         <Lists summary={data} />
       </div>
@@ -56,8 +56,10 @@ export function OverviewView(): JSX.Element {
   );
 }
 
-function Findings({ findings }: { findings: readonly TraceFinding[] }): JSX.Element {
-  if (findings.length === 0) return <p class="muted">Nothing stands out of the sampling error.</p>;
+function Findings(props: { findings: readonly TraceFinding[]; isExact: boolean }): JSX.Element {
+  const { findings } = props;
+  if (findings.length === 0)
+    return <p class="muted">Nothing stands out{props.isExact ? "" : " of the sampling error"}.</p>;
   return (
     <>
       <ol>

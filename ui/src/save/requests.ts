@@ -26,7 +26,9 @@ export function selectionText(state: State, queries: readonly string[]): string 
   return [
     ...queries,
     ...state.hide.map((name) => `${name} hidden`),
-    ...(state.ownCode ? ["libraries attributed to own code"] : []),
+    ...(state.ownCode
+      ? [`libraries attributed to own code${state.mine.length > 0 ? `: ${state.mine.join(", ")}` : ""}`]
+      : []),
   ].join("; ");
 }
 
@@ -40,7 +42,8 @@ export function exportAddress(state: State, trace: TraceFacts, format: Format): 
   ];
   if (state.estimator !== REQUESTS.summary.estimator.default) pairs.push(["estimator", state.estimator]);
   if (state.recursion) pairs.push(["keep-recursion", "true"]);
-  if (state.ownCode) pairs.push(["own-code", "true"]);
+  if (state.ownCode)
+    pairs.push(["own-code", "true"], ...state.mine.map((pattern): [string, string] => ["mine", pattern]));
   if (state.lines && format !== "pprof") pairs.push(["sites", "true"]);
   // pprof opens with what is live at this time, which is the end if none is given.
   if (format === "pprof" && live !== "all") pairs.push(["at", typeof live === "number" ? `${live}s` : live]);
@@ -53,6 +56,7 @@ const NOT_IN_REPORTS = [
   "where",
   "callers",
   "ownCode",
+  "mine",
   "estimator",
   "zoom",
   "window",

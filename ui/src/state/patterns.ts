@@ -12,6 +12,13 @@ export function quoted(name: string): string {
   return `"${name.replaceAll(/["\\*?]/g, "\\$&")}"`;
 }
 
+/** The pattern for names that a search text matches: in any case, anywhere in the name. */
+export function searchPattern(text: string): string {
+  const wanted = text.trim();
+  const regex = /^\/(.+?)\/?$/s.exec(wanted);
+  return `/${regex ? regex[1] : wanted.replaceAll(/[\\^$.|?*+()[\]{}]/g, "\\$&")}/i`;
+}
+
 /** A pattern of an option as the query language has it. */
 export function inQuery(pattern: string): string {
   const regex = /^\/(.*)(\/i?)$/s.exec(pattern);

@@ -18,13 +18,14 @@ function typed(state: State): string[] {
 }
 
 /** The layer of the timeline that is on its own, in the syntax of the query language: functions that call each other. */
-export function layerClause(state: Pick<State, "callers" | "split" | "hide" | "ownCode">): string | null {
+export function layerClause(state: Pick<State, "callers" | "split" | "hide" | "ownCode" | "mine">): string | null {
   if (state.callers.length === 0) return null;
   const { split } = state;
   const part = split === "module" || split === "file" || split === "crate" ? split : "function";
   const names = state.callers.map(inQuery).join(" called by ");
   const hidden = state.hide.map((pattern) => ` hiding ${inQuery(pattern)}`).join("");
-  return `${state.ownCode ? "own " : ""}${part} = ${names}${hidden}`;
+  const mine = state.ownCode ? state.mine.map((pattern) => ` mine ${inQuery(pattern)}`).join("") : "";
+  return `${state.ownCode ? "own " : ""}${part} = ${names}${mine}${hidden}`;
 }
 
 /** The filter of the state, without the point in time. */
@@ -46,16 +47,17 @@ export function scope(state: State) {
 
 /** The display of functions. */
 function look(state: State) {
-  return { hide: state.hide, "own-code": state.ownCode };
+  return { hide: state.hide, "own-code": state.ownCode, mine: state.ownCode ? state.mine : [] };
 }
 
 /** The display of functions in reports whose lists of functions attribute memory to own code by default. */
 function lookOfLists(state: State) {
-  return { ...look(state), "all-code": !state.ownCode && state.lists === "all" };
+  const isOfAll = !state.ownCode && state.lists === "all";
+  return { ...look(state), mine: isOfAll ? [] : state.mine, "all-code": isOfAll };
 }
 
 /** The default display of functions: the only one that report files have. */
-export const PLAIN_LOOK = { hide: [], ownCode: false, lists: "own" } as const satisfies Partial<State>;
+export const PLAIN_LOOK = { hide: [], ownCode: false, mine: [], lists: "own" } as const satisfies Partial<State>;
 
 export const infoQuestion = question("info");
 

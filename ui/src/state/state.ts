@@ -73,6 +73,8 @@ const CODECS = {
   focus: list,
   hide: list,
   ownCode: flag,
+  /** The patterns of own functions and crates, in place of all outside of known libraries. */
+  mine: list,
   recursion: flag,
   lines: flag,
   unfolded: flag,

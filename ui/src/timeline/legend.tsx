@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { GroupLine } from "../api/types";
 import { openMenuBelow } from "../widgets/menu";
 import { useSize } from "../widgets/size";
+import { SplitName } from "../widgets/split-name";
 import { groupName, type LayerColours } from "./layers";
 
 /** The names of the layers that there is room for, a menu with all, and what the rest is. */
@@ -42,7 +43,9 @@ export function Legend(props: {
           background: group.is_other ? props.colours.other : props.colours.fills[layer],
         }}
       />
-      <span>{groupName(group)}</span>
+      <span class="name-text">
+        <SplitName name={groupName(group)} />
+      </span>
     </button>
   );
   const hidden = named.length - fit;

@@ -5,6 +5,7 @@ import type { Figures, Hotspot, Hotspots } from "../api/types";
 import { bytes, countShort, estimatedBytes, percent, seconds } from "../format";
 import { Amount } from "../headline";
 import { scopeText } from "../state/describe";
+import { isRecording } from "../state/live";
 import type { State } from "../state/state";
 
 export interface Column {
@@ -27,10 +28,15 @@ function amount(figures: Figures | null): string {
 
 /** The columns that are meaningful in this state. */
 export function columns(state: State, report: Hotspots): Column[] {
+  // Blocks that are live at a moment are those that live long: their lives tell little of all that a function allocates.
+  const live = state.live === "all" ? null : scopeText(state).toLowerCase();
+  const moment = live?.replace(/^live (at )?(the )?/, "$1") ?? "";
+  const ofWhich =
+    live === null ? "" : ` Only of the blocks that are ${live}: "Allocated" above the table is about all.`;
   const all: (Column | null)[] = [
     {
       name: "own",
-      title: state.live === "all" ? "Own" : `Own, ${scopeText(state).toLowerCase()}`,
+      title: live === null ? "Own" : `Own, ${live}`,
       help: "Memory allocated by the function itself, with the 95 % interval, and its share of the total.",
       width: "206px",
       rank: 0,
@@ -72,8 +78,8 @@ export function columns(state: State, report: Hotspots): Column[] {
       ? null
       : {
           name: "end",
-          title: "At end",
-          help: "The part that is live at the end of the trace.",
+          title: isRecording() ? "Now" : "At end",
+          help: `The part that is live ${isRecording() ? "now" : "at the end of the trace"}.`,
           width: "84px",
           rank: 2,
           value: (row) => row.live_at_end.bytes.value,
@@ -105,9 +111,9 @@ export function columns(state: State, report: Hotspots): Column[] {
     report.subject.tells.lifetimes
       ? {
           name: "life",
-          title: "Median life",
-          help: "Median lifetime of its blocks. >: more than half were live at the end; this is the age of the oldest.",
-          width: "88px",
+          title: live === null ? "Median life" : `Life, ${moment}`,
+          help: `Median lifetime of its blocks, from allocation to collection. >: more than half were live at the end; this is the age of the oldest.${ofWhich}`,
+          width: live === null ? "88px" : "100px",
           rank: 3,
           value: (row) => row.lifetime.p50 ?? (row.allocated.samples > 0 ? Number.POSITIVE_INFINITY : -1),
           cell: life,
@@ -117,9 +123,9 @@ export function columns(state: State, report: Hotspots): Column[] {
     report.subject.tells.promotions
       ? {
           name: "promoted",
-          title: "Promoted",
-          help: "How much of what it allocates on the minor heap lives long enough to be moved to the major heap.",
-          width: "76px",
+          title: live === null ? "Promoted" : `Promoted, ${moment}`,
+          help: `How much of what it allocates on the minor heap lives long enough to be moved to the major heap.${ofWhich}`,
+          width: live === null ? "76px" : "122px",
           rank: 4,
           value: (row) => row.promoted_percent ?? -1,
           cell: (row) => (row.promoted_percent === null ? "-" : `${row.promoted_percent.toFixed(1)} %`),

@@ -9,12 +9,15 @@ import { matcher } from "../flame/search";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, offered, useAnswer } from "../state/answers";
 import { GROUP_NAMES, groupOptions } from "../state/describe";
+import { useEverywhere } from "../state/everywhere";
 import { growthQuestion, PLAIN_LOOK, tableQuestion } from "../state/questions";
 import { GROUPS, type State, state, update } from "../state/state";
 import { copy, Empty, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenu, openMenuBelow } from "../widgets/menu";
 import { NameDot } from "../widgets/name-dot";
+import { SplitName } from "../widgets/split-name";
+import { FoundElsewhere } from "../widgets/found-elsewhere";
 import { Problem } from "../widgets/problem";
 import { RowFilter } from "../widgets/row-filter";
 import { useSize } from "../widgets/size";
@@ -47,6 +50,9 @@ export function TableView(): JSX.Element {
     const chosen = matches ? data.rows.filter((row) => matches(row.label)) : data.rows;
     return hasServer ? chosen : sorted(chosen, all, now.sort, now.ascending);
   }, [data, all, now.rows, now.sort, now.ascending]);
+  // Rows beyond the first, and functions that only call others, are known to the engine.
+  const isMissing = data !== null && data.rows.length > 0 && rows.length === 0;
+  const everywhere = useEverywhere(now, now.by, isMissing ? now.rows : "");
   useEffect(() => setSelectedName(null), [answer.of, now.sort, now.ascending, now.rows]);
   const selected = selectedName === null ? -1 : rows.findIndex((row) => nameOf(row.label) === selectedName);
   const setSelected = (index: number) => {
@@ -203,7 +209,7 @@ export function TableView(): JSX.Element {
                     ))}
                     {hasSpark && (
                       <span role="cell" class="cell-spark">
-                        <Spark values={growthOf.get(nameOf(row.label)) ?? row.growth} />
+                        <Curve values={growthOf.get(nameOf(row.label)) ?? row.growth} row={row} />
                       </span>
                     )}
                     <Name label={row.label} isNoise={row.is_noise} kind={now.by} />
@@ -213,11 +219,31 @@ export function TableView(): JSX.Element {
             />
           )}
           {data && data.rows.length === 0 && <Empty title="Nothing here">No sampled block is in this selection.</Empty>}
-          {data && data.rows.length > 0 && rows.length === 0 && <Empty title="No row matches" />}
+          {isMissing && (
+            <Empty title="None of these rows matches">
+              {everywhere && (
+                <FoundElsewhere
+                  found={everywhere}
+                  missing={data.hidden_rows > 0 ? `not in the first ${count(data.rows.length)} rows` : "hidden here"}
+                />
+              )}
+            </Empty>
+          )}
         </div>
       )}
     </div>
   );
+}
+
+/** The curve of live memory of a row. It has a value for some points of time only, and misses what is live between them. */
+function Curve({ values, row }: { values: readonly number[]; row: Hotspot }): JSX.Element {
+  if (row.live_at_peak.bytes.value > 0 && values.every((value) => value === 0))
+    return (
+      <span class="muted" {...tipOn("It was live between two points of the curve, as at the peak.")}>
+        briefly
+      </span>
+    );
+  return <Spark values={values} />;
 }
 
 function focus(row: Hotspot): void {
@@ -273,7 +299,9 @@ export function Name(props: { label: Label; isNoise?: boolean; kind?: string }):
 export function NameText({ label }: { label: Label }): JSX.Element {
   return (
     <>
-      <span class="name-text">{printable(label.name)}</span>
+      <span class="name-text">
+        <SplitName name={printable(label.name)} />
+      </span>
       {label.place && <PlaceText place={printable(label.place)} />}
       {label.via && <span class="place">in {printable(label.via)}</span>}
     </>

@@ -9,11 +9,14 @@ import type { TreeNode } from "../flame/tree";
 import { bytes, countShort, percent, printable } from "../format";
 import { Amount } from "../headline";
 import { useKeys } from "../keys";
-import { state, update } from "../state/state";
+import { useEverywhere } from "../state/everywhere";
+import { type State, state, update } from "../state/state";
 import { Empty } from "../widgets/controls";
+import { FoundElsewhere } from "../widgets/found-elsewhere";
 import { openMenu } from "../widgets/menu";
 import { NameDot } from "../widgets/name-dot";
 import { SearchBox } from "../widgets/search-box";
+import { SplitName } from "../widgets/split-name";
 import { hideTip, showTip } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { ALL_OPEN, leadingTo, NONE_OPEN, opening, openRows, openText, visibleRows } from "./tree-rows";
@@ -32,6 +35,8 @@ export function TreeTable(props: {
   label: string;
   /** The kind of the nodes, if their names have colours. */
   kind?: string;
+  /** The kind of the nodes, if the engine knows more of them than the tree. */
+  searched?: State["by"];
   /** The title of the column of names. */
   title: string;
   /** Text in place of a tree without nodes. */
@@ -50,11 +55,14 @@ export function TreeTable(props: {
   // By name: rows move when the trace grows.
   const [selectedName, setSelectedName] = useState<string | null>(null);
   const matches = useMemo(() => matcher(now.search), [now.search]);
+  const isMatch = (node: TreeNode) => node.kind !== "other" && matches?.(node.label) === true;
   const rows = useMemo(() => {
     if (!nodes) return [];
-    const found = matches ? leadingTo(nodes, (node) => node.kind !== "other" && matches(node.label), names) : [];
+    const found = matches ? leadingTo(nodes, isMatch, names) : [];
     return visibleRows(nodes, found.length > 0 ? new Set([...open, ...found]) : open, names);
   }, [nodes, open, names, matches]);
+  const isMissing = useMemo(() => matches !== null && nodes !== null && !nodes.some(isMatch), [nodes, matches]);
+  const everywhere = useEverywhere(now, props.searched ?? "size", isMissing ? now.search : "");
   const searchBox = useRef<HTMLInputElement>(null);
 
   useEffect(() => setSelectedName(null), [props.of]);
@@ -158,7 +166,7 @@ export function TreeTable(props: {
         </span>
         <span
           role="gridcell"
-          class={`name ${isNoise ? "is-noise" : ""} ${matches?.(node.label) ? "is-match" : ""}`}
+          class={`name is-split ${isNoise ? "is-noise" : ""} ${matches?.(node.label) ? "is-match" : ""}`}
           style={{ paddingLeft: `${Math.min(depth, 40) * 14}px` }}
         >
           <span class={`twisty ${isOpen ? "is-open" : ""}`}>{hasChildren ? "›" : ""}</span>
@@ -167,7 +175,7 @@ export function TreeTable(props: {
           ) : (
             <>
               <NameDot label={node.label} kind={props.kind ?? ""} />
-              {printable(node.label.name)}
+              <SplitName name={printable(node.label.name)} />
               {node.label.place && <span class="place">{printable(node.label.place)}</span>}
             </>
           )}
@@ -188,6 +196,11 @@ export function TreeTable(props: {
         </button>
         <span class="spring" />
         <span class="muted wide-only">{props.note}</span>
+        {isMissing && (
+          <span class="found" role="status">
+            {everywhere ? <FoundElsewhere found={everywhere} missing="not in this tree" /> : "no row with this name"}
+          </span>
+        )}
         <SearchBox
           box={searchBox}
           placeholder="Search"

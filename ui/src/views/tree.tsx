@@ -36,6 +36,7 @@ export function TreeView(): JSX.Element {
       isUp={isUp}
       label="Call tree"
       kind={now.frames}
+      searched={now.frames}
       title={isUp ? "Allocated in, called by" : "Function"}
       empty="No sampled block is in this selection."
       problem={error && isFatal(answer) ? <Problem error={error} /> : null}

@@ -13,8 +13,8 @@ use crate::question::{Json, Question};
 /// Show the lines of a source file with the memory that they allocate
 ///
 /// `allocated` is what a line allocates itself, `with callees` also what is allocated by the functions that
-/// it calls; `at peak` and `at end` are what is alive then of the latter. Files are read by the absolute
-/// paths in the trace, and looked up in the folders given with --source.
+/// it calls; `at peak` and `at end` are what is alive then of the latter. Files are read by the paths
+/// in the trace, relative ones from the current directory, and looked up in the folders given with --source.
 #[derive(Debug, clap::Args)]
 #[command(
     mut_arg("name", |name| name

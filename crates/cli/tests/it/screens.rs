@@ -85,3 +85,29 @@ fn ascii_output_is_ascii() {
         }
     }
 }
+
+/// Of all that is piped, names are what programs and people search for.
+#[test]
+fn names_are_whole_in_files_and_pipes() {
+    let arguments = ["hotspots", "mix-ocaml53/trace.ctf", "--by", "site"];
+    assert!(report(&arguments, 60).contains('…'));
+    for arguments in reports("mix-ocaml53/trace.ctf") {
+        let output = Command::new(env!("CARGO_BIN_EXE_heapline"))
+            .args(&arguments)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures"))
+            .env_remove("COLUMNS")
+            .env("LC_ALL", "C.UTF-8")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let cut = text.lines().find(|line| line.contains('…'));
+        assert_eq!(cut, None, "{arguments:?}");
+    }
+}
+
+/// The trace has `mix.ml`, as the compiler was given it.
+#[test]
+fn source_files_are_found_from_the_current_directory() {
+    let text = report(&["source", "mix-ocaml53/trace.ctf", "Mix.cached"], 100);
+    assert!(text.contains("let cached n = "), "{text}");
+}

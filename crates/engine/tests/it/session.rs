@@ -108,6 +108,23 @@ fn names_are_completed_by_what_is_allocated_in_them() {
 }
 
 #[test]
+fn names_that_the_trace_does_not_have_are_listed_with_similar_ones() {
+    let session = Session::new(trace(MIX), None);
+    let unmatched = |text: &str| answer(&session, text)["unmatched"].clone();
+    assert_eq!(
+        unmatched("complete | text=promoted and inside Mix.wrods | check=true"),
+        serde_json::json!(["function \"Mix.wrods\"; did you mean \"Mix.words\"?"])
+    );
+    for there in [
+        "complete | text=inside Mix.words | check=true",
+        "complete | text=inside Mix.words and | check=true",
+        "complete | text=inside Mix.wrods",
+    ] {
+        assert_eq!(unmatched(there), serde_json::json!([]), "{there}");
+    }
+}
+
+#[test]
 fn queries_are_completed_at_the_cursor() {
     let session = Session::new(trace(MIX), None);
     // 𝕏 takes two units of UTF-16.

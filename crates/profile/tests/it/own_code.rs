@@ -238,6 +238,95 @@ fn dependencies_of_rust_programs_are_libraries() {
     assert_eq!(own_code.libraries, ["alloc", "serde_json", "std"]);
 }
 
+/// Names that only begin like those of libraries.
+#[test]
+fn own_modules_are_not_taken_for_libraries_by_the_beginning_of_their_names() {
+    let lives = [
+        Life::new(16, 1, &["CClosure.inject"]),
+        Life::new(
+            32,
+            2,
+            &["CClosure.inject", "CCVector.push", "CCArray.append"],
+        ),
+        Life::new(64, 3, &["Batch.run", "BatList.map", "Batteries.input"]),
+        Life::new(128, 4, &["Lwtest.run", "Lwt_main.run", "Lwt.bind"]),
+    ];
+    let (found, own_code) = table(&load(&lives), GroupBy::Function, own());
+    assert_eq!(
+        found,
+        rows(&[
+            ("CClosure.inject", 48.0, 48.0),
+            ("Batch.run", 64.0, 64.0),
+            ("Lwtest.run", 128.0, 128.0),
+        ])
+    );
+    let libraries = [
+        "BatList",
+        "Batteries",
+        "CCArray",
+        "CCVector",
+        "Lwt",
+        "Lwt_main",
+    ];
+    assert_eq!(own_code.libraries, libraries);
+}
+
+#[test]
+fn paths_of_ocaml_files_tell_libraries_whatever_their_names() {
+    let lives = [
+        Life::new(
+            16,
+            1,
+            &[
+                "Main.run@bin/main.ml",
+                "Ptree.add@/home/me/.opam/5.3/lib/ptree/ptree.ml",
+            ],
+        ),
+        Life::new(
+            32,
+            2,
+            &["Main.run@bin/main.ml", "Trie.add@vendor/trie/src/trie.ml"],
+        ),
+        // The program's own module has the name of a library.
+        Life::new(
+            64,
+            3,
+            &["Main.run@bin/main.ml", "Logs.write@/home/me/app/logs.ml"],
+        ),
+        Life::new(128, 4, &["Main.run@bin/main.ml", "Fmt.pr@src/fmt.ml"]),
+    ];
+    let (found, own_code) = table(&load(&lives), GroupBy::Function, own());
+    assert_eq!(
+        found,
+        rows(&[("Main.run", 176.0, 240.0), ("Logs.write", 64.0, 64.0)])
+    );
+    assert_eq!(own_code.libraries, ["Fmt", "Ptree", "Trie"]);
+}
+
+/// All of its files are in the package manager's directories.
+#[test]
+fn programs_that_a_package_manager_built_have_own_code() {
+    let lives = [
+        Life::new(
+            16,
+            1,
+            &["Main.run@/home/me/.opam/5.3/.opam-switch/build/app/main.ml"],
+        ),
+        Life::new(
+            32,
+            2,
+            &[
+                "Main.run@/home/me/.opam/5.3/.opam-switch/build/app/main.ml",
+                "Lwt.bind@/home/me/.opam/5.3/.opam-switch/build/lwt/lwt.ml",
+                "Stdlib__List.map@list.ml",
+            ],
+        ),
+    ];
+    let (found, own_code) = table(&load(&lives), GroupBy::Function, own());
+    assert_eq!(found, rows(&[("Main.run", 48.0, 48.0)]));
+    assert_eq!(own_code.libraries, ["Lwt", "Stdlib"]);
+}
+
 /// All reports attribute the same memory to the same functions.
 #[test]
 fn trees_comparisons_and_summaries_agree_with_the_table() {

@@ -30,7 +30,7 @@ const REMEMBERED: usize = 4096;
 #[derive(Debug, Default)]
 pub struct SourceFolders {
     folders: Vec<Folder>,
-    /// True if files outside of the folders are read, too, where the trace has their absolute paths.
+    /// True if files outside of the folders are read, too, by the paths in the trace.
     reads_recorded_paths: bool,
     /// Files that were searched for and found.
     found: Mutex<HashMap<String, PathBuf>>,
@@ -81,8 +81,8 @@ impl SourceFolders {
         })
     }
 
-    /// Also reads files outside of the folders whose absolute paths are in the trace: for a user who
-    /// could read them anyway, never for a server.
+    /// Also reads files outside of the folders by the paths in the trace, relative ones from the current directory: for a user
+    /// who could read them anyway, never for a server.
     #[must_use]
     pub fn with_recorded_paths(mut self) -> Self {
         self.reads_recorded_paths = true;
@@ -146,6 +146,14 @@ impl SourceFolders {
         // The files of the standard library have short names, such as `map.ml`, that others have too.
         if wanted.is_standard {
             return None;
+        }
+        if self.reads_recorded_paths && !path.is_absolute() {
+            // Relative to the current directory, as compilers have them.
+            for path in [&*whole, plain, &*built.join(plain)] {
+                if let Some(real) = self.allowed(path) {
+                    return Some(real);
+                }
+            }
         }
         let lock = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(wanted.file).cloned();

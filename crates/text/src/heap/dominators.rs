@@ -5,7 +5,7 @@ use heapline_heap::reports::{DominatorNode, DominatorTree};
 use super::{amount, limits, named, program};
 use crate::chart::bar;
 use crate::page::Page;
-use crate::screen::Context;
+use crate::screen::{Context, Screen};
 use crate::styled::{Style, Text};
 use crate::table::{Align, Table};
 use crate::tree::{branch_and_name, tree_branches, tree_room};
@@ -33,7 +33,7 @@ pub fn dominators(report: &DominatorTree, context: &Context<'_>) -> Text {
     let rows: Vec<[String; 4]> = report
         .nodes
         .iter()
-        .map(|node| figures(node, subject.total.bytes as f64))
+        .map(|node| figures(node, subject.total.bytes as f64, context.screen))
         .collect();
     let room = tree_room(&rows, context.screen, 2);
     let branches = tree_branches(report.nodes.iter().map(|node| node.parent));
@@ -54,7 +54,7 @@ pub fn dominators(report: &DominatorTree, context: &Context<'_>) -> Text {
 }
 
 /// The cells before a node's name.
-fn figures(node: &DominatorNode, total: f64) -> [String; 4] {
+fn figures(node: &DominatorNode, total: f64, screen: Screen) -> [String; 4] {
     let retained = node.retained.bytes as f64;
     let own = if node.own.bytes > 0 {
         bytes(node.own.bytes as f64)
@@ -65,6 +65,6 @@ fn figures(node: &DominatorNode, total: f64) -> [String; 4] {
         bytes(retained),
         percent_number(retained, total),
         own,
-        bar(retained / total.max(1.0), 6),
+        bar(retained / total.max(1.0), screen.bar_width()),
     ]
 }

@@ -6,6 +6,8 @@ mod screen;
 use std::sync::atomic::Ordering;
 
 use heapline_engine::Report;
+use heapline_profile::Look;
+use heapline_profile::query::Pattern;
 use heapline_testkit::fixtures;
 use heapline_text::units::{estimated_bytes, label};
 use heapline_tui::{Action, App, Choices, News, Settings, Situation};
@@ -201,6 +203,36 @@ fn errors_of_a_filter_show_their_place() {
         "{}",
         screen.text()
     );
+}
+
+#[test]
+fn functions_of_options_that_the_trace_does_not_have_are_named() {
+    let patterns = |text: &str| vec![Pattern::glob(text)];
+    let open = |look: Look| {
+        let choices = Choices {
+            look,
+            ..Choices::default()
+        };
+        Screen::start_with(choices, MIX, NORMAL, false)
+    };
+    let misspelt = open(Look {
+        hide: patterns("Mix.wrods"),
+        ..Look::default()
+    });
+    let text = misspelt.text();
+    assert!(text.contains("--hide: the trace has no function"), "{text}");
+    let misspelt = open(Look {
+        mine: patterns("Mxi"),
+        ..Look::default()
+    });
+    let text = misspelt.text();
+    assert!(text.contains("--mine: the trace has no function"), "{text}");
+    let right = open(Look {
+        mine: patterns("Mix"),
+        hide: patterns("Mix.words"),
+        ..Look::default()
+    });
+    assert!(!right.text().contains("has no"), "{}", right.text());
 }
 
 #[test]

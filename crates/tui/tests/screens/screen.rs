@@ -113,8 +113,8 @@ impl Screen {
             if let Some(wants) = self.app.outstanding() {
                 self.worker.want(wants);
             }
-            if let Some(query) = self.app.checking() {
-                self.worker.check(query);
+            if let Some((query, look)) = self.app.checking() {
+                self.worker.check(query, look);
                 is_checking = true;
             }
             self.worker.freeze(self.app.is_frozen());

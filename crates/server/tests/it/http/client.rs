@@ -9,11 +9,15 @@ use serde_json::Value;
 
 /// A trace out of the fixtures.
 pub(crate) fn fixture(name: &str) -> Trace {
+    trace(fixture_bytes(name))
+}
+
+/// The bytes of a trace out of the fixtures.
+pub(crate) fn fixture_bytes(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")
         .join(name);
-    let bytes = std::fs::read(path).unwrap();
-    trace(bytes)
+    std::fs::read(path).unwrap()
 }
 
 /// A trace out of bytes.

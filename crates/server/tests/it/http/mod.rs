@@ -9,7 +9,7 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use client::{Running, fixture, trace};
+use client::{Running, fixture, fixture_bytes, trace};
 
 #[test]
 fn the_trace_can_be_asked_about() {
@@ -37,6 +37,27 @@ fn answers_say_which_trace_they_are_about() {
     let other = Running::start(fixture("odd/peakend.ctf"));
     let other = other.get("/api/v1/summary?rows=1");
     assert_ne!(other.header("heapline-trace"), Some(&*identity));
+}
+
+#[test]
+fn a_file_that_is_overwritten_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.ctf");
+    std::fs::write(&path, fixture_bytes("mix-ocaml53/trace.ctf")).unwrap();
+    let shown = path.display().to_string();
+    let server = Running::start(heapline_server::Trace {
+        path: shown,
+        ..fixture("mix-ocaml53/trace.ctf")
+    });
+    let before = server.get("/api/v1/summary?rows=1").body;
+    let is_overwritten = || server.get("/api/v1/status").json()["overwritten"].clone();
+    assert_eq!(is_overwritten(), false);
+    std::fs::write(&path, fixture_bytes("odd/peakend.ctf")).unwrap();
+    assert_eq!(is_overwritten(), true);
+    assert_eq!(server.get("/api/v1/summary?rows=1").body, before);
+    // Nothing newer can be loaded then.
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(is_overwritten(), false);
 }
 
 #[test]
