@@ -60,7 +60,7 @@ export const flameTests = [
       // The filter leaves nothing of these functions.
       await open(page, url, 'live=all&where=inside+"Mix.words"&search=Mix.big');
       await found(/^12.2 MiB inside Mix\.big, not in this selection/);
-      await page.getByRole("button", { name: "Show in the whole run" }).click();
+      await page.getByRole("button", { name: "Whole run" }).click();
       assert.equal(await chosen(page, "where"), 'inside "Mix.big"');
       await found(/^100.0 % in 1 box/);
       // Callers are no rows of a table of those that allocate.

@@ -13,15 +13,18 @@ export function FoundElsewhere({ found, missing }: { found: Everywhere; missing:
   const [name] = found.names;
   const what = found.names.length === 1 && name !== undefined ? printable(name) : `${count(found.names.length)} names`;
   const amount = `${bytes(found.total.bytes.value)} inside ${found.names.length === 0 ? "matches" : what}`;
+  const text = `${amount}, ${found.isOutside ? "not in this selection" : missing}`;
   const select = () =>
     found.isOutside
       ? update({ where: found.clause, callers: [], window: null, live: "all", node: "", range: null })
       : update({ where: withClause(state.value.where, found.clause), node: "", range: null });
   return (
     <>
-      {amount}, {found.isOutside ? "not in this selection" : missing}{" "}
+      <span class="found-text" title={text}>
+        {text}
+      </span>{" "}
       <button type="button" class="link" title={found.clause} onClick={select}>
-        {found.isOutside ? "Show in the whole run" : "Filter by it"}
+        {found.isOutside ? "Whole run" : "Filter by it"}
       </button>
     </>
   );
