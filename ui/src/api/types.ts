@@ -1264,6 +1264,8 @@ ocaml_runtime_params: string | null,
 pid: number,
 /** Microseconds since the Unix epoch. */
 start_time_us: number,
+/** The seed of the samples; absent if it is not known. Recordings of one program are independent if their seeds differ. */
+seed?: number,
 /** The domain or thread that started the trace. */
 initial_domain: number,
 /** A description that the program's author chose. */

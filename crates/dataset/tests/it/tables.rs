@@ -52,7 +52,12 @@ fn sums_of_sites_and_blocks_are_the_totals_of_the_summary() {
             assert_near(total.variance, variance, &what);
             // Where nothing was sampled, the summary has an upper bound.
             let error = if is_seen { estimate.error } else { 0.0 };
-            assert_near(total.estimate().error, error, &what);
+            if column.starts_with("live_at_peak") {
+                // That the peak may be too high is no variance.
+                assert!(total.estimate().error <= 1.000_001 * error, "{what}");
+            } else {
+                assert_near(total.estimate().error, error, &what);
+            }
         }
         assert_near(
             blocks.sum("estimated_bytes"),
