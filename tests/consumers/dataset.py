@@ -38,6 +38,11 @@ def near(what, ours, theirs, tolerance=1e-9):
     assert abs(ours - theirs) <= 1e-9 + tolerance * abs(theirs), f"{what}: {ours}, not {theirs}"
 
 
+def of_samples(what, ours, theirs, tolerance=1e-9):
+    """The error of a peak, without that it may be too high, which is no variance."""
+    assert 0 <= ours <= theirs * (1 + tolerance), f"{what}: {ours}, not up to {theirs}"
+
+
 def recipes(language, comment):
     """The code of the documentation by the comment that each begins with."""
     text = (project / "docs/dataset.md").read_text()
@@ -75,7 +80,7 @@ def check_functions(rows):
     near("the largest", rows[0][1], max(bytes for bytes, _ in expected.values()))
     for function, bytes, error in rows:
         near(function, bytes, expected[function][0])
-        near(f"error of {function}", error, expected[function][1] ** 0.5, 1e-4)
+        of_samples(f"error of {function}", error, expected[function][1] ** 0.5, 1e-4)
 
 
 def check_changes(rows):
@@ -139,7 +144,8 @@ def check_list(runs):
                 near(what, info[f"{total}_{unit}"], summary[total][unit]["value"])
                 if summary[total]["samples"]:
                     error = 1.959963984540054 * info[f"{total}_{unit}_variance"] ** 0.5
-                    near(f"{what}, error", error, summary[total][unit]["error"])
+                    check = of_samples if total == "live_at_peak" else near
+                    check(f"{what}, error", error, summary[total][unit]["error"])
         assert info["damaged"] == ("damaged" in info["path"])
 
 
