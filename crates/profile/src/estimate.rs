@@ -208,7 +208,8 @@ pub struct Sum {
     /// sum of the third powers of the contributions of hits, weighted as explained in
     /// [`Sum::estimate`].
     pub skew: f64,
-    /// How far the value is expected to be too high, because it was chosen as the largest of several: see [`Overshoot`].
+    /// How far the value is expected to be too high, because it was chosen as the largest of several: see
+    /// `docs/statistics.md`, "The peak".
     pub overshoot: f64,
 }
 
