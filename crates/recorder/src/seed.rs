@@ -19,7 +19,7 @@ pub fn random() -> u64 {
     u32::from_ne_bytes(seed).into()
 }
 
-/// The seed of a part of a recording, such as a domain.
+/// The seed of a part of a recording, such as a domain or a thread.
 ///
 /// ```
 /// use heapline_recorder::seed;

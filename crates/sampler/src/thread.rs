@@ -10,7 +10,8 @@ use crate::local::{self, Local};
 use crate::lock::Lock;
 use crate::session::Settings;
 use crate::stack::{self, Unwinding};
-use heapline_recorder::gaps::{Gaps, split_mix};
+use heapline_recorder::gaps::Gaps;
+use heapline_recorder::seed;
 
 /// A thread's data. When it ends, the next one takes it over: also the random numbers, which go on,
 /// so that short-lived threads are not all sampled at the same places.
@@ -136,8 +137,8 @@ impl Thread {
             self.gaps.set_rate(settings.byte_rate);
         } else {
             self.session = settings.session;
-            let mut seed = settings.seed ^ (self.number as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
-            self.gaps = Gaps::new(settings.byte_rate, split_mix(&mut seed));
+            let seed = seed::of_part(settings.seed, self.number as u64);
+            self.gaps = Gaps::new(settings.byte_rate, seed);
         }
         self.gaps.next()
     }

@@ -202,7 +202,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What is compared: before, after, the blocks on both sides, and [elsewhere](Self::elsewhere).
+    /// The scopes of the comparison: before, after, the blocks on both sides, and [elsewhere](Self::elsewhere).
     pub(super) fn scopes(&self) -> [Option<Scope<'a>>; SCOPES] {
         let [before, after] = match &self.elsewhere {
             Some([before, after]) => [Some(before.clone()), Some(after.clone())],
@@ -235,7 +235,7 @@ impl<'a> Comparison<'a> {
 /// The scopes of a comparison.
 pub(super) const SCOPES: usize = 5;
 
-/// What is live when as much of the run has passed as at the peak of another one.
+/// Selects the blocks that are live when as much of the run has passed as at the peak of another one.
 fn live_at_peak_of<'a>(other: &Scope<'_>, scope: &Scope<'a>) -> Scope<'a> {
     let run = other.profile();
     let share = run.peak(other.estimator()).time / run.duration();
