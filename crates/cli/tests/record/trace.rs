@@ -109,13 +109,14 @@ impl Trace {
         (words * (1.0 - self.rate) / self.rate).sqrt()
     }
 
-    /// Within 4 standard errors of the truth, and within what programs do beside: a few hundred
-    /// words at start and end that one of the two counts leaves out.
+    /// Within 5 standard errors of the truth, and within what programs do beside: a few hundred
+    /// words at start and end that one of the two counts leaves out. Not all recordings are the same in each run, in spite
+    /// of their seed, and there are hundreds of them: with 4 standard errors, one run of the tests in twenty would fail.
     #[track_caller]
     pub(crate) fn assert_near(&self, estimate: f64, truth: f64, what: &str) {
         let error = self.standard_error(truth);
         assert!(
-            (estimate - truth).abs() <= 4.0 * error + 1000.0,
+            (estimate - truth).abs() <= 5.0 * error + 1000.0,
             "{what}: estimated {estimate:.0} words, allocated {truth:.0}: {:+.1} standard errors",
             (estimate - truth) / error
         );
