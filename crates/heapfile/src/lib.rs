@@ -6,9 +6,12 @@
 //! ```text
 //! file     "heapline heap\n", version: u16
 //! section  kind: u8, codec: u8 (0 plain, 1 zstd), 0: u16, items: u32,
-//!          plain length: u32, stored length: u32, payload
+//!          plain length: u32, stored length: u32, checksum: u32, payload
 //! payload  per column: length in bytes: u32, bytes
 //! ```
+//!
+//! The checksum is the CRC-32 of the section without it: a section in which a bit has changed is refused. Files of version 1
+//! have none, and can be read.
 //!
 //! All numbers are little-endian. `varint` is LEB128, `delta` a varint of the zigzag-encoded difference to
 //! the previous number of the same column in the same section (0 before the first), `text` a varint for

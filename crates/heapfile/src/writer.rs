@@ -9,14 +9,23 @@ use crate::nodes::Nodes;
 /// The beginning of a file.
 pub const MAGIC: [u8; 14] = *b"heapline heap\n";
 
-/// The version that is written.
-pub const VERSION: u16 = 1;
+/// The version that is written. Sections of the first one have no checksum.
+pub const VERSION: u16 = 2;
 
 /// Bytes of the beginning of a file: [`MAGIC`] and [`VERSION`].
 pub const HEADER: usize = MAGIC.len() + 2;
 
 /// Bytes before the payload of a section.
-pub const SECTION_HEADER: usize = 16;
+pub const SECTION_HEADER: usize = CHECKED_HEADER + CHECKSUM;
+
+/// Bytes of the header of a section that its checksum is of, with the payload.
+pub(crate) const CHECKED_HEADER: usize = 16;
+
+/// Bytes of a checksum.
+pub(crate) const CHECKSUM: usize = 4;
+
+/// Sections are stored as they are.
+pub(crate) const PLAIN: u8 = 0;
 
 /// Bytes of columns in a section of blocks before it is written.
 const ENOUGH: usize = 1 << 20;
@@ -44,6 +53,39 @@ pub struct Writer<W> {
     out: W,
     written: u64,
     payload: Vec<u8>,
+}
+
+/// What stands before the payload of a section.
+pub(crate) struct SectionHeader {
+    pub(crate) kind: u8,
+    pub(crate) codec: u8,
+    pub(crate) items: u32,
+    /// Bytes of the payload before it was compressed.
+    pub(crate) plain: u32,
+}
+
+impl SectionHeader {
+    /// Writes it and the payload as it is stored; returns the bytes written.
+    pub(crate) fn write(&self, mut out: impl Write, stored: &[u8]) -> io::Result<u64> {
+        let len = u32::try_from(stored.len()).map_err(io::Error::other)?;
+        let mut header = [0; CHECKED_HEADER];
+        (header[0], header[1]) = (self.kind, self.codec);
+        header[4..8].copy_from_slice(&self.items.to_le_bytes());
+        header[8..12].copy_from_slice(&self.plain.to_le_bytes());
+        header[12..].copy_from_slice(&len.to_le_bytes());
+        out.write_all(&header)?;
+        out.write_all(&checksum(&header, stored).to_le_bytes())?;
+        out.write_all(stored)?;
+        Ok(SECTION_HEADER as u64 + u64::from(len))
+    }
+}
+
+/// The checksum of a section.
+pub(crate) fn checksum(header: &[u8; CHECKED_HEADER], stored: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(header);
+    sum.update(stored);
+    sum.finalize()
 }
 
 impl<W: Write> Writer<W> {
@@ -84,14 +126,13 @@ impl<W: Write> Writer<W> {
         }
         let items = u32::try_from(items).map_err(io::Error::other)?;
         let len = u32::try_from(self.payload.len()).map_err(io::Error::other)?;
-        let mut header = [0; SECTION_HEADER];
-        header[0] = kind as u8;
-        header[4..8].copy_from_slice(&items.to_le_bytes());
-        header[8..12].copy_from_slice(&len.to_le_bytes());
-        header[12..].copy_from_slice(&len.to_le_bytes());
-        self.out.write_all(&header)?;
-        self.out.write_all(&self.payload)?;
-        self.written += (SECTION_HEADER + self.payload.len()) as u64;
+        let header = SectionHeader {
+            kind: kind as u8,
+            codec: PLAIN,
+            items,
+            plain: len,
+        };
+        self.written += header.write(&mut self.out, &self.payload)?;
         Ok(())
     }
 

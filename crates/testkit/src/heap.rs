@@ -1,8 +1,8 @@
 //! Heap snapshots of programs that never ran.
 
 use heapline_heapfile::{
-    Edge, FactKind, Folded, Nodes, RootKind, Section, SymbolKind, Writer, put_delta, put_text,
-    put_varint,
+    Edge, FactKind, Folded, HEADER, MAGIC, Nodes, RootKind, SECTION_HEADER, Section, SymbolKind,
+    Writer, put_delta, put_text, put_varint,
 };
 
 /// The number of a block, in the order in which they were added.
@@ -275,6 +275,26 @@ impl Snapshot {
             .collect();
         writer.finish(&totals)
     }
+}
+
+/// The snapshot as version 1 of the format has it, without checksums: damage is not found before the contents are read.
+///
+/// # Panics
+///
+/// If it is not a whole snapshot.
+#[must_use]
+pub fn without_checksums(snapshot: &[u8]) -> Vec<u8> {
+    let mut file = [&MAGIC[..], &1_u16.to_le_bytes()].concat();
+    let mut rest = &snapshot[HEADER..];
+    while let Some((header, after)) = rest.split_first_chunk::<SECTION_HEADER>() {
+        let [.., a, b, c, d, _, _, _, _] = *header;
+        let stored = u32::from_le_bytes([a, b, c, d]) as usize;
+        file.extend_from_slice(&header[..SECTION_HEADER - 4]);
+        file.extend_from_slice(&after[..stored]);
+        rest = &after[stored..];
+    }
+    assert!(rest.is_empty(), "a snapshot that is cut off");
+    file
 }
 
 /// A small server that has answered some requests.

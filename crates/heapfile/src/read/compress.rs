@@ -9,7 +9,7 @@ use super::section::{MAX_SECTION, RawSection, ZSTD};
 use super::{HEADER, read_header};
 use crate::column::{put_delta, put_text, put_varint};
 use crate::kinds::Section;
-use crate::writer::{MAGIC, SECTION_HEADER, VERSION};
+use crate::writer::{MAGIC, SectionHeader, VERSION};
 
 /// The level of compression: higher ones take much longer and save little.
 const LEVEL: i32 = 3;
@@ -27,11 +27,11 @@ pub fn compress_with(
     mut output: impl Write,
     mut edit: impl FnMut(&mut Definition) -> bool,
 ) -> Result<u64, ReadError> {
-    read_header(&mut input)?;
+    let version = read_header(&mut input)?;
     output.write_all(&MAGIC)?;
     output.write_all(&VERSION.to_le_bytes())?;
     let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-    let mut section = RawSection::default();
+    let mut section = RawSection::of_version(version);
     let (mut offset, mut written) = (HEADER as u64, HEADER as u64);
     loop {
         offset += section.read(&mut input, offset, MAX_SECTION)?;
@@ -39,17 +39,14 @@ pub fn compress_with(
             edit_definitions(&mut section, &mut edit)?;
         }
         let stored = compressor.compress(&section.payload)?;
-        let len = |bytes: &[u8]| {
-            u32::try_from(bytes.len()).map_err(|_| section.damaged("a length that is too large"))
+        let header = SectionHeader {
+            kind: section.kind,
+            codec: ZSTD,
+            items: section.items,
+            plain: u32::try_from(section.payload.len())
+                .map_err(|_| section.damaged("a length that is too large"))?,
         };
-        let mut header = [0; SECTION_HEADER];
-        (header[0], header[1]) = (section.kind, ZSTD);
-        header[4..8].copy_from_slice(&section.items.to_le_bytes());
-        header[8..12].copy_from_slice(&len(&section.payload)?.to_le_bytes());
-        header[12..].copy_from_slice(&len(&stored)?.to_le_bytes());
-        output.write_all(&header)?;
-        output.write_all(&stored)?;
-        written += (SECTION_HEADER + stored.len()) as u64;
+        written += header.write(&mut output, &stored)?;
         if section.kind == Section::End as u8 {
             output.flush()?;
             return Ok(written);

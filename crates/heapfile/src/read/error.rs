@@ -14,7 +14,7 @@ pub enum ReadError {
     NotASnapshot,
     /// The file was written by a later version.
     #[error(
-        "format version {0} of heap snapshots is not supported, only {VERSION}; update heapline"
+        "format version {0} of heap snapshots is not supported, only 1 to {VERSION}; update heapline"
     )]
     UnknownVersion(u16),
     /// The input ends before the snapshot does.

@@ -89,11 +89,11 @@ pub enum Content<'a> {
 impl<R: Read> Reader<R> {
     /// Reads the beginning of a snapshot. The input should be buffered.
     pub fn new(mut input: R) -> Result<Self, ReadError> {
-        read_header(&mut input)?;
+        let version = read_header(&mut input)?;
         Ok(Self {
             input,
             offset: HEADER as u64,
-            section: RawSection::default(),
+            section: RawSection::of_version(version),
             previous: None,
             edges: Vec::new(),
             is_at_end: false,
@@ -155,7 +155,8 @@ pub fn is_snapshot(head: &[u8]) -> bool {
     head.starts_with(&MAGIC)
 }
 
-fn read_header(input: impl Read) -> Result<(), ReadError> {
+/// Reads the beginning of a file; returns the version.
+fn read_header(input: impl Read) -> Result<u16, ReadError> {
     let mut header = [0; HEADER];
     match read_exactly(input, &mut header, 0) {
         Err(ReadError::Incomplete { .. }) => return Err(ReadError::NotASnapshot),
@@ -165,7 +166,7 @@ fn read_header(input: impl Read) -> Result<(), ReadError> {
         return Err(ReadError::NotASnapshot);
     }
     match u16::from_le_bytes([header[HEADER - 2], header[HEADER - 1]]) {
-        VERSION => Ok(()),
+        version @ 1..=VERSION => Ok(version),
         version => Err(ReadError::UnknownVersion(version)),
     }
 }

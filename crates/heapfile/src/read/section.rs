@@ -4,14 +4,12 @@ use std::io::{self, Read};
 
 use super::cursor::Cursor;
 use super::error::{ReadError, section_name};
-use crate::writer::SECTION_HEADER;
+use crate::writer::{CHECKED_HEADER, CHECKSUM, PLAIN, VERSION, checksum};
 
 /// The largest payload of a section that is read, so that a few compressed bytes cannot fill the
 /// memory. An array is in one section with all its references, and has a section of its own if it is large.
 pub const MAX_SECTION: u32 = 1 << 29;
 
-/// Sections are stored as they are.
-pub(super) const PLAIN: u8 = 0;
 /// Sections are compressed with zstd.
 pub(super) const ZSTD: u8 = 1;
 
@@ -24,9 +22,19 @@ pub(super) struct RawSection {
     pub(super) offset: u64,
     pub(super) payload: Vec<u8>,
     stored: Vec<u8>,
+    /// True if sections have checksums.
+    is_checked: bool,
 }
 
 impl RawSection {
+    /// Reads sections of a version of the format.
+    pub(super) fn of_version(version: u16) -> Self {
+        Self {
+            is_checked: version == VERSION,
+            ..Self::default()
+        }
+    }
+
     /// Reads the next section of at most `largest` bytes in place of this one; returns its length in the file.
     pub(super) fn read(
         &mut self,
@@ -34,8 +42,16 @@ impl RawSection {
         offset: u64,
         largest: u32,
     ) -> Result<u64, ReadError> {
-        let mut header = [0; SECTION_HEADER];
+        let mut header = [0; CHECKED_HEADER];
         read_exactly(&mut input, &mut header, offset)?;
+        let mut at = offset + CHECKED_HEADER as u64;
+        let mut expected = None;
+        if self.is_checked {
+            let mut sum = [0; CHECKSUM];
+            read_exactly(&mut input, &mut sum, at)?;
+            expected = Some(u32::from_le_bytes(sum));
+            at += CHECKSUM as u64;
+        }
         let number = |at: usize| {
             u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
@@ -44,12 +60,14 @@ impl RawSection {
         if plain > largest || stored > largest {
             return Err(self.damaged("a length that is too large"));
         }
-        let at = offset + SECTION_HEADER as u64;
+        read_bytes(input, stored, &mut self.stored, at)?;
+        if expected.is_some_and(|expected| expected != checksum(&header, &self.stored)) {
+            return Err(self.damaged("another checksum than stated"));
+        }
         match codec {
-            PLAIN if plain == stored => read_bytes(input, stored, &mut self.payload, at)?,
+            PLAIN if plain == stored => std::mem::swap(&mut self.payload, &mut self.stored),
             PLAIN => return Err(self.damaged("two different lengths")),
             ZSTD => {
-                read_bytes(input, stored, &mut self.stored, at)?;
                 self.payload.clear();
                 zstd::Decoder::with_buffer(&self.stored[..])
                     .and_then(|decoder| {
@@ -64,7 +82,7 @@ impl RawSection {
             }
             _ => return Err(self.damaged("an unknown compression")),
         }
-        Ok((SECTION_HEADER as u64) + u64::from(stored))
+        Ok(at - offset + u64::from(stored))
     }
 
     pub(super) fn damaged(&self, problem: &'static str) -> ReadError {
