@@ -1,4 +1,4 @@
-//! Checks a dataset: every run complete and readable, and its tables consistent with each other.
+//! Checks a dataset: every run complete, unchanged and readable, and its tables consistent with each other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use hashbrown::HashSet;
 use parquet::data_type::{ByteArrayType, Int64Type};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use crate::checksums;
 use crate::dataset::ADDING;
 use crate::lock::Lock;
 use crate::read::TableReader;
@@ -145,6 +146,7 @@ fn check_run(path: &Path, folder: &RunFolder) -> Result<(), Problem> {
     if let Some(foreign) = names.iter().find(|name| !FILES.contains(&name.as_str())) {
         return Err(Problem::foreign(&path.join(foreign)));
     }
+    checksums::check(path)?;
     let table = |name: &str| CheckedTable::open(path.join(name), folder);
     let [frames] = table("frames.parquet")?.ids(["frame_id"])?;
     let stacks = table("stacks.parquet")?;
@@ -271,7 +273,7 @@ impl CheckedTable {
 }
 
 impl Problem {
-    fn new(path: &Path, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(path: &Path, reason: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
             reason: reason.into(),
@@ -284,7 +286,7 @@ impl Problem {
         Self::new(path, "it does not belong to a dataset")
     }
 
-    fn of(path: &Path, error: &Error) -> Self {
+    pub(crate) fn of(path: &Path, error: &Error) -> Self {
         let reason = match error {
             Error::Table { reason, .. } => reason.clone(),
             Error::Io { source, .. } => source.to_string(),

@@ -1,7 +1,7 @@
 //! Datasets: the profiles of many runs as Parquet tables that SQL engines query.
 //!
-//! A dataset is a folder with a folder for each run, `service=.../day=.../run=...`, which has the five
-//! [`FILES`]. `docs/dataset.md` describes their columns.
+//! A dataset is a folder with a folder for each run, `service=.../day=.../run=...`, which has the
+//! [`FILES`]: five tables and their checksums. `docs/dataset.md` describes their columns.
 //!
 //! - [`Dataset`]: a dataset in a local folder: add traces, list runs, check it.
 //! - [`TraceFile`] and [`Run`]: the files of a run in any folder, for programs that store them elsewhere.
@@ -21,6 +21,7 @@
 //! ```
 
 mod check;
+mod checksums;
 mod dataset;
 mod error;
 mod hash;
@@ -56,12 +57,16 @@ pub const MANIFEST: &str = "heapline-dataset.json";
 /// The key of the version in the metadata of every table.
 pub const VERSION_KEY: &str = "heapline.dataset.version";
 
+/// The file with the checksums of the others.
+pub const CHECKSUMS: &str = "checksums.sfv";
+
 /// The files of a run, in the order in which they are to be stored: a run without the last one is not
 /// complete.
-pub const FILES: [&str; 5] = [
+pub const FILES: [&str; 6] = [
     "frames.parquet",
     "stacks.parquet",
     "blocks.parquet",
     "sites.parquet",
+    CHECKSUMS,
     "runs.parquet",
 ];

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use heapline_profile::{Estimator, Profile, Query, Scope};
 
+use crate::checksums;
 use crate::info::saturated;
 use crate::names::Names;
 use crate::tables::{self, Target};
@@ -64,6 +65,7 @@ impl<'a> Run<'a> {
             ..self.info.clone()
         };
         self.table(folder, "runs.parquet", |target| tables::runs(target, &info))?;
+        checksums::write(folder)?;
         Ok(info)
     }
 

@@ -253,6 +253,27 @@ fn tables_that_are_cut_or_overwritten_are_reported() {
 }
 
 #[test]
+fn each_bit_that_changes_is_reported() {
+    let (_folder, dataset) = new();
+    dataset.add(fixture(TRACES[0]), &Labels::default()).unwrap();
+    let (_, path) = first(&dataset);
+    for file in FILES {
+        let path = path.join(file);
+        let bytes = fs::read(&path).unwrap();
+        let bits = bytes.len() * 8;
+        for place in 0..80 {
+            let bit = bits * place / 80 + place % 8;
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, changed).unwrap();
+            assert_ne!(problems(&dataset), "", "{file}, bit {bit}");
+        }
+        fs::write(&path, &bytes).unwrap();
+    }
+    assert_eq!(problems(&dataset), "");
+}
+
+#[test]
 fn tables_of_another_run_are_reported() {
     for file in FILES {
         let (_folder, dataset) = filled();
