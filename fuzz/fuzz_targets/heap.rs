@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| heapline_fuzz_targets::heap::run(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = heapline_fuzz_targets::heap::run(bytes);
+});

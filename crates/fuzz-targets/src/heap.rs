@@ -6,12 +6,13 @@ use heapline_heap::reports::{
 };
 use heapline_heapfile::compress;
 
-/// Runs the target on an input.
-pub fn run(file: &[u8]) {
+/// Runs the target on an input; returns true if it is a snapshot.
+#[must_use]
+pub fn run(file: &[u8]) -> bool {
     let mut compressed = Vec::new();
     let result = compress(file, &mut compressed);
     let Ok(heap) = Heap::read(file) else {
-        return;
+        return false;
     };
     assert!(result.is_ok(), "what can be read can be compressed");
     let Ok(again) = Heap::read(&compressed[..]) else {
@@ -35,4 +36,5 @@ pub fn run(file: &[u8]) {
     }
     let _ = why(&heap, &WhyOptions::default(), None);
     let _ = findings(&heap, &FindingsOptions::default());
+    true
 }

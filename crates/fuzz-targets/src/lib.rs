@@ -10,6 +10,7 @@
     reason = "all targets panic, that is their purpose; inputs are short"
 )]
 
+pub mod budget;
 pub mod definitions;
 pub mod heap;
 pub mod index;
@@ -29,16 +30,17 @@ pub use seeds::seeds;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
+    ("budget", |text| _ = budget::run(text)),
     ("definitions", definitions::run),
-    ("heap", heap::run),
+    ("heap", |file| _ = heap::run(file)),
     ("index", index::run),
     ("keep", keep::run),
     ("locations", locations::run),
     ("profile", profile::run),
     ("reader", reader::run),
     ("round_trip", round_trip::run),
-    ("spacetime", spacetime::run),
+    ("spacetime", |file| _ = spacetime::run(file)),
     ("sturgeon", sturgeon::run),
     ("tail", tail::run),
 ];

@@ -64,4 +64,4 @@ macro_rules! tests {
     };
 }
 
-tests!(definitions heap index keep locations profile reader round_trip spacetime sturgeon tail);
+tests!(budget definitions heap index keep locations profile reader round_trip spacetime sturgeon tail);
