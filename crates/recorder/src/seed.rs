@@ -5,7 +5,8 @@
 
 use crate::gaps::split_mix;
 
-/// The first sampler passes over fewer numbers than this, in some milliseconds.
+/// The first sampler passes over fewer numbers than this, in some milliseconds. Recordings that use more numbers than
+/// that each share most of them, at other blocks.
 const FIRST: u64 = 1 << 20;
 /// The numbers are made in blocks of so many, and a sampler begins with the next block.
 const BLOCK: u64 = 64;

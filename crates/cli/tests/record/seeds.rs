@@ -1,9 +1,11 @@
 //! Recordings of one program are independent of each other, unless they are given the same seed.
 
+use std::collections::BTreeSet;
+
 use heapline_trace::{Options, Reader};
 
 use crate::attach::{Running, attach_until, is_any};
-use crate::run::{Program, Recording};
+use crate::run::{Program, Recording, heapline};
 use crate::toolchain::{Compiler, compilers};
 use crate::trace::Trace;
 
@@ -60,16 +62,49 @@ fn assert_spread(estimates: impl Iterator<Item = (f64, f64)>, truth: f64, what: 
     );
 }
 
+/// Bytes that were allocated in all runs of a dataset, and the variance: sums of columns, as the documents say.
+fn allocated(recordings: &[Recording]) -> (f64, f64) {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = folder.path().join("dataset");
+    let command = |name: &str| {
+        let mut command = heapline();
+        command.args(["dataset", name]).arg(&dataset);
+        command
+    };
+    let traces = recordings.iter().map(|recording| &recording.trace);
+    let add = command("add").args(traces).output().unwrap();
+    assert!(add.status.success(), "{add:?}");
+    let list = command("list").arg("--json").output().unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let runs = list["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), recordings.len());
+    let sum = |column: &str| runs.iter().map(|run| run[column].as_f64().unwrap()).sum();
+    (sum("allocated_bytes"), sum("allocated_bytes_variance"))
+}
+
 #[test]
-fn estimates_of_several_recordings_vary_as_their_errors_say() {
-    for compiler in compilers("estimates_of_several_recordings_vary_as_their_errors_say") {
+fn several_recordings_differ_and_vary_as_their_errors_say() {
+    for compiler in compilers("several_recordings_differ_and_vary_as_their_errors_say") {
         let program = Program::new(compiler.program("maps"));
         let truth = program.words();
-        let estimates = (1..=30).map(|seed| {
-            let trace = record(&program, seed).read();
-            (trace.heap_words(), trace.standard_error(truth))
-        });
+        let recordings: Vec<Recording> = (1..=30).map(|seed| record(&program, seed)).collect();
+        let traces: Vec<Trace> = recordings.iter().map(Recording::read).collect();
+        let distinct: BTreeSet<_> = traces.iter().map(samples).collect();
+        assert_eq!(distinct.len(), traces.len(), "OCaml {}", compiler.version);
+        let estimates = traces
+            .iter()
+            .map(|trace| (trace.heap_words(), trace.standard_error(truth)));
         assert_spread(estimates, truth, &compiler.version);
+
+        let exact = program.record(&["--rate", "1"]);
+        let (truth, _) = allocated(&[exact]);
+        let (sum, variance) = allocated(&recordings);
+        let error = sum - truth * recordings.len() as f64;
+        assert!(
+            error.abs() < 3.5 * variance.sqrt(),
+            "OCaml {}: {error:.0} bytes, variance {variance:.0}",
+            compiler.version
+        );
     }
 }
 
