@@ -172,8 +172,7 @@ fn the_viewer_shows_all() {
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let (_, address) = line.trim().split_once("http://").unwrap();
-        let address = address.trim_end_matches('/');
+        let address = heapline_testkit::served_address(&line);
         let get = |target: &str| {
             let mut stream = TcpStream::connect(address).unwrap();
             write!(stream, "GET {target} HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
@@ -335,8 +334,7 @@ fn the_viewer_follows_a_recording() {
     let recorder = record(&trace);
     let mut view = Running::start(&["view", "--no-browser", "--port", "0", text(&trace)]);
     let line = view.next_line().unwrap();
-    let (_, address) = line.trim().split_once("http://").unwrap();
-    let address = address.trim_end_matches('/');
+    let address = heapline_testkit::served_address(&line);
     let get = |target: &str, headers: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         write!(

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ use crate::files::FileRequest;
 use crate::fleet::{Fleet, ServedFleet};
 use crate::guard::Guard;
 use crate::loader::Loading;
+use crate::peer::{self, Peer};
 use crate::state::State;
 use crate::trace::Subjects;
 
@@ -78,7 +79,7 @@ pub struct Server {
 impl Server {
     /// Takes a port: the given one, or the first free one from 8080 on.
     ///
-    /// Addresses that others can reach get a random token, which is part of the [`url`](Self::url).
+    /// Requests of other users and of other machines need a random token, which is part of the [`url`](Self::url).
     pub fn bind(ip: IpAddr, port: Option<u16>) -> io::Result<Self> {
         let listener = match port {
             Some(port) => TcpListener::bind((ip, port))?,
@@ -88,12 +89,17 @@ impl Server {
         Ok(Self {
             address: listener.local_addr()?,
             listener,
-            guard: if ip.is_loopback() {
-                Guard::loopback()
-            } else {
-                Guard::with_token()?
-            },
+            guard: Guard::new(ip)?,
         })
+    }
+
+    /// Answers all users of this machine without a token. No effect if other machines can connect.
+    #[must_use]
+    pub fn without_token(self) -> Self {
+        Self {
+            guard: self.guard.without_token(),
+            ..self
+        }
     }
 
     /// The address that it listens on.
@@ -102,7 +108,7 @@ impl Server {
         self.address
     }
 
-    /// The address to open in a browser. It is a secret if others can reach the server.
+    /// The address to open in a browser. It is a secret.
     #[must_use]
     pub fn url(&self) -> String {
         match self.guard.token() {
@@ -110,6 +116,22 @@ impl Server {
             Some(token) => format!("http://{}/#token={token}", self.address),
             None => format!("http://{}/", self.address),
         }
+    }
+
+    /// The address to open in a browser of this user on this machine. Where possible it has no token: other users can
+    /// see the command lines of browsers.
+    #[must_use]
+    pub fn local_url(&self) -> String {
+        let ip = match self.address.ip() {
+            ip if ip.is_loopback() => ip,
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            _ => return self.url(),
+        };
+        if !peer::IS_KNOWN {
+            return self.url();
+        }
+        format!("http://{}/", SocketAddr::new(ip, self.address.port()))
     }
 
     /// Serves at once, while the traces are being loaded, until the process ends. Fails a moment after the traces
@@ -212,11 +234,12 @@ fn first_free(ip: IpAddr) -> io::Result<TcpListener> {
 async fn connection(stream: TcpStream, shown: Shown, guard: Arc<Guard>) {
     // Answers are written whole.
     let _ = stream.set_nodelay(true);
+    let peer = Arc::new(Peer::new(&stream));
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_TIMEOUT));
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let (shown, guard) = (shown.clone(), Arc::clone(&guard));
-        async move { Ok::<_, Infallible>(respond(request, &shown, &guard).await) }
+        let (shown, guard, peer) = (shown.clone(), Arc::clone(&guard), Arc::clone(&peer));
+        async move { Ok::<_, Infallible>(respond(request, &shown, &guard, &peer).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -272,6 +295,7 @@ async fn respond(
     request: hyper::Request<Incoming>,
     shown: &Shown,
     guard: &Guard,
+    peer: &Peer,
 ) -> Response<Body> {
     let (request, body) = request.into_parts();
     let request = hyper::Request::from_parts(request, ());
@@ -289,8 +313,9 @@ async fn respond(
         }
         _ => None,
     };
+    let is_api = path.starts_with("/api/");
     let checked = guard
-        .check(request.uri(), request.headers(), path.starts_with("/api/"))
+        .check(request.uri(), request.headers(), is_api, peer)
         .and_then(|()| {
             if dropped_on.is_some() {
                 Ok(())

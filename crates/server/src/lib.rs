@@ -17,6 +17,7 @@ mod guard;
 mod http;
 mod loader;
 mod overwritten;
+mod peer;
 mod report;
 mod snapshot;
 mod source;

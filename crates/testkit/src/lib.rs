@@ -48,6 +48,18 @@ pub fn missing(reason: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
 }
 
+/// The address and port in a line that says where pages are served.
+///
+/// # Panics
+///
+/// If there is none.
+#[must_use]
+pub fn served_address(line: &str) -> &str {
+    let address = line.split_once("http://").map(|(_, address)| address);
+    let address = address.and_then(|address| address.split_once('/'));
+    address.expect("a line with a URL").0
+}
+
 /// The most memory that this process has had so far, in MiB. `None` where the system does not tell.
 #[must_use]
 pub fn peak_memory() -> Option<usize> {

@@ -91,7 +91,7 @@ pub(super) struct Serving {
     #[arg(long, help_heading = "Server", value_name = "PORT")]
     port: Option<u16>,
 
-    /// Listen on this address; access from other machines needs the printed token
+    /// Listen on this address; other machines need the token in the printed URL
     #[arg(
         long,
         help_heading = "Server",
@@ -99,6 +99,10 @@ pub(super) struct Serving {
         default_value = "127.0.0.1"
     )]
     listen: IpAddr,
+
+    /// Answer all users of this machine without the token in the printed URL
+    #[arg(long, help_heading = "Server")]
+    no_token: bool,
 
     /// Do not open the browser
     #[arg(long, help_heading = "Server")]
@@ -164,7 +168,7 @@ impl Serving {
     pub(super) fn serve(&self, subjects: Subjects) -> anyhow::Result<()> {
         let viewer = self.bind()?;
         announce(subjects.trace.name(), &viewer.url())?;
-        self.open_browser(&viewer.url());
+        self.open_browser(&viewer);
         Err(ended(viewer.serve(subjects)))
     }
 
@@ -172,7 +176,7 @@ impl Serving {
     fn serve_fleet(&self, fleet: Fleet) -> anyhow::Result<()> {
         let viewer = self.bind()?;
         announce(fleet.name(), &viewer.url())?;
-        self.open_browser(&viewer.url());
+        self.open_browser(&viewer);
         match viewer.server.serve_fleet(fleet) {
             Ok(never) => match never {},
             Err(error) => Err(ended(error)),
@@ -192,14 +196,24 @@ impl Serving {
             Some(port) => format!("cannot listen at {} on port {port}", self.listen),
             None => format!("cannot listen at {} on any port from 8080", self.listen),
         })?;
-        Ok(Viewer { server })
+        if !self.no_token {
+            return Ok(Viewer { server });
+        }
+        anyhow::ensure!(
+            self.listen.is_loopback(),
+            "--no-token would show the trace to all who can reach {}; leave it out, or --listen",
+            self.listen
+        );
+        Ok(Viewer {
+            server: server.without_token(),
+        })
     }
 
     /// Opens the page in a browser, if there is one.
-    pub(super) fn open_browser(&self, url: &str) {
+    pub(super) fn open_browser(&self, viewer: &Viewer) {
         if !self.no_browser && has_display() && missing_page().is_none() {
             // Not an error: the URL was printed.
-            if let Err(error) = open::that_detached(url) {
+            if let Err(error) = open::that_detached(viewer.server.local_url()) {
                 warn(&format!("cannot open a browser: {error}"));
             }
         }

@@ -60,8 +60,7 @@ fn the_page_shows_a_process_and_stays_when_it_is_detached_from() {
             line.unwrap_or_else(|| panic!("it does not say {what}"))
         };
         let line = says("serving on");
-        let (_, address) = line.trim().split_once("http://").unwrap();
-        let address = address.trim_end_matches('/');
+        let address = heapline_testkit::served_address(&line);
         let mut seen = 0;
         for _ in 0..2 {
             let before = seen;

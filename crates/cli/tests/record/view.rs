@@ -53,8 +53,7 @@ fn the_viewer_of_a_recording_grows_and_stays_until_it_is_ended() {
                 .unwrap_or_else(|| panic!("it does not say {what}"))
         };
         let line = says("serving on");
-        let (_, address) = line.trim().split_once("http://").unwrap();
-        let address = address.trim_end_matches('/').to_owned();
+        let address = heapline_testkit::served_address(&line);
         let mut input = child.stdin.take().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut seen = 0;
@@ -64,16 +63,16 @@ fn the_viewer_of_a_recording_grows_and_stays_until_it_is_ended() {
             assert_eq!(line, total.to_string(), "the output is the program's");
             // What has happened is shown soon: arrays, and the list that keeps them.
             heapline_testkit::wait("the page to show all blocks", || {
-                sampled_blocks(&address) >= 2 * total
+                sampled_blocks(address) >= 2 * total
             });
-            assert_eq!(get(&address, "status")["recording"], true);
-            assert!(sampled_blocks(&address) > seen);
-            seen = sampled_blocks(&address);
+            assert_eq!(get(address, "status")["recording"], true);
+            assert!(sampled_blocks(address) > seen);
+            seen = sampled_blocks(address);
         }
         drop(input);
         says("the page stays");
         heapline_testkit::wait("the page to show the end", || {
-            get(&address, "status")["recording"] != true
+            get(address, "status")["recording"] != true
         });
         let summary = heapline()
             .args(["summary", "--json"])
@@ -81,7 +80,7 @@ fn the_viewer_of_a_recording_grows_and_stays_until_it_is_ended() {
             .output()
             .unwrap();
         let summary: Value = serde_json::from_slice(&summary.stdout).unwrap();
-        let shown = get(&address, "summary");
+        let shown = get(address, "summary");
         assert_eq!(shown["subject"], summary["subject"]);
         assert_eq!(shown["allocated"], summary["allocated"]);
         let pid = i32::try_from(child.id()).unwrap();

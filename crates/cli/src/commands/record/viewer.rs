@@ -55,13 +55,13 @@ impl LiveViewer {
             path: trace,
             is_expected: Arc::clone(&self.is_expected),
         });
+        serving.open_browser(&viewer);
         thread::spawn(move || {
             // What is wrong with the trace is reported by the recording itself.
             if let ServeError::Io(error) = viewer.serve(subjects) {
                 warn(&format!("cannot serve: {error}"));
             }
         });
-        serving.open_browser(&self.url);
     }
 
     /// Says that the program has ended: what has not begun by now never will.

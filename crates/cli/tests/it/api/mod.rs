@@ -4,6 +4,8 @@ mod snapshots;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -108,10 +110,17 @@ fn commands_print_what_the_api_answers() {
     }
 }
 
+/// The token in the URL of a line.
+fn token_in(line: &str) -> Option<String> {
+    let (_, token) = line.trim().split_once("#token=")?;
+    Some(token.to_owned())
+}
+
 /// A viewer, ended with the test.
 struct Viewer {
     child: Child,
     address: String,
+    token: Option<String>,
 }
 
 impl Viewer {
@@ -127,9 +136,10 @@ impl Viewer {
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let (_, address) = line.trim().split_once("http://").unwrap();
+        let address = heapline_testkit::served_address(&line);
         Self {
-            address: address.trim_end_matches('/').to_owned(),
+            address: address.to_owned(),
+            token: token_in(&line),
             child,
         }
     }
@@ -181,9 +191,10 @@ fn a_trace_from_a_pipe_can_be_viewed() {
         BufReader::new(child.stdout.take().unwrap())
             .read_line(&mut line)
             .unwrap();
-        let (_, address) = line.trim().split_once("http://").unwrap();
+        let address = heapline_testkit::served_address(&line);
         Viewer {
-            address: address.trim_end_matches('/').to_owned(),
+            address: address.to_owned(),
+            token: token_in(&line),
             child,
         }
     };
@@ -343,4 +354,56 @@ fn a_trace_that_cannot_be_loaded_ends_the_viewer_with_the_reason() {
     assert!(error.contains("truncated.ctf: damaged trace"), "{error}");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(printed.contains("serving on"), "{printed}");
+}
+
+/// The status of the answer to a request of a user without rights.
+fn status_for_nobody(viewer: &Viewer, headers: &str) -> String {
+    let (host, port) = viewer.address.split_once(':').unwrap();
+    let script = format!(
+        "exec 3<>/dev/tcp/{host}/{port}
+        printf 'GET /api/v1/status HTTP/1.0\\r\\nHost: {host}\\r\\n{headers}\\r\\n' >&3
+        head -n 1 <&3"
+    );
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &script]).uid(65534).gid(65534);
+    let output = bash.output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+#[test]
+fn other_users_of_the_machine_need_the_token() {
+    let test = "other_users_of_the_machine_need_the_token";
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        heapline_testkit::missing(&format!("{test}: needs root"));
+        return;
+    }
+    let trace = fixture("odd/peakend.ctf").display().to_string();
+    let viewer = Viewer::start(&["view", &trace]);
+    assert_eq!(status_for_nobody(&viewer, ""), "HTTP/1.0 401 Unauthorized");
+    let token = format!(
+        "Authorization: Bearer {}\\r\\n",
+        viewer.token.as_ref().unwrap()
+    );
+    assert_eq!(status_for_nobody(&viewer, &token), "HTTP/1.0 200 OK");
+    let open = Viewer::start(&["view", &trace, "--no-token"]);
+    assert_eq!(open.token, None);
+    assert_eq!(status_for_nobody(&open, ""), "HTTP/1.0 200 OK");
+}
+
+#[test]
+fn no_token_is_refused_where_other_machines_can_connect() {
+    let trace = fixture("odd/peakend.ctf");
+    let options = [
+        "--no-token",
+        "--listen",
+        "0.0.0.0",
+        "--no-browser",
+        "--port",
+        "0",
+    ];
+    let output = heapline().arg("view").arg(&trace).args(options).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("to all who can reach 0.0.0.0"), "{error}");
 }

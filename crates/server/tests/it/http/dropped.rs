@@ -64,7 +64,9 @@ fn only_the_page_itself_may_drop_a_file() {
         assert_eq!(refused.status, 403, "{headers}");
     }
     let elsewhere = Running::listen([0, 0, 0, 0].into(), fixture("mix-ocaml53/trace.ctf"));
-    let refused = post(&elsewhere, "/api/v1/against?name=a.ctf", "", b"x");
+    let refused = elsewhere.raw(
+        b"POST /api/v1/against?name=a.ctf HTTP/1.1\r\nHost: box.example\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx",
+    );
     assert_eq!(refused.status, 401);
     assert_eq!(
         server.get("/api/v1/status").json()["against"],
