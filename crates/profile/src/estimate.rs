@@ -274,15 +274,20 @@ impl Sum {
     /// estimate of C, and (1 - p) (1 - 2 p) u³ to that of M.
     #[must_use]
     pub fn estimate(self) -> Estimate {
+        self.estimate_at(Level::default())
+    }
+
+    /// The amount with its interval at another level than 95 %.
+    pub(crate) fn estimate_at(self, Level(z): Level) -> Estimate {
         // How far the middle of a Poisson count's interval is from the count.
-        const SHIFT: f64 = (2.0 * Z95 * Z95 + 1.0) / 6.0;
+        let shift_of_one = (2.0 * z * z + 1.0) / 6.0;
         let variance = self.variance.max(0.0);
-        let error = Z95 * variance.sqrt();
+        let error = z * variance.sqrt();
         let shift = if variance > 0.0 {
             // No sum is more lopsided than a single sample of a small block: beyond that, with
             // blocks that are nearly certain to be seen, the expansion does not hold.
-            let most = SHIFT / Z95 * error;
-            (SHIFT * self.skew / variance).clamp(-most, most)
+            let most = shift_of_one / z * error;
+            (shift_of_one * self.skew / variance).clamp(-most, most)
         } else {
             0.0
         };
@@ -300,7 +305,12 @@ impl Sum {
     /// on which less was seen, or nothing, may have had as much.
     #[must_use]
     pub fn estimate_of_change(self) -> Estimate {
-        let mut estimate = self.estimate();
+        self.change_at(Level::default())
+    }
+
+    /// The estimate of a change with its interval at another level than 95 %.
+    pub(crate) fn change_at(self, level: Level) -> Estimate {
+        let mut estimate = self.estimate_at(level);
         if estimate.is_noise() {
             if estimate.low > 0.0 {
                 estimate.low = estimate.value - estimate.error;
@@ -320,6 +330,53 @@ impl AddAssign for Sum {
         self.variance += other.variance;
         self.skew += other.skew;
         self.overshoot += other.overshoot;
+    }
+}
+
+/// How often intervals contain the truth, as a number of standard errors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Level(f64);
+
+impl Default for Level {
+    fn default() -> Self {
+        Self(Z95)
+    }
+}
+
+impl Level {
+    /// Intervals of so many rows that were chosen from among others because theirs are above zero: fewer of those chosen are
+    /// wrong than of all, so that 95 % of them contain the truth. Benjamini and Yekutieli's rule.
+    pub(crate) fn of_chosen(chosen: usize, among: usize) -> Self {
+        if chosen == 0 || chosen >= among {
+            return Self::default();
+        }
+        let outside = 0.05 * chosen as f64 / among as f64;
+        let (mut low, mut high) = (Z95, 40.0);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if libm::erfc(middle / std::f64::consts::SQRT_2) > outside {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Self(low)
+    }
+
+    /// The number of changes that are above zero, and the level at which they are: the most of which 95 % can be trusted.
+    pub(crate) fn of_growing(changes: &[Sum]) -> Self {
+        let mut chosen = changes.len();
+        loop {
+            let level = Self::of_chosen(chosen, changes.len());
+            let left = changes
+                .iter()
+                .filter(|change| change.change_at(level).low > 0.0);
+            let left = left.count();
+            if left >= chosen {
+                return level;
+            }
+            chosen = left;
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Live memory over time of the rows of a report, and how it grows.
 
-use crate::estimate::{Amount, Sum};
+use crate::estimate::{Amount, Level, Sum};
 use crate::groups::{Groups, Numbering};
 use crate::scope::Scope;
 use crate::store::{Moment, Profile};
@@ -73,7 +73,7 @@ impl<'a> Curves<'a> {
 
     /// How each row grows. The rate of a piece is the difference of live memory between two moments that are surely part of
     /// it; what is live at both cancels out.
-    pub(super) fn trends(&self, scope: &Scope<'_>) -> Vec<Trend> {
+    pub(super) fn trends(&self, scope: &Scope<'_>, level: Level) -> Vec<Trend> {
         let profile = scope.profile();
         let cuts: Vec<Vec<Cut>> = self.live.iter().map(|curve| cuts(curve)).collect();
         let moments: Vec<Vec<[Moment; 2]>> = cuts
@@ -113,7 +113,7 @@ impl<'a> Curves<'a> {
         );
         let rows = cuts.iter().zip(&sums);
         let rows = rows.zip(&self.live);
-        rows.map(|((cuts, sums), curve)| self.trend(cuts, sums, curve))
+        rows.map(|((cuts, sums), curve)| self.trend(cuts, sums, curve, level))
             .collect()
     }
 
@@ -125,7 +125,7 @@ impl<'a> Curves<'a> {
         }
     }
 
-    fn trend(&self, cuts: &[Cut], sums: &[[Amount; 2]], curve: &[f64]) -> Trend {
+    fn trend(&self, cuts: &[Cut], sums: &[[Amount; 2]], curve: &[f64], level: Level) -> Trend {
         let seconds = |points: usize| self.end as f64 / 1e6 * points as f64 / POINTS as f64;
         let starts = std::iter::once(0).chain(cuts.iter().map(|cut| cut.end));
         let pieces = starts.zip(cuts).zip(spans(cuts)).zip(sums);
@@ -137,7 +137,7 @@ impl<'a> Curves<'a> {
                 from: seconds(start),
                 to: seconds(cut.end),
                 to_error: seconds((cut.latest - cut.end).max(cut.end - cut.earliest)),
-                rate: change.estimate_of_change().per(duration),
+                rate: change.change_at(level).per(duration),
             }
         });
         let last = cuts.iter().rev().nth(1).map_or(0, |before| before.end);

@@ -2,7 +2,7 @@
 
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{Leak, LeakOptions, leaks};
-use heapline_profile::{Estimator, Profile, Query, Scope, StoreOptions, TrendState};
+use heapline_profile::{Estimator, GroupBy, Profile, Query, Scope, StoreOptions, TrendState};
 use heapline_testkit::lives::{self, Life};
 
 /// The row of the function that grows most.
@@ -144,4 +144,71 @@ fn errors_of_rates_and_change_points_are_honest() {
     assert!(flat >= 90, "{flat}");
     assert!(places >= 85, "{places}");
     assert!(rates >= 90, "{rates}");
+}
+
+/// Functions of which few grow: rows are chosen, and yet their intervals are right.
+#[test]
+fn intervals_of_rows_contain_the_truth_although_they_were_chosen() {
+    const RUNS: u64 = 200;
+    const FUNCTIONS: usize = 60;
+    /// Blocks of 800 bytes by which a function grows: ten by many, ten by few, and the others not at all.
+    fn growth(function: usize) -> u64 {
+        match function {
+            0..10 => 400,
+            10..20 => 80,
+            _ => 0,
+        }
+    }
+    let names: Vec<&'static str> = (0..FUNCTIONS)
+        .map(|function| &*Box::leak(format!("Site{function}.keep").into_boxed_str()))
+        .collect();
+    let mut program: Vec<Life> = others(1_000_000).collect();
+    for (function, name) in names.iter().enumerate() {
+        let blocks = |count: u64, from: u64| {
+            (0..count).map(move |n| Life::new(800, from + 400_000 * n / count, &["Main.run", name]))
+        };
+        // As much goes as comes.
+        program.extend(blocks(150, 0).map(|life| life.until(600_000)));
+        program.extend(blocks(150 + growth(function), 450_000));
+    }
+    // By function: how often it is a row, and how often the truth is in the interval.
+    let mut rows = [(0_u32, 0_u32); FUNCTIONS];
+    let mut false_shares = 0.0;
+    for seed in 0..RUNS {
+        let bytes = std::io::Cursor::new(lives::trace(&program, 0.002, seed));
+        let mut reader = Reader::new(bytes, Options::default()).unwrap();
+        let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
+        let scope = Scope::new(&profile, &Query::default(), Estimator::default());
+        let options = LeakOptions {
+            by: GroupBy::Function,
+            rows: FUNCTIONS,
+            ..LeakOptions::default()
+        };
+        let report = leaks(&scope, &options, None);
+        let mut false_rows = 0;
+        for row in &report.rows {
+            let function = names
+                .iter()
+                .position(|name| *name == row.label.name)
+                .unwrap();
+            let truth = (800 * growth(function)) as f64;
+            rows[function].0 += 1;
+            rows[function].1 += u32::from((row.growth.low..=row.growth.high).contains(&truth));
+            false_rows += usize::from(truth == 0.0);
+        }
+        false_shares += false_rows as f64 / report.rows.len().max(1) as f64;
+    }
+    let covered = |functions: std::ops::Range<usize>| {
+        let rows = rows[functions].iter();
+        let (listed, covered) = rows.fold((0, 0), |(a, b), row| (a + row.0, b + row.1));
+        (listed, f64::from(covered) / f64::from(listed))
+    };
+    let (all, few) = (covered(0..FUNCTIONS), covered(10..20));
+    let false_share = false_shares / RUNS as f64;
+    let what = format!("(rows, covered) {all:.3?}, by few {few:.3?}, false {false_share:.3}");
+    println!("{what}");
+    // Those that grow by few are rows in a minority of runs.
+    assert!(all.0 > 2000 && (200..800).contains(&few.0), "{what}");
+    assert!(all.1 >= 0.95 && few.1 >= 0.95, "{what}");
+    assert!(false_share <= 0.05, "{what}");
 }
