@@ -53,7 +53,7 @@ fn main() {
     let folder = shared_directory(&out).join("agent");
     let library = write_package(&agent, &folder)
         .map_err(|error| format!("cannot write {}: {error}", folder.display()))
-        .and_then(|()| build(&folder));
+        .and_then(|allowed| build(&folder, &allowed));
     match library {
         Ok(library) => {
             println!("cargo::rustc-env=HEAPLINE_AGENT={}", library.display());
@@ -104,8 +104,8 @@ fn can_merge_functions(folder: &Path) -> bool {
     rustc.output().is_ok_and(|output| output.status.success())
 }
 
-/// Writes a package around the agent that is a shared library.
-fn write_package(agent: &Path, folder: &Path) -> io::Result<()> {
+/// Writes a package around the agent that is a shared library. Returns the lock file with the versions that it may be built with.
+fn write_package(agent: &Path, folder: &Path) -> io::Result<String> {
     fs::create_dir_all(folder)?;
     let patches: Vec<String> = siblings(agent)?
         .iter()
@@ -119,22 +119,20 @@ fn write_package(agent: &Path, folder: &Path) -> io::Result<()> {
     update(&folder.join("Cargo.toml"), manifest.as_bytes())?;
     update(&folder.join("lib.rs"), b"extern crate heapline_agent;\n")?;
 
-    // In a checkout, the same versions as everywhere else.
-    let lock = folder.join("Cargo.lock");
+    // The versions of the program itself: those of the checkout, or those in the package that is being installed.
     let manifests = [Some(agent.join("Cargo.toml")), workspace(agent)];
-    match manifests.iter().flatten().next_back() {
-        Some(root) if root.parent() != Some(agent) => {
-            let source = root.with_file_name("Cargo.lock");
-            println!("cargo::rerun-if-changed={}", source.display());
-            update(&lock, &fs::read(source)?)?;
-        }
-        // Otherwise those that were downloaded for the build that this is part of.
-        _ => drop(fs::remove_file(lock)),
+    let own = Path::new(&variable("CARGO_MANIFEST_DIR")).join("Cargo.lock");
+    let source = match manifests.iter().flatten().next_back() {
+        Some(root) if root.parent() != Some(agent) => root.with_file_name("Cargo.lock"),
+        _ => own,
+    };
+    for path in manifests.iter().flatten().chain([&source]) {
+        println!("cargo::rerun-if-changed={}", path.display());
     }
-    for manifest in manifests.iter().flatten() {
-        println!("cargo::rerun-if-changed={}", manifest.display());
-    }
-    Ok(())
+    let allowed = fs::read_to_string(&source)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", source.display())))?;
+    update(&folder.join("Cargo.lock"), allowed.as_bytes())?;
+    Ok(allowed)
 }
 
 /// Writes a file, atomically, if its content changes: a new modification time alone would have everything built again, and
@@ -183,24 +181,60 @@ fn workspace(package: &Path) -> Option<PathBuf> {
 }
 
 /// Builds the package, and returns the library.
-fn build(folder: &Path) -> Result<PathBuf, String> {
-    // All that is needed has been downloaded for the build that this is part of, but a vendored or
-    // unusual registry may need to be asked.
-    cargo_build(folder, &["--offline"]).or_else(|_| cargo_build(folder, &[]))?;
-    let built = folder.join("target").join(variable("TARGET")).join("agent");
+fn build(folder: &Path, allowed: &str) -> Result<PathBuf, String> {
+    // Drops from the lock file what the agent does not need, without running code of other packages. All that is needed has been
+    // downloaded for the build that this is part of, but a vendored or unusual registry may need to be asked.
+    let resolve = ["metadata", "--format-version=1", "--quiet"];
+    cargo(folder, &[&resolve[..], &["--offline"]].concat()).or_else(|_| cargo(folder, &resolve))?;
+    let lock = folder.join("Cargo.lock");
+    let resolved = fs::read_to_string(&lock)
+        .map_err(|error| format!("cannot read {}: {error}", lock.display()))?;
+    let strangers =
+        packages(&resolved).filter(|package| !packages(allowed).any(|other| other == *package));
+    let strangers: Vec<&str> = strangers.map(|(name, ..)| name).collect();
+    if !strangers.is_empty() {
+        let names = strangers.join(", ");
+        return Err(format!(
+            "these packages would have other versions than in Cargo.lock: {names}"
+        ));
+    }
+    let target = variable("TARGET");
+    let output = folder.join("target");
+    // A directory of its own: the one of the build that this is part of is locked.
+    let output_option = format!("--target-dir={}", output.display());
+    let options = [
+        "build",
+        "--locked",
+        "--profile=agent",
+        "--target",
+        &target,
+        &output_option,
+    ];
+    cargo(folder, &options)?;
+    let built = output.join(target).join("agent");
     watch(&built.join("libheapline_agent_library.d"), folder);
     Ok(built.join("libheapline_agent_library.so"))
 }
 
-fn cargo_build(folder: &Path, options: &[&str]) -> Result<(), String> {
+/// Name, version and checksum of the packages of a lock file that come from a registry.
+fn packages(lock: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    fn field<'a>(package: &'a str, name: &str) -> Option<&'a str> {
+        let mut lines = package.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "))
+    }
+    lock.split("[[package]]").filter_map(|package| {
+        let checksum = field(package, "checksum")?;
+        Some((
+            field(package, "name")?,
+            field(package, "version")?,
+            checksum,
+        ))
+    })
+}
+
+fn cargo(folder: &Path, arguments: &[&str]) -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO"));
-    cargo
-        .args(["build", "--profile=agent", "--target", &variable("TARGET")])
-        .args(options)
-        // A directory of its own: the one of the build that this is part of is locked.
-        .arg("--target-dir")
-        .arg(folder.join("target"))
-        .current_dir(folder);
+    cargo.args(arguments).current_dir(folder);
     // Those of the build that this is part of: a linter in the compiler's place, and flags such as
     // coverage, which are not for other people's programs.
     for name in [
