@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use heapline_trace::{Options, Reader};
+
 use crate::killed::send;
 use crate::run::{Program, heapline};
 use crate::toolchain::compilers;
@@ -114,6 +116,25 @@ fn started_programs_are_left_alone() {
             .args(&["child"])
             .words();
         trace.assert_near(trace.heap_words(), 2.0 * truth, &compiler.version);
+    }
+}
+
+#[test]
+fn arguments_of_programs_stay_out_of_traces_when_asked() {
+    for compiler in compilers("arguments_of_programs_stay_out_of_traces_when_asked") {
+        let program = Program::new(compiler.program("exec"));
+        let recording = program.record(&["--rate", "1e-2", "--follow-exec", "--no-arguments"]);
+        let paths = traces(recording.folder.path());
+        assert_eq!(paths.len(), 3, "{paths:?}");
+        for path in paths {
+            let reader = Reader::open(&path, Options::new()).unwrap();
+            assert_eq!(
+                reader.info().context.as_deref(),
+                Some("exec.exe"),
+                "OCaml {}",
+                compiler.version
+            );
+        }
     }
 }
 

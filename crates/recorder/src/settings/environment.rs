@@ -83,13 +83,14 @@ pub(super) fn clear(command: &mut Command) {
     }
 }
 
-/// The command line of this process, by which the traces of a build are told apart.
-pub(super) fn command_line() -> String {
+/// The command line of this process, by which the traces of a build are told apart; the program alone if arguments are hidden.
+pub(super) fn command_line(hide_arguments: bool) -> String {
     let mut words = std::env::args_os();
     // Its directory is in the trace anyway.
     let program = words.next().unwrap_or_default();
     let program = Path::new(&program).file_name().unwrap_or_default();
-    let words = [program.to_owned()].into_iter().chain(words);
+    let shown = if hide_arguments { 0 } else { usize::MAX };
+    let words = [program.to_owned()].into_iter().chain(words.take(shown));
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
         .collect();

@@ -97,6 +97,8 @@ pub struct Follow {
     pub fork: bool,
     /// True for programs that it runs.
     pub exec: bool,
+    /// True if the arguments of programs, which can have passwords in them, are not recorded.
+    pub hide_arguments: bool,
 }
 
 /// The owner of OCaml's sampler if the program starts it too.
@@ -148,7 +150,7 @@ impl RecordingSettings {
         if variables.get(name::PREFIX).is_some() {
             let mut settings = Self::decode(&variables)?;
             if settings.context.is_none() && settings.follow.exec {
-                settings.context = Some(environment::command_line());
+                settings.context = Some(environment::command_line(settings.follow.hide_arguments));
             }
             return Ok(Some(settings));
         }
@@ -283,7 +285,11 @@ impl RecordingSettings {
 
 impl Follow {
     fn words(self) -> String {
-        let words = [(self.fork, "fork"), (self.exec, "exec")];
+        let words = [
+            (self.fork, "fork"),
+            (self.exec, "exec"),
+            (self.hide_arguments, "no-arguments"),
+        ];
         let words = words.iter().filter(|(wanted, _)| *wanted);
         let words: Vec<&str> = words.map(|(_, word)| *word).collect();
         words.join(",")
@@ -298,7 +304,11 @@ impl Variables {
             match word {
                 "fork" => follow.fork = true,
                 "exec" => follow.exec = true,
-                _ => return Err(self.invalid(name::FOLLOW, "it can be fork, exec or fork,exec")),
+                "no-arguments" => follow.hide_arguments = true,
+                _ => {
+                    let reason = "it can be fork, exec or fork,exec, and no-arguments";
+                    return Err(self.invalid(name::FOLLOW, reason));
+                }
             }
         }
         Ok(follow)
@@ -346,6 +356,7 @@ mod tests {
             follow: Follow {
                 fork: true,
                 exec: true,
+                hide_arguments: true,
             },
             memprof: Memprof::Theirs,
             stacks: StackMode::Check,

@@ -88,6 +88,10 @@ pub(crate) struct Args {
     #[arg(long)]
     follow_exec: bool,
 
+    /// Leave the arguments of programs out of their traces, which --follow-exec stores
+    #[arg(long, requires = "follow_exec", hide_short_help = true)]
+    no_arguments: bool,
+
     /// Select who gets Gc.Memprof if the program uses it too
     #[arg(long, value_enum, default_value_t = Memprof::Ours, value_name = "WHOSE", hide_short_help = true)]
     memprof: Memprof,
@@ -315,6 +319,7 @@ impl Args {
         Follow {
             fork: self.follow_fork,
             exec: self.follow_exec,
+            hide_arguments: self.no_arguments,
         }
     }
 }
