@@ -1,6 +1,8 @@
 //! Files as storages of profiles.
 
-use std::fs::{File, OpenOptions};
+#[cfg(unix)]
+use std::fs::Permissions;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 #[cfg(not(unix))]
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -82,8 +84,7 @@ impl NewFile {
         {
             use rustix::fs::{CWD, Mode, OFlags, openat};
             let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-            // As files are created in general: the umask takes its part.
-            let mode = Mode::from_raw_mode(0o666);
+            let mode = Mode::RUSR | Mode::WUSR;
             if let Ok(file) = openat(CWD, directory, flags, mode) {
                 return Ok(Self::Unnamed(file.into()));
             }
@@ -103,9 +104,18 @@ impl NewFile {
         }
     }
 
-    /// Gives it its name. It replaces a file with that name, at once.
-    pub(crate) fn persist(self, path: &Path) -> io::Result<()> {
-        self.open()?.sync_all()?;
+    /// Gives it its name. It replaces a file with that name, at once. Those who may read the trace may read it: it tells the same.
+    pub(crate) fn persist(self, path: &Path, trace: &Metadata) -> io::Result<()> {
+        let file = self.open()?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let readers = trace.permissions().mode() & 0o444;
+            file.set_permissions(Permissions::from_mode(readers | 0o600))?;
+        }
+        #[cfg(not(unix))]
+        let _ = trace;
+        file.sync_all()?;
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file) => persist_unnamed(&file, path),

@@ -237,7 +237,7 @@ impl TraceFile {
             )
         })?;
         let size = file.open()?.metadata()?.len();
-        file.persist(&self.index_path())?;
+        file.persist(&self.index_path(), &fs::metadata(&self.path)?)?;
         Ok(size)
     }
 

@@ -255,3 +255,16 @@ fn indexes_can_be_switched_off() {
     assert!(stderr(&refused).contains("memtrace"), "{refused:?}");
     assert_eq!(spacetime.files(), ["trace.ctf"]);
 }
+
+#[test]
+#[cfg(unix)]
+fn an_index_is_for_those_who_may_read_the_trace() {
+    use std::os::unix::fs::PermissionsExt;
+    for (trace, index) in [(0o600, 0o600), (0o640, 0o640), (0o444, 0o644)] {
+        let copy = Copy::new(fixtures::folder().join(TRACES[0]));
+        fs::set_permissions(&copy.trace, fs::Permissions::from_mode(trace)).unwrap();
+        copy.write_index(&[]);
+        let mode = fs::metadata(copy.index()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, index, "{mode:o}");
+    }
+}
