@@ -6,6 +6,7 @@
 mod agent_directory;
 mod api;
 mod cmd;
+mod combinations;
 mod completions;
 mod dataset;
 mod emacs;
