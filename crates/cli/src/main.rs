@@ -13,6 +13,7 @@ mod process;
 mod progress;
 mod question;
 mod reopen;
+mod rust_program;
 mod screen;
 mod snapshot_file;
 mod subject;

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -56,6 +56,41 @@ fn the_line_of_a_leak_is_named() {
     assert!(
         first.is_some_and(|row| row.contains("leak::answer") && row.contains(&place)),
         "{leaks}"
+    );
+}
+
+/// Ends a program at the end of a test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn attaching_to_a_rust_program_is_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let attach = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped());
+        let running = Running(command.stdout(Stdio::null()).spawn().unwrap());
+        let attached = heapline(&folder, &["attach", &running.0.id().to_string()]);
+        assert_eq!(attached.status.code(), Some(2));
+        text(&attached.stderr)
+    };
+    // It waits for a trace.
+    let plain = attach(env!("CARGO_BIN_EXE_heapline"), &["info", "-"]);
+    assert!(
+        plain.contains("is a Rust program") && plain.contains("add Heapline's allocator to it"),
+        "{plain}"
+    );
+    let with_sampler = attach(&example("server"), &["0"]);
+    assert!(
+        with_sampler.contains("is a Rust program")
+            && with_sampler.contains("heapline record -- PROGRAM"),
+        "{with_sampler}"
     );
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use heapline_attach::{Identity, Module, Process, check};
@@ -10,6 +10,7 @@ use heapline_recorder::control::FileView;
 
 use super::super::cpu_time::CpuTime;
 use super::dormant::{self, Dormant};
+use crate::rust_program;
 
 /// The name of the preloaded library begins so: see `record/library.rs`.
 const PRELOADED: &str = "/libheapline-agent-";
@@ -154,6 +155,11 @@ fn check_runtime(process: &Process, purpose: Purpose) -> anyhow::Result<()> {
                 "process {pid} runs OCaml bytecode, which is not supported; build the program with \
                  ocamlopt (dune: the .exe target)"
             );
+        }
+        if let Some(instead) =
+            rust_program::instead_of_attaching(Path::new(&format!("/proc/{pid}/exe")))
+        {
+            bail!("process {pid} is a Rust program, which cannot be attached to; {instead}");
         }
         bail!(
             "process {pid} is no OCaml program, or does not export the symbols of its OCaml runtime \

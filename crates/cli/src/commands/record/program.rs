@@ -10,9 +10,7 @@ use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 
 use crate::ocaml_runtime;
-
-/// The section that marks Rust programs with Heapline's sampler: see the sampler's `trace.rs`.
-const SAMPLER: &str = ".heapline";
+use crate::rust_program::SAMPLER;
 
 /// The processor that this was built for, as ELF files have it, and its name.
 #[cfg(target_arch = "aarch64")]
