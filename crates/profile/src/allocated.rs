@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::by_event::{ByEvent, index};
-use crate::estimate::Estimator;
+use crate::sampling::Estimator;
 use crate::store::{ClassId, Id, IdVec, KindId, Profile, Storage, StoredNumbers, saturated};
 
 /// Bytes allocated before each event.

@@ -2,7 +2,7 @@
 
 use heapline_model::Snapshot;
 
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::scope::Scope;
 use crate::store::{ContextId, Moment};
 

@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 use heapline_model::LocationId;
 use serde::{Deserialize, Serialize};
 
+use crate::amount::Amount;
 use crate::attribution::{Attributed, Attribution};
 use crate::crates::Crates;
-use crate::estimate::Amount;
 use crate::own_code::OwnFrames;
 use crate::query::Pattern;
 use crate::ranges::{self, age_class, size_class};

@@ -10,6 +10,7 @@
 //! - [`GcParams`]: the settings of OCaml's garbage collector, explained.
 
 mod allocated;
+mod amount;
 mod at_snapshots;
 mod attribution;
 mod by_event;
@@ -29,6 +30,7 @@ mod phases;
 pub mod query;
 mod ranges;
 pub mod reports;
+mod sampling;
 mod scope;
 mod selection;
 mod short_lives;
@@ -39,14 +41,16 @@ mod timeline;
 mod trend;
 mod walk;
 
+pub use amount::Amount;
 pub use at_snapshots::AtSnapshot;
-pub use estimate::{Amount, Estimate, Estimator, Sampling, Sum};
+pub use estimate::{Estimate, Sum};
 pub use gc_params::{GcParam, GcParams};
 pub use groups::{GroupBy, Label};
 pub use holders::Holders;
 pub use options::{Look, OptionError, Share, one_of, value_name};
 pub use own_code::OwnCode;
 pub use query::{Query, QueryError};
+pub use sampling::{Estimator, Sampling};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use store::{

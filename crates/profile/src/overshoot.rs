@@ -5,7 +5,7 @@
 //! estimated without bias. The sum over the folds, each at the peak of the others, is that of the true curve at a moment that
 //! is about as good: the difference to the peak is how far that is too high. See `docs/statistics.md`.
 
-use crate::estimate::{Amount, Overshoot};
+use crate::amount::{Amount, Overshoot};
 use crate::peaks::Peaks;
 use crate::scope::Scope;
 use crate::selection::Stay;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::estimate::Estimator;
+use crate::sampling::Estimator;
 use crate::scope::Scope;
 use crate::selection::Stay;
 use crate::store::{Moment, NEVER};

@@ -2,13 +2,14 @@
 
 use heapline_model::Space;
 
-use crate::estimate::{Amount, Estimator, Overshoot};
+use crate::amount::{Amount, Overshoot};
 use crate::groups::{NO_OWN_CODE, UNKNOWN};
 use crate::options::Look;
 use crate::overshoot::overshoot;
 use crate::own_code::OwnFrames;
 use crate::peaks::Peaks;
 use crate::query::{Pattern, Query};
+use crate::sampling::Estimator;
 use crate::selection::{Selection, Stay};
 use crate::store::{
     ContextId, FrameId, FunctionId, IdVec, KindId, Moment, NEVER, NodeId, Peak, Profile,

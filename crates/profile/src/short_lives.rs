@@ -62,8 +62,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::estimate::Estimator;
     use crate::query::Query;
+    use crate::sampling::Estimator;
     use crate::scope::Scope;
     use crate::store::{NEVER, Store, StoreOptions};
     use crate::testing::exact_header;

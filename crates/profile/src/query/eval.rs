@@ -9,8 +9,8 @@ use super::pattern::Pattern;
 use super::token::Comparison;
 use crate::callers::calls;
 use crate::crates::Crates;
-use crate::estimate::Estimator;
 use crate::groups::{UNKNOWN, View};
+use crate::sampling::Estimator;
 use crate::selection::{Bits, Selection, Stay};
 use crate::store::{
     Class, ClassId, ContextId, CrateId, FileId, FrameId, IdVec, Kind, KindId, Moment, NEVER,

@@ -37,7 +37,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::estimate::Estimator;
+use crate::sampling::Estimator;
 use crate::selection::Selection;
 use crate::store::{Moment, Profile};
 

@@ -145,7 +145,7 @@ fn row(scope: &Scope<'_>, block: &SampledBlock, end: u64) -> BlockRow {
         number: block.number,
         size: block.size,
         bytes: block.amount.bytes.estimate(),
-        blocks: block.amount.blocks.estimate(),
+        blocks: block.amount.estimated_blocks(),
         samples: block.samples,
         sampled_blocks: block.amount.sampled,
         heap: block.space.name(),

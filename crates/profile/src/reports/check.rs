@@ -4,9 +4,11 @@ use serde::Serialize;
 
 use super::diff::{DiffOptions, diff};
 use super::{Figures, largest};
-use crate::estimate::{Amount, Estimate, Estimator, Sum};
+use crate::amount::Amount;
+use crate::estimate::{Estimate, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::query::{Comparison, Query, QueryError, Size, TimePoint, TokenKind, size, tokens};
+use crate::sampling::Estimator;
 use crate::scope::Scope;
 use crate::store::Profile;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::summary::{Ranking, RankingKind, SummaryOptions, ranking};
 use super::{Figures, Subject};
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::groups::{GroupBy, Groups, Label};
 use crate::scope::Scope;
 

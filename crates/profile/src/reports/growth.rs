@@ -1,6 +1,7 @@
 //! Live memory over time of the rows of a report, and how it grows.
 
-use crate::estimate::{Amount, Level, Sum};
+use crate::amount::Amount;
+use crate::estimate::{Level, Sum};
 use crate::groups::{Groups, Numbering};
 use crate::scope::Scope;
 use crate::store::{Moment, Profile};

@@ -5,7 +5,8 @@ use heapline_model::Space;
 use serde::Serialize;
 
 use super::{Figures, Subject};
-use crate::estimate::{Amount, Estimate};
+use crate::amount::Amount;
+use crate::estimate::Estimate;
 use crate::groups::{GroupBy, Groups, Label, NONE};
 use crate::histogram::Survival;
 use crate::options::{self, Look, MAX_ROWS};

@@ -6,9 +6,11 @@ use heapline_model::{Capabilities, Damage, Header, Mark, Scheme, Snapshot, Space
 use serde::Serialize;
 
 use super::{Coarse, Gaps};
-use crate::estimate::{Amount, Estimate, Estimator};
+use crate::amount::Amount;
+use crate::estimate::Estimate;
 use crate::gc_params::GcParams;
 use crate::query::Query;
+use crate::sampling::Estimator;
 use crate::scope::Scope;
 use crate::store::{Kind, Profile};
 
@@ -382,7 +384,7 @@ pub fn info(profile: &Profile) -> Overview {
             collected: sampling.bytes(&collected),
             live_at_end: sampling.bytes(&live_at_end),
         },
-        blocks_allocated: allocated.blocks.estimate(),
+        blocks_allocated: allocated.estimated_blocks(),
         promoted_percent: (minor.bytes.value > 0.0)
             .then(|| 100.0 * promoted.bytes.value / minor.bytes.value),
         size_classes: size_classes(profile, &counts),
@@ -466,7 +468,7 @@ fn size_classes(profile: &Profile, counts: &Counts) -> Vec<SizeClass> {
             SizeClass {
                 max_words,
                 sampled_blocks: total.sampled,
-                blocks: total.blocks.estimate(),
+                blocks: total.estimated_blocks(),
                 bytes: profile.sampling().bytes(&total),
             }
         })

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::growth::Curves;
 use super::{Figures, Subject, largest};
-use crate::estimate::{Amount, Estimate, Level, Sum};
+use crate::amount::Amount;
+use crate::estimate::{Estimate, Level, Sum};
 use crate::groups::{GroupBy, Groups, Label, View};
 use crate::holders::Holders;
 use crate::options::{self, Look, MAX_ROWS, Share};

@@ -62,9 +62,11 @@ pub use tree::{
 use heapline_model::Capabilities;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Amount, Estimate, Estimator};
+use crate::amount::Amount;
+use crate::estimate::Estimate;
 use crate::options::Look;
 use crate::own_code::{OwnCode, OwnFrames};
+use crate::sampling::Estimator;
 use crate::scope::Scope;
 
 /// A block is short-lived if it dies within this share of the run.
@@ -86,7 +88,7 @@ impl Figures {
     pub(crate) fn new(amount: &Amount) -> Self {
         Self {
             bytes: amount.bytes.estimate(),
-            blocks: amount.blocks.estimate(),
+            blocks: amount.estimated_blocks(),
             samples: amount.samples,
         }
     }

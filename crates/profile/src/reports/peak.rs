@@ -4,7 +4,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Figures, Subject, largest};
-use crate::estimate::{Amount, Estimate, Overshoot};
+use crate::amount::{Amount, Overshoot};
+use crate::estimate::Estimate;
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look};
 use crate::overshoot::overshoot;

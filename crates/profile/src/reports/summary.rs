@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{self, Findings, TraceFinding};
 use super::{Figures, SHORT, Subject, largest};
-use crate::estimate::{Amount, Estimate};
+use crate::amount::Amount;
+use crate::estimate::Estimate;
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look, MAX_ROWS};
 use crate::scope::Scope;

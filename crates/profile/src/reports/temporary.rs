@@ -7,7 +7,7 @@ use clap::Args;
 use serde::{Serialize, Serializer};
 
 use super::{Figures, Subject, largest};
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::{self, Look, MAX_ROWS};
 use crate::query::{self, TimePoint};
@@ -188,8 +188,8 @@ mod tests {
     use heapline_model::{Batch, Birth, Damage, InputSize, Space};
 
     use super::*;
-    use crate::estimate::Estimator;
     use crate::query::Query;
+    use crate::sampling::Estimator;
     use crate::store::{Store, StoreOptions};
     use crate::testing::exact_header;
 

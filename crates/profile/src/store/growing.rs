@@ -25,7 +25,7 @@ use super::stack_log::StackLog;
 use super::stacks::StackReader;
 use super::stored::{StoredClock, StoredSegments};
 use super::tallies::Tallies;
-use crate::estimate::{Estimator, Sampling};
+use crate::sampling::{Estimator, Sampling};
 
 /// Options of a [`Store`].
 #[derive(Clone, Copy, Debug, Default)]

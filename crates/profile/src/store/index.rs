@@ -22,7 +22,8 @@ use super::stored::{
 };
 use super::symbols::Symbols;
 use super::tallies::Tallies;
-use crate::estimate::{Estimator, Overshoot, Sampling};
+use crate::amount::Overshoot;
+use crate::sampling::{Estimator, Sampling};
 
 /// The first bytes of each index. The number is that of the format: others are not read.
 const MAGIC: &[u8; 16] = b"heapline index 1";

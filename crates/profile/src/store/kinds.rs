@@ -5,7 +5,9 @@ use heapline_model::Space;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{Id, IdVec, KindId};
-use crate::estimate::{Amount, Estimator, Sampling, Sum};
+use crate::amount::Amount;
+use crate::estimate::Sum;
+use crate::sampling::{Estimator, Sampling};
 
 /// The kind of a block: all but when and where it was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -18,7 +18,8 @@ use super::stored::{Storage, StoredClock, StoredSegments, Times, Zone};
 use super::symbols::Symbols;
 use super::tallies::{Tallies, Tally};
 use super::{Moment, Peak};
-use crate::estimate::{Amount, Estimator, Overshoot, Sampling};
+use crate::amount::{Amount, Overshoot};
+use crate::sampling::{Estimator, Sampling};
 
 /// A profile, ready for questions: what a [`Store`](crate::Store) held at some moment.
 ///

@@ -80,8 +80,8 @@ mod tests {
     use heapline_model::{Batch, Birth, Damage, InputSize, Space};
 
     use super::*;
-    use crate::estimate::Estimator;
     use crate::query::Query;
+    use crate::sampling::Estimator;
     use crate::scope::Scope;
     use crate::store::{Profile, Store, StoreOptions};
     use crate::testing::exact_header;

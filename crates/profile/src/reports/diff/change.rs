@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::sides::SCOPES;
-use crate::estimate::{Amount, Estimate, Estimator, Overshoot, Sum};
+use crate::amount::{Amount, Overshoot};
+use crate::estimate::{Estimate, Sum};
 use crate::reports::Figures;
+use crate::sampling::Estimator;
 use crate::scope::Scope;
 use crate::store::{IdVec, KindId};
 
@@ -104,6 +106,7 @@ impl Change {
         let after = Amount {
             bytes: after.bytes.scaled(scale),
             blocks: after.blocks.scaled(scale),
+            rarest: after.rarest * scale,
             ..*after
         };
         // What is in both was scaled once, not twice.
@@ -113,12 +116,11 @@ impl Change {
         };
         let both = &sides.both.amount;
         let bytes = after.bytes.change(before.bytes, shared(both.bytes));
-        let blocks = after.blocks.change(before.blocks, shared(both.blocks));
         Self {
             before: Figures::new(before),
             after: Figures::new(&after),
             bytes: bytes.estimate_of_change(),
-            blocks: blocks.estimate_of_change(),
+            blocks: after.change_of_blocks(before, shared(both.blocks)),
             percent: (before.bytes.value > 0.0).then(|| 100.0 * bytes.value / before.bytes.value),
             p_value: p_value(
                 bytes,

@@ -3,7 +3,8 @@
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use crate::estimate::{Amount, Estimate, Sum};
+use crate::amount::Amount;
+use crate::estimate::{Estimate, Sum};
 use crate::groups::{GroupBy, Groups, View};
 use crate::scope::Scope;
 
@@ -58,10 +59,7 @@ pub fn compare_files(before: &Scope<'_>, after: &Scope<'_>) -> Vec<FileChange> {
                     .change(before.bytes, none)
                     .estimate_of_change()
                     .per(word_bytes),
-                blocks: live_after
-                    .blocks
-                    .change(live_before.blocks, none)
-                    .estimate_of_change(),
+                blocks: live_after.change_of_blocks(&live_before, none),
             },
         )
         .filter(|row| row.words.value != 0.0 && row.allocations.value != 0.0)

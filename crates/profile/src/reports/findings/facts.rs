@@ -1,6 +1,6 @@
 //! The reports that rules look at.
 
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::groups::{GroupBy, Groups, Label};
 use crate::options::Look;
 use crate::reports::blocks::{BlockRow, BlocksOptions, blocks};

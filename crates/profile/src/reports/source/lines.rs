@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LineMemory, SourceOptions};
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::groups::{Groups, NONE};
 use crate::reports::hotspots::{Totals, is_noise};
 use crate::scope::Scope;

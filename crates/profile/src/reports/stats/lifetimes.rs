@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::super::{Figures, Quantiles};
 use super::Bin;
 use crate::allocated::Allocated;
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::histogram::{Survival, SurvivalPoint, quantile_of};
 use crate::scope::Scope;
 use crate::selection::Stay;

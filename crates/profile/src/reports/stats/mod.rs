@@ -9,7 +9,7 @@ use serde::Serialize;
 pub use self::lifetimes::LifetimeStats;
 pub use self::parts::Segment;
 use super::{Figures, Quantiles, Subject};
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::options;
 use crate::scope::Scope;
 

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::super::Figures;
 use super::Moments;
-use crate::estimate::{Amount, Estimate};
+use crate::amount::Amount;
+use crate::estimate::Estimate;
 use crate::phases::phases;
 use crate::scope::Scope;
 use crate::store::Profile;

@@ -4,7 +4,7 @@ use heapline_model::Space;
 use rayon::slice::ParallelSliceMut;
 use serde::Serialize;
 
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::scope::Scope;
 use crate::store::{Class, ClassId, ContextId, IdVec};
 

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Figures, Subject};
-use crate::estimate::Amount;
+use crate::amount::Amount;
 use crate::groups::{GroupBy, Label};
 use crate::options::{self, Look, OptionError, Share};
 use crate::query::Pattern;
@@ -277,8 +277,8 @@ mod tests {
     use heapline_model::{Batch, Birth, Damage, InputSize, LocationId, Space};
 
     use super::*;
-    use crate::estimate::Estimator;
     use crate::query::Query;
+    use crate::sampling::Estimator;
     use crate::store::{Store, StoreOptions};
     use crate::testing::exact_header;
 

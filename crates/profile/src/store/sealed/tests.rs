@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::super::stored::memory;
 use super::*;
-use crate::estimate::Estimator;
 use crate::groups::GroupBy;
 use crate::query::Query;
 use crate::reports::{
@@ -15,6 +14,7 @@ use crate::reports::{
     SeriesOptions, StatsOptions, SummaryOptions, TemporaryOptions, TreeOptions, blocks, flame,
     heatmap, hotspots, info, leaks, peak, series, stats, summary, temporary, tree,
 };
+use crate::sampling::Estimator;
 use crate::scope::Scope;
 use crate::store::{Profile, StoreOptions};
 

@@ -109,6 +109,15 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
+    /// The change between two amounts that have nothing in common.
+    pub(crate) fn change(self, after: &Amount, before: &Amount) -> Estimate {
+        let none = Sum::default();
+        match self {
+            Self::Bytes => after.bytes.change(before.bytes, none).estimate_of_change(),
+            Self::Blocks => after.change_of_blocks(before, none),
+        }
+    }
+
     pub(crate) fn of(self, amount: &Amount) -> Sum {
         match self {
             Self::Bytes => amount.bytes,
@@ -265,7 +274,7 @@ pub(crate) fn simulate(
         let sum = unit.of(&total);
         let interval = match unit {
             Unit::Bytes => sampling(case.rate).bytes(&total),
-            Unit::Blocks => sum.estimate(),
+            Unit::Blocks => total.estimated_blocks(),
         };
         record.add(sum, interval, truth);
     }
