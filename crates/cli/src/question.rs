@@ -102,7 +102,15 @@ impl Question {
             screen,
             suggest: Some(&suggest),
         };
-        json.print(report, |report| render(report, &context))
+        let query = self.filter.query();
+        json.print(report, |report| {
+            let rendered = render(report, &context);
+            if query.is_all() {
+                rendered
+            } else {
+                text::of_selection(rendered, query.text(), screen)
+            }
+        })
     }
 }
 

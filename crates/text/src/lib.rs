@@ -44,7 +44,7 @@ pub use heatmap::heatmap;
 pub use hotspots::hotspots;
 pub use info::{TraceFile, info};
 pub use leaks::leaks;
-pub use page::Page;
+pub use page::{Page, of_selection};
 pub use peak::peak;
 pub use sanitize::{sanitize, sanitize_lines};
 pub use screen::{Context, Screen, Suggest};
