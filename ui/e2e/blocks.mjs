@@ -45,6 +45,29 @@ export const blockTests = [
     },
   ],
   [
+    "blocks are those of the whole run until a moment is chosen, and the page says so",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url, "view=flame");
+      await page.keyboard.press("7");
+      await settled(page);
+      const blocks = async (...scope) => {
+        const { rows, hidden_rows } = heapline("blocks", trace(MIX), ...scope, "--rows", "500", "--json");
+        assert.deepEqual(await shownBlocks(page, 10), printedBlocks(heapline("blocks", trace(MIX), ...scope)));
+        return `${(rows.length + hidden_rows).toLocaleString("en")} sampled blocks`;
+      };
+      const said = () => page.locator(".toolbar .muted").textContent();
+      assert.ok((await said()).includes(`${await blocks()} of the whole run, which`));
+      assert.equal(await page.locator(".tile[aria-checked=true] .tile-name").textContent(), "Allocated");
+      await page.keyboard.press("p");
+      await settled(page);
+      assert.ok((await said()).includes(`${await blocks("--live", "peak")} live at the peak, which`));
+      await page.keyboard.press("1");
+      await page.keyboard.press("7");
+      await settled(page);
+      assert.match(await said(), /live at the peak/, "as chosen");
+    },
+  ],
+  [
     "a block has its stack, and a frame leads to the flame graph",
     async ({ page, url, heapline, trace }) => {
       await open(page, url, "view=flame");
@@ -52,7 +75,7 @@ export const blockTests = [
       await settled(page);
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("ArrowDown");
-      const report = heapline("blocks", trace(MIX), "--where", "live at peak", "--rows", "2", "--json");
+      const report = heapline("blocks", trace(MIX), "--rows", "2", "--json");
       const names = () => page.locator(".block-frame .name-text").allTextContents();
       const stack = report.rows[1].stack.map(({ name }) => name);
       assert.deepEqual(await names(), stack);

@@ -205,7 +205,7 @@ function pause(ms: number): Promise<false> {
 /** A report file has answers for a window or for a point in time, not for both. */
 function oneAtATime(change: Partial<State>): Partial<State> {
   if (change.window) return { ...change, live: "all", windowOf: "allocated" };
-  return change.live !== undefined && change.live !== "all" ? { ...change, window: null } : change;
+  return change.live != null && change.live !== "all" ? { ...change, window: null } : change;
 }
 
 export function basename(path: string): string {

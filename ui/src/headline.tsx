@@ -82,7 +82,7 @@ export function Headline(props: {
               </div>,
             )}
           >
-            <span class="tile-name">{scopeText(tile)}</span>
+            <span class="tile-name">{scopeText(tile.live)}</span>
             <span class="tile-value">
               {figures ? <Amount estimate={figures.bytes} /> : props.error ? "not known" : "…"}
             </span>

@@ -77,12 +77,12 @@ test("the page goes along, pauses, and knows the end", async () => {
   tell(9);
   assert.equal(shownEpoch(), 9);
   assert.ok(isRecording());
-  assert.equal(scopeText({ live: "end" }), "Live now");
+  assert.equal(scopeText("end"), "Live now");
   tell(10, false);
   mock.timers.tick(1000);
   assert.equal(shownEpoch(), 10);
   assert.equal(mode.value, "ended");
   assert.ok(!isRecording());
-  assert.equal(scopeText({ live: "end" }), "Live at the end");
+  assert.equal(scopeText("end"), "Live at the end");
   mock.timers.reset();
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseState, printState, type State } from "../src/state/state";
+import { momentOf, parseState, printState, type State } from "../src/state/state";
 
 test("the first look has an empty address", () => {
   assert.equal(printState(parseState("")), "");
@@ -96,5 +96,7 @@ test("what an address has wrong is as by default", () => {
 test("a moment can be a name or a time", () => {
   assert.equal(parseState("#live=end").live, "end");
   assert.equal(parseState("#live=0").live, 0);
-  assert.equal(parseState("#live=").live, "peak");
+  assert.equal(parseState("#live=").live, null, "the default of the view");
+  assert.equal(momentOf(parseState("#view=table")), "peak");
+  assert.equal(momentOf(parseState("#view=blocks")), "all");
 });

@@ -268,7 +268,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           <Chip
             kind="live at"
             text={spanText(now.live, now.live).split(" – ")[0] ?? ""}
-            onRemove={() => update({ live: "peak" })}
+            onRemove={() => update({ live: null })}
           />
         )}
         <WithoutChip />

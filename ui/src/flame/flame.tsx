@@ -12,7 +12,7 @@ import { scopeText } from "../state/describe";
 import { isRecording } from "../state/live";
 import { flameQuestion, PLAIN_LOOK } from "../state/questions";
 import { tells, traceFacts } from "../state/session";
-import { canUndo, COLOURS, FRAMES, state, undo, update } from "../state/state";
+import { canUndo, COLOURS, FRAMES, momentOf, state, undo, update } from "../state/state";
 import { Chip, Empty, IconButton, Segmented, Select } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
@@ -62,7 +62,7 @@ export function FlameView(): JSX.Element {
       picture(
         tree,
         { unit: now.unit, order: now.order, colour: now.colour, kind: now.frames, shape: now.shape, folds },
-        `${scopeText(now)}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
+        `${scopeText(momentOf(now))}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
       ),
     [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording(), reserved.value],
   );
@@ -226,8 +226,8 @@ export function FlameView(): JSX.Element {
                   isBottomUp={isBottomUp}
                 />
               ))}
-              describe={`Flame graph of ${scopeText(now)}`}
-              caption={`${[scopeText(now), ...now.focus.map((name) => `inside ${printable(name)}`)].join(", ")}: ${now.unit === "bytes" ? estimatedBytes(drawn.total.bytes) : `${estimatedCount(drawn.total.blocks)} blocks`}`}
+              describe={`Flame graph of ${scopeText(momentOf(now))}`}
+              caption={`${[scopeText(momentOf(now)), ...now.focus.map((name) => `inside ${printable(name)}`)].join(", ")}: ${now.unit === "bytes" ? estimatedBytes(drawn.total.bytes) : `${estimatedCount(drawn.total.blocks)} blocks`}`}
               selection={selectionText(now, shownSelection(now, traceFacts()))}
             />
             <ColourLegend mode={now.colour} />

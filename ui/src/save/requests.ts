@@ -74,7 +74,7 @@ export function reportState(state: State): { hash: string; isLess: boolean } {
   const kept: State = {
     ...state,
     ...Object.fromEntries(NOT_IN_REPORTS.map((name) => [name, DEFAULTS[name]])),
-    live: typeof state.live === "number" ? "peak" : state.live,
+    live: typeof state.live === "number" ? null : state.live,
   };
   return { hash: printState(kept), isLess: printState(kept) !== printState(state) };
 }

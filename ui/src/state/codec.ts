@@ -60,12 +60,13 @@ export function clampSpan(window: Span | null, duration: number): Span | null {
 /** The scope: allocated memory, or memory live at a point in time (in seconds, if it has no name). */
 export type Moment = "all" | "peak" | "end" | number;
 
-export const moment: Codec<Moment> = {
-  print: (value) => (value === "peak" ? [] : [String(value)]),
+/** A scope that was chosen; null for the default of each view. */
+export const moment: Codec<Moment | null> = {
+  print: (value) => (value === null ? [] : [String(value)]),
   parse: (texts) => {
-    const text = texts[0] ?? "peak";
+    const text = texts[0] ?? "";
     if (text === "all" || text === "peak" || text === "end") return text;
     const time = Number(text);
-    return text !== "" && Number.isFinite(time) && time >= 0 ? time : "peak";
+    return text !== "" && Number.isFinite(time) && time >= 0 ? time : null;
   },
 };

@@ -1,8 +1,9 @@
 // Describes the selection in words.
 
 import { seconds } from "../format";
+import type { Moment } from "./codec";
 import { isRecording } from "./live";
-import type { GROUPS, State } from "./state";
+import type { GROUPS } from "./state";
 
 /** Names of groupings. */
 export const GROUP_NAMES: Record<(typeof GROUPS)[number], string> = {
@@ -22,7 +23,7 @@ export function groupOptions<G extends keyof typeof GROUP_NAMES>(groups: readonl
 }
 
 /** The title of the views, such as "Live at the peak". The end of a recording that still runs is now. */
-export function scopeText({ live }: Pick<State, "live">): string {
+export function scopeText(live: Moment): string {
   switch (live) {
     case "all":
       return "Allocated";

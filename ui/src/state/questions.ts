@@ -4,7 +4,7 @@ import { type Choice, type Question, question } from "../api/question";
 import { queryTime } from "../format";
 import type { Span } from "./codec";
 import { inQuery } from "./patterns";
-import type { State } from "./state";
+import { momentOf, type State } from "./state";
 
 /** A window in the syntax of the query language. */
 export function windowClause(window: Span, of: State["windowOf"]): string {
@@ -40,8 +40,8 @@ function blocks(state: State) {
 /** The filter of the state. */
 export function scope(state: State) {
   const { where, estimator } = blocks(state);
-  if (state.live !== "all")
-    where.push(`live at ${typeof state.live === "number" ? queryTime(state.live) : state.live}`);
+  const live = momentOf(state);
+  if (live !== "all") where.push(`live at ${typeof live === "number" ? queryTime(live) : live}`);
   return { where, estimator };
 }
 

@@ -3,7 +3,7 @@
 
 import type { Moment } from "./codec";
 import { comparesWindows, type TraceFacts } from "./questions";
-import type { State } from "./state";
+import { momentOf, type State } from "./state";
 
 /** The choices above the timeline. */
 export type Tile = "all" | "peak" | "end";
@@ -15,7 +15,7 @@ export function shownScope(state: State): Moment | null {
   if (state.view === "overview") return null;
   if (state.view === "leaks") return "end";
   if (state.view === "compare") return state.of === "allocated" ? "all" : state.of;
-  return state.live;
+  return momentOf(state);
 }
 
 /** The change that chooses a scope, or the reason why the view has no other. */

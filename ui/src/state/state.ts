@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Choice } from "../api/question";
 import { REQUESTS } from "../api/requests";
-import { type Codec, choice, clampSpan, flag, list, moment, option, span, text } from "./codec";
+import { type Codec, choice, clampSpan, flag, list, type Moment, moment, option, span, text } from "./codec";
 
 export const VIEWS = [
   "overview",
@@ -138,6 +138,14 @@ const CODECS = {
 
 type Codecs = typeof CODECS;
 export type State = { readonly [Name in keyof Codecs]: ReturnType<Codecs[Name]["parse"]> };
+
+/**
+ * The chosen scope, or the default of the view: who looks for a block does not know that it was live at the peak, so
+ * blocks are those of the whole run.
+ */
+export function momentOf({ live, view }: Pick<State, "live" | "view">): Moment {
+  return live ?? (view === "blocks" ? "all" : "peak");
+}
 
 /** Parses the state from a URL fragment. Invalid parts get their defaults. */
 export function parseState(hash: string): State {

@@ -54,8 +54,8 @@ export function Marks(props: {
       text: seconds(time),
       time,
       isOn: true,
-      run: () => update({ live: "peak" }),
-      help: "The views show memory live at this time. Click to go back to the peak.",
+      run: () => update({ live: null }),
+      help: "The views show memory live at this time. Click to deselect it.",
     });
   }
   return (

@@ -7,10 +7,11 @@ import { act, functionMenu, tableActions } from "../flame/actions";
 import { bytes, count, estimatedBytes, seconds } from "../format";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
+import { scopeText } from "../state/describe";
 import { patternOf } from "../state/patterns";
 import { blocksQuestion, PLAIN_LOOK } from "../state/questions";
 import { tells } from "../state/session";
-import { type State, state, update } from "../state/state";
+import { momentOf, type State, state, update } from "../state/state";
 import { Empty } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
 import { Problem } from "../widgets/problem";
@@ -125,7 +126,8 @@ export function BlocksView(): JSX.Element {
         {data && (
           <span class="muted">
             {data.hidden_rows > 0 && `The first ${count(data.rows.length)} of `}
-            {count(all)} sampled block{all === 1 ? "" : "s"}, which represent {estimatedBytes(data.total.bytes)}
+            {count(all)} sampled block{all === 1 ? "" : "s"} {selectedText(now)}, which represent{" "}
+            {estimatedBytes(data.total.bytes)}
             {!hasServer && data.hidden_rows > 0 && now.blockSort !== "size" && ": the largest, sorted"}
           </span>
         )}
@@ -190,6 +192,13 @@ export function BlocksView(): JSX.Element {
       )}
     </div>
   );
+}
+
+/** The part of the run whose blocks are listed. */
+function selectedText(now: State): string {
+  const live = momentOf(now);
+  if (live !== "all") return scopeText(live).toLowerCase();
+  return now.window && currentSource().hasServer ? "of the chosen window" : "of the whole run";
 }
 
 /** Shows the callers and callees of a function. */

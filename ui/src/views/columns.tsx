@@ -6,7 +6,7 @@ import { bytes, countShort, estimatedBytes, percent, seconds } from "../format";
 import { Amount } from "../headline";
 import { scopeText } from "../state/describe";
 import { isRecording } from "../state/live";
-import type { State } from "../state/state";
+import { momentOf, type State } from "../state/state";
 
 export interface Column {
   name: State["sort"];
@@ -29,7 +29,8 @@ function amount(figures: Figures | null): string {
 /** The columns that are meaningful in this state. */
 export function columns(state: State, report: Hotspots): Column[] {
   // Blocks that are live at a moment are those that live long: their lives tell little of all that a function allocates.
-  const live = state.live === "all" ? null : scopeText(state).toLowerCase();
+  const chosen = momentOf(state);
+  const live = chosen === "all" ? null : scopeText(chosen).toLowerCase();
   const moment = live?.replace(/^live (at )?(the )?/, "$1") ?? "";
   const ofWhich =
     live === null ? "" : ` Only of the blocks that are ${live}: "Allocated" above the table is about all.`;
@@ -62,7 +63,7 @@ export function columns(state: State, report: Hotspots): Column[] {
           text: (row) => amount(row.inclusive),
         }
       : null,
-    state.live === "peak"
+    chosen === "peak"
       ? null
       : {
           name: "peak",
@@ -74,7 +75,7 @@ export function columns(state: State, report: Hotspots): Column[] {
           cell: (row) => amount(row.live_at_peak),
           text: (row) => amount(row.live_at_peak),
         },
-    state.live === "end"
+    chosen === "end"
       ? null
       : {
           name: "end",

@@ -9,7 +9,7 @@ import { useKeys } from "../keys";
 import { isFatal, useAnswer } from "../state/answers";
 import { sourceFilesQuestion, sourceQuestion } from "../state/questions";
 import { status } from "../state/session";
-import { state, undo, update } from "../state/state";
+import { momentOf, state, undo, update } from "../state/state";
 import { Empty, IconButton } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
 import { tipOn } from "../widgets/tip";
@@ -50,7 +50,7 @@ function Lines(): JSX.Element {
     { key: "Escape", does: "show all files", run: toFiles },
   ]);
 
-  const isOfAll = now.live === "all";
+  const isOfAll = momentOf(now) === "all";
   return (
     <div class="view">
       <div class="toolbar">
