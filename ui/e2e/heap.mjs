@@ -53,7 +53,7 @@ export const heapTests = [
     "a box of the icicle says what heapline dominators says of it, and zooms",
     async (tools) => {
       const { page, heapline, trace } = tools;
-      await openHeap(page, await viewer(tools));
+      await openHeap(page, await viewer(tools), "heap=icicle");
       const tree = heapline("dominators", trace(AFTER), "--min", "0.1%", "--json");
       const name = await nameAt(page, 2, 0.1);
       const node = tree.nodes.find((node) => node.depth === 1 && node.name === name);
@@ -88,14 +88,44 @@ export const heapTests = [
       for (const by of ["root", "module", "definition", "closure", "kind"]) {
         await openHeap(page, await viewer(tools), `heap=retained&retainedBy=${by}`);
         const { rows } = heapline("retained", trace(AFTER), "--by", by, "--rows", "1000", "--json");
+        const held = (row) => row.reached ?? row.retained;
+        // Stable: rows of the same size stay in their order.
+        const sorted = rows.toSorted((a, b) => held(b).bytes - held(a).bytes);
         const shown = await names(page);
         assert.deepEqual(
           shown,
-          rows.slice(0, shown.length).map((row) => row.name),
+          sorted.slice(0, shown.length).map((row) => row.name),
         );
         assert.ok(shown.length > 0);
-        assert.ok((await cells(page, 1))[0].startsWith(bytes(rows[0].retained.bytes)));
+        assert.ok((await cells(page, 1))[0].startsWith(bytes(held(sorted[0]).bytes)));
       }
+    },
+  ],
+  [
+    "a snapshot opens on the definitions that reach most, which columns sort, and shared memory is explained",
+    async (tools) => {
+      const { page, heapline, trace } = tools;
+      await openHeap(page, await viewer(tools));
+      assert.equal(await page.locator("#view").getAttribute("aria-label"), "Retained");
+      const { rows } = heapline("retained", trace(AFTER), "--rows", "1000", "--json");
+      assert.equal((await names(page))[0], rows.toSorted((a, b) => b.reached.bytes - a.reached.bytes)[0].name);
+      assert.ok((await cells(page, 1)).slice(0, 5).every((cell) => /^[1-9]/.test(cell)));
+      await page.getByRole("button", { name: "Blocks" }).click();
+      assert.equal(await chosen(page, "retainedSort"), "blocks");
+      assert.equal((await names(page))[0], "Cache.table", "as most blocks");
+      await page.getByRole("button", { name: "definition" }).click();
+      const sorted = await names(page);
+      assert.deepEqual(
+        sorted,
+        sorted.toSorted((a, b) => a.localeCompare(b)),
+      );
+      // It alone retains nearly nothing: a click shows the paths through it.
+      const shared = rows.find(({ name }) => name === "Server.handle");
+      assert.ok(shared.reached.bytes > 100 * shared.retained.bytes);
+      await page.locator(".rows-body .row", { hasText: shared.name }).click();
+      await settledHeap(page);
+      assert.deepEqual([await chosen(page, "heap"), await chosen(page, "through")], ["why", shared.name]);
+      assert.ok((await page.locator(".found").textContent()).startsWith(bytes(shared.reached.bytes)));
     },
   ],
   [
@@ -228,6 +258,8 @@ export const heapTests = [
       const { page } = tools;
       for (const hash of [
         "",
+        "heap=icicle",
+        "heap=why&through=Server.handle",
         "heap=retained&retainedBy=module",
         "heap=why&kind=string",
         "heap=compare",
@@ -247,8 +279,8 @@ export const heapTests = [
       const { page } = tools;
       await openHeap(page, await viewer(tools));
       for (const [key, view] of [
-        ["2", "tree"],
-        ["3", "retained"],
+        ["2", "icicle"],
+        ["3", "tree"],
         ["4", "why"],
         ["5", "compare"],
         ["6", "findings"],

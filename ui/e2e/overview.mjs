@@ -186,7 +186,7 @@ export const overviewTests = [
       await settled(page);
       assert.deepEqual(
         [await chosen(page, "view"), await chosen(page, "focus"), await chosen(page, "live")],
-        ["flame", name, null],
+        ["flame", name, "peak"],
       );
     },
   ],

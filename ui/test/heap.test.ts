@@ -49,10 +49,11 @@ test("the drawn tree has the figures of the answer, without errors", () => {
 
 test("questions have what was chosen, and no defaults", () => {
   const asked = (hash: string) => address(heapViewQuestion(parseState(hash)));
-  assert.equal(asked(""), "dominators?min=0.1%25");
+  assert.equal(asked("heap=icicle"), "dominators?min=0.1%25");
   assert.equal(asked("heap=retained"), "retained?rows=1000");
   assert.equal(asked("heap=retained&retainedBy=kind"), "retained?by=kind&rows=1000");
   assert.equal(asked("heap=why&heldBy=Cache.table&depth=2"), "why?depth=2&held-by=Cache.table&rows=100");
+  assert.equal(asked("heap=why&through=Global.env"), "why?rows=100&through=Global.env");
   assert.equal(asked("heap=compare"), "diff?rows=200");
   // A path has no grouping.
   const state = { at: "Cache.table > Hashtbl.t", retainedBy: "kind" } as const;

@@ -205,6 +205,16 @@ impl Heap {
         by_node
     }
 
+    /// For each node, true if it is selected, or if its shortest path from a root goes through a selected one.
+    #[must_use]
+    pub fn reached_through(&self, is_passed: impl Fn(NodeId) -> bool) -> Vec<bool> {
+        let mut through = vec![false; self.graph.nodes() as usize];
+        for (node, before) in self.shortest_paths() {
+            through[node as usize] = is_passed(node) || through[before as usize];
+        }
+        through
+    }
+
     /// For each node, the toplevel definition, frame or group of roots that retains it; `None` if several do.
     #[must_use]
     pub fn holders(&self) -> Vec<Option<NodeId>> {

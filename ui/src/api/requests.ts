@@ -218,6 +218,7 @@ export const REQUESTS = {
     kind: { kind: "value" },
     address: { kind: "value" },
     "held-by": { kind: "value" },
+    through: { kind: "value" },
     site: { kind: "value" },
     where: { kind: "value" },
     depth: { kind: "value", default: "4" },

@@ -624,7 +624,7 @@ live: Array<number>,
 /** What holds its old memory, as far as a heap snapshot has it; the largest first. */
 held_by: Array<Holder>, };
 
-/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run, or at the time `at`, than at half of it, by more than the error of the difference. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
+/** Memory that grows and is never freed. Memory is *old* at a time if it was allocated more than `min_age` seconds before and is alive then. A leak is a group with more old memory at the end of the run, or at the time `at`, than at half of it, by more than the error of the difference. The more groups there are to choose from, the larger is the error: 95 % of the intervals of rows contain the truth, although only groups that grow are rows. Sites and functions are those of the program: memory that the standard library allocates belongs to the function that calls it. */
 export type Leaks = {
 /** The trace and estimator of the report. */
 subject: Subject,

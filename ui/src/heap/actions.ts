@@ -7,7 +7,7 @@ import { copy } from "../widgets/controls";
 import type { MenuItem } from "../widgets/menu";
 
 /** A selection of all blocks. */
-export const EVERYTHING = { kind: "", heldBy: "", site: "", address: "", where: "" };
+export const EVERYTHING = { kind: "", heldBy: "", through: "", site: "", address: "", where: "" };
 
 /** Shows paths, of a selection in place of the present one. */
 export function showWhy(selection: Partial<Pick<State, keyof typeof EVERYTHING>>): void {
@@ -41,6 +41,12 @@ export const VALUE_ACTIONS: readonly {
     text: "Why: paths to what it retains",
     isPossible: ({ kind }) => kind !== "root",
     run: (named) => showWhy({ heldBy: patternOf(className(named)) }),
+  },
+  {
+    key: "r",
+    text: "Why: paths through it, also to what others reach too",
+    isPossible: ({ kind }) => kind === "group" || kind === "module" || kind === "definition",
+    run: (named) => showWhy({ through: patternOf(className(named)) }),
   },
   {
     key: "y",

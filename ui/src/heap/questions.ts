@@ -20,6 +20,7 @@ export function whyQuestion(state: State): Question {
     kind: state.kind,
     address: state.address,
     "held-by": state.heldBy,
+    through: state.through,
     site: state.site,
     where: state.where.trim(),
     depth: state.depth,

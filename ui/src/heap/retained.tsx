@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { HeapKind, Retained, RetainedRow } from "../api/types";
+import type { HeapAmount, HeapKind, Retained, RetainedRow } from "../api/types";
 import { REQUESTS } from "../api/requests";
 import { matcher } from "../flame/search";
 import { bytes, count, countShort, percent } from "../format";
@@ -14,6 +14,7 @@ import { Empty, Select } from "../widgets/controls";
 import { openMenu } from "../widgets/menu";
 import { Problem } from "../widgets/problem";
 import { RowFilter } from "../widgets/row-filter";
+import { tipOn } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { Name } from "../views/table";
 import { showWhy, valueMenu } from "./actions";
@@ -27,6 +28,31 @@ const GROUP_NAMES: Record<State["retainedBy"], string> = {
   kind: "kind of value",
 };
 
+/** The memory that a row is ranked by: what it reaches, of groupings that have it, because most memory may be shared. */
+function held(row: RetainedRow): HeapAmount {
+  return row.reached ?? row.retained;
+}
+
+const SORT_KEYS: Record<Exclude<State["retainedSort"], "name">, (row: RetainedRow) => number> = {
+  reached: (row) => held(row).bytes,
+  retained: (row) => row.retained.bytes,
+  own: (row) => row.own.bytes,
+  blocks: (row) => held(row).blocks,
+  values: (row) => row.values,
+};
+
+/** Sorts rows: amounts with the largest first. */
+export function sortedRows(rows: readonly RetainedRow[], sort: State["retainedSort"]): RetainedRow[] {
+  if (sort === "name") return [...rows].sort((a, b) => a.name.localeCompare(b.name));
+  const key = SORT_KEYS[sort];
+  return [...rows].sort((a, b) => key(b) - key(a));
+}
+
+/** True if most of what a row reaches is shared: what it alone retains explains little. */
+function isMostlyShared({ reached, retained }: RetainedRow): boolean {
+  return reached !== undefined && reached.bytes > 2 * retained.bytes;
+}
+
 /** The name of the row about the end of a path itself. */
 const ITSELF = "(itself)";
 
@@ -38,10 +64,10 @@ export function RetainedView(): JSX.Element {
   const filter = useRef<HTMLInputElement>(null);
   const rows = useMemo(() => {
     const matches = matcher(now.rows);
-    const all = data?.rows ?? [];
+    const all = sortedRows(data?.rows ?? [], now.retainedSort);
     return matches ? all.filter(({ name, place }) => matches({ name, place: place ?? "" })) : all;
-  }, [data, now.rows]);
-  useEffect(() => setSelected(-1), [answer.of, now.rows]);
+  }, [data, now.rows, now.retainedSort]);
+  useEffect(() => setSelected(-1), [answer.of, now.rows, now.retainedSort]);
 
   const at = data?.at ?? [];
   const names = at.map((step) => step.name);
@@ -53,6 +79,7 @@ export function RetainedView(): JSX.Element {
     if (!row || !canOpen(row)) return;
     if (isOverlapping) showWhy({ kind: patternOf(row.name) });
     else if (isByRoot) update({ retainedBy: "module" });
+    else if (isMostlyShared(row)) showWhy({ through: patternOf(row.name) });
     else update({ at: [...names, row.name].join(" > ") });
   };
   const up = () => update({ at: names.slice(0, -1).join(" > ") });
@@ -76,6 +103,10 @@ export function RetainedView(): JSX.Element {
     },
   ]);
 
+  const hasReached = data?.hidden_reached !== undefined;
+  const shared = rows.filter((row) => row.is_shared);
+  const sharedBytes = shared.reduce((sum, row) => sum + row.retained.bytes, 0);
+  const sort = now.retainedSort === "reached" && !hasReached ? "retained" : now.retainedSort;
   const total = data?.subject.total.bytes ?? 0;
   return (
     <div class="view">
@@ -127,27 +158,34 @@ export function RetainedView(): JSX.Element {
               label="Retained memory"
               head={
                 <>
-                  <span role="columnheader" class="number">
-                    Retained
-                  </span>
-                  <span role="columnheader" class="number">
-                    Blocks
-                  </span>
-                  <span
-                    role="columnheader"
-                    class="number"
-                    title={
-                      data.hidden_reached
-                        ? "Memory whose shortest path from a root goes through the row, also if others reach it too"
-                        : "The values themselves"
-                    }
-                  >
-                    {data.hidden_reached ? "Reached" : "Own"}
-                  </span>
-                  <span role="columnheader" class="number">
-                    Values
-                  </span>
-                  <span role="columnheader">{at.length > 0 ? "Value" : GROUP_NAMES[data.by]}</span>
+                  {hasReached && (
+                    <Head
+                      sort="reached"
+                      chosen={sort}
+                      title="Reached"
+                      help="Memory whose shortest path from a root goes through the row, also if others reach it too."
+                    />
+                  )}
+                  <Head
+                    sort="retained"
+                    chosen={sort}
+                    title="Retained"
+                    help="Memory that only the row reaches: it would be freed with it."
+                  />
+                  {!hasReached && <Head sort="own" chosen={sort} title="Own" help="The values themselves." />}
+                  <Head
+                    sort="blocks"
+                    chosen={sort}
+                    title="Blocks"
+                    help={`The blocks that the row ${hasReached ? "reaches" : "retains"}.`}
+                  />
+                  <Head sort="values" chosen={sort} title="Values" help="The number of values that are this row." />
+                  <Head
+                    sort="name"
+                    chosen={sort}
+                    title={at.length > 0 ? "Value" : GROUP_NAMES[data.by]}
+                    help="The name."
+                  />
                 </>
               }
               row={(index) => {
@@ -173,16 +211,16 @@ export function RetainedView(): JSX.Element {
                   >
                     <span role="cell" class="number">
                       <span class="amount">
-                        <i class="bar" style={{ width: `${(100 * row.retained.bytes) / (total || 1)}%` }} />
-                        <span>{bytes(row.retained.bytes)}</span>
-                        <span class="muted">{percent(row.retained.bytes, total)}</span>
+                        <i class="bar" style={{ width: `${(100 * held(row).bytes) / (total || 1)}%` }} />
+                        <span>{amountText(held(row))}</span>
+                        <span class="muted">{percent(held(row).bytes, total)}</span>
                       </span>
                     </span>
-                    <span role="cell" class="number muted">
-                      {countShort(row.retained.blocks)}
-                    </span>
                     <span role="cell" class="number">
-                      {ownOrReached(row)}
+                      {amountText(hasReached ? row.retained : row.own)}
+                    </span>
+                    <span role="cell" class="number muted">
+                      {countShort(held(row).blocks)}
                     </span>
                     <span role="cell" class="number muted">
                       {row.values > 1 ? countShort(row.values) : ""}
@@ -195,21 +233,45 @@ export function RetainedView(): JSX.Element {
           )}
         </div>
       )}
-      {data && (data.hidden_rows > 0 || rows.some((row) => row.is_shared)) && (
+      {data && (data.hidden_rows > 0 || shared.length > 0) && (
         <p class="view-note muted">
-          {data.hidden_rows > 0 && `${count(data.hidden_rows)} more rows retain ${bytes(data.hidden.bytes)}. `}
-          {rows.some((row) => row.is_shared) &&
-            "(several ...): several of them reach it, so that it is freed with none of them alone."}
+          {data.hidden_rows > 0 &&
+            `${count(data.hidden_rows)} more rows ${data.hidden_reached ? `reach ${bytes(data.hidden_reached.bytes)}` : `retain ${bytes(data.hidden.bytes)}`}. `}
+          {shared.length > 0 &&
+            `${bytes(sharedBytes)} would be freed with none of the rows alone, because several reach it: the rows (several ...).`}
         </p>
       )}
     </div>
   );
 }
 
-/** What shortest paths reach through a row, of groupings that have it, and the values themselves of others. */
-function ownOrReached(row: RetainedRow): string {
-  const amount = row.reached ?? row.own;
+function amountText(amount: HeapAmount): string {
   return amount.blocks > 0 ? bytes(amount.bytes) : "";
+}
+
+function Head(props: {
+  sort: State["retainedSort"];
+  chosen: State["retainedSort"];
+  title: string;
+  help: string;
+}): JSX.Element {
+  const isSorted = props.chosen === props.sort;
+  const isName = props.sort === "name";
+  return (
+    <span
+      role="columnheader"
+      class={isName ? "head-name" : "number"}
+      aria-sort={isSorted ? (isName ? "ascending" : "descending") : "none"}
+    >
+      <button
+        type="button"
+        onClick={() => update({ retainedSort: props.sort })}
+        {...tipOn(<div class="tip-text">{props.help} Sorts by it.</div>)}
+      >
+        {isSorted && <span class="sort-arrow">{isName ? "↑" : "↓"}</span>} {props.title}
+      </button>
+    </span>
+  );
 }
 
 /** The kind of a row's values, as far as the menu needs it. */

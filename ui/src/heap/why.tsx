@@ -31,6 +31,13 @@ const SELECTIONS: readonly { name: Selected; text: string; example: string; need
     help: "Blocks that a definition, module, closure or other value retains",
   },
   {
+    name: "through",
+    text: "through",
+    example: "Cache.table",
+    needsSites: false,
+    help: "Blocks whose shortest path from a root goes through it, also if others reach them too",
+  },
+  {
     name: "kind",
     text: "kind",
     example: "closure Cache.*",

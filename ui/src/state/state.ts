@@ -17,7 +17,8 @@ export const VIEWS = [
   "source",
   "snapshots",
 ] as const;
-export const HEAP_VIEWS = ["icicle", "tree", "retained", "why", "compare", "findings"] as const;
+export const HEAP_VIEWS = ["retained", "icicle", "tree", "why", "compare", "findings"] as const;
+export const RETAINED_SORTS = ["reached", "retained", "own", "blocks", "values", "name"] as const;
 export const FLEET_VIEWS = ["regressions", "compare", "top", "trend"] as const;
 export const AMOUNTS = ["allocated", "live-at-peak", "live-at-end", "promoted", "blocks"] as const;
 export const RUN_PROPERTIES = ["service", "version", "day", "host", "program"] as const;
@@ -110,11 +111,13 @@ const CODECS = {
   diffWidth: choice(["after", "before"], "after"),
   per: choice(["auto", ...REQUESTS.diff.per.values], "auto"),
   // Heap snapshots.
-  heap: choice(HEAP_VIEWS, "icicle"),
+  heap: choice(HEAP_VIEWS, "retained"),
   retainedBy: option(REQUESTS.retained.by),
+  retainedSort: choice(RETAINED_SORTS, "reached"),
   at: text(),
   kind: text(),
   heldBy: text(),
+  through: text(),
   site: text(),
   address: text(),
   depth: text(REQUESTS.why.depth.default),

@@ -26,6 +26,7 @@ Examples:
   heapline why server.heap --kind string
   heapline why server.heap --site 'Parser.*' --trace server.ctf
   heapline why server.heap --where 'age > 1min' --trace server.ctf
+  heapline why server.heap --through Global.env
   heapline why server.heap --held-by Cache.table --trace server.ctf")]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -129,6 +129,7 @@ fn all_values_survive_being_written() {
                 ("held-by", "/Cache/"),
                 ("rows", "1"),
                 ("site", "Parser.*"),
+                ("through", "/Cache/"),
                 ("where", "size > 3"),
             ],
         ),

@@ -31,6 +31,10 @@ pub struct WhyOptions {
     #[arg(long, value_name = "NAME")]
     pub held_by: Option<Pattern>,
 
+    /// Select what a shortest path through it leads to, also if others reach it too
+    #[arg(long, value_name = "NAME")]
+    pub through: Option<Pattern>,
+
     /// Select blocks that matching functions allocated
     #[arg(long, value_name = "PATTERN")]
     pub site: Option<Pattern>,
@@ -57,6 +61,7 @@ impl Default for WhyOptions {
             kind: None,
             address: None,
             held_by: None,
+            through: None,
             site: None,
             query: None,
             depth: 4,
@@ -290,6 +295,8 @@ fn selection<'a>(
     let of_kind = options.kind.as_ref().map(&mut by_class).transpose()?;
     let holders = options.held_by.as_ref().map(&mut by_class).transpose()?;
     let held = holders.map(|holders| heap.dominated(|node| holders[node as usize]));
+    let passed = options.through.as_ref().map(&mut by_class).transpose()?;
+    let through = passed.map(|passed| heap.reached_through(|node| passed[node as usize]));
     let by_trace = samples.map(|samples| {
         let mut selected = vec![false; graph.nodes() as usize];
         for node in samples.nodes() {
@@ -303,6 +310,7 @@ fn selection<'a>(
         address.is_none_or(|address| node == address)
             && is_in(&of_kind, node)
             && is_in(&held, node)
+            && is_in(&through, node)
             && is_in(&by_trace, node)
             // Without memory of its own, there is nothing to explain.
             && heap.own(node) != Amount::default()

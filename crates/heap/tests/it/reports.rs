@@ -222,6 +222,27 @@ fn what_a_name_holds_is_what_it_retains() {
 }
 
 #[test]
+fn paths_through_a_row_lead_to_what_it_reaches() {
+    for heap in [load(&server()), load(&shared())] {
+        let report = retained(&heap, &by(RetainedBy::Definition)).unwrap();
+        // The rows of modules are what their definitions do not reach.
+        let definitions = report.rows.iter().filter(|row| row.name.contains('.'));
+        let reached: Vec<_> = definitions
+            .filter_map(|row| Some((row, row.reached?)))
+            .collect();
+        assert!(reached.len() > 1);
+        for (row, reached) in reached {
+            let options = WhyOptions {
+                through: Some(Pattern::glob(&row.name)),
+                ..WhyOptions::default()
+            };
+            let report = why(&heap, &options, None).unwrap();
+            assert_eq!(report.selected, reached, "{}", row.name);
+        }
+    }
+}
+
+#[test]
 fn drilling_down_follows_names() {
     let heap = load(&server());
     let at = |path: &str| {

@@ -86,6 +86,7 @@ fn questions(session: &SnapshotSession) -> Result<Vec<Vec<Question>>, EngineErro
                 continue;
             }
             details.push(why(&|options| options.held_by = Some(pattern.clone())));
+            details.push(why(&|options| options.through = Some(pattern.clone())));
             details.push(Request::Retained(RetainedOptions {
                 at: Some(name),
                 rows: ROWS,
