@@ -92,6 +92,31 @@ async function shows(page, blocks) {
 
 export const liveTests = [
   [
+    "a page that records every block says now for the end, and nothing of a sampling error",
+    async ({ page, scratch }) => {
+      const recording = await recordLive(scratch);
+      try {
+        await recording.tell(2000);
+        for (const view of ["overview", "leaks", "lifetimes", "blocks", "compare", "source"]) {
+          await open(page, recording.url, `view=${view}&live=all`);
+          await page.locator(".live-mark.is-live").waitFor();
+          const said = await page.locator("main").innerText();
+          // The halves of the run have an end.
+          const text = said.replace("Live at the end of each window", "");
+          assert.ok(!/at (the )?end\b/i.test(text), `${view}: ${text.match(/.*at (the )?end\b.*/i)?.[0]}`);
+          assert.doesNotMatch(said, /sampling error|error of the difference/, view);
+        }
+        await page.keyboard.press("?");
+        const help = await page.locator("dialog").innerText();
+        assert.match(help, /live now/);
+        assert.match(help, /Every block was recorded: amounts are exact/);
+        assert.doesNotMatch(help, /sampling error/);
+      } finally {
+        recording.kill();
+      }
+    },
+  ],
+  [
     "the page of a recording grows with it, and keeps its state",
     async ({ page, scratch, heapline }) => {
       const recording = await recordLive(scratch);

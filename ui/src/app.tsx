@@ -54,6 +54,7 @@ import { Mark } from "./widgets/icons";
 import { MenuLayer } from "./widgets/menu";
 import { Tabs, viewKeys } from "./widgets/tabs";
 import { TipLayer } from "./widgets/tip";
+import { endText } from "./state/describe";
 
 const POLL_MS = 150;
 
@@ -228,7 +229,7 @@ function Page({ info }: { info: Info }): JSX.Element {
     ...viewKeys(shownViews(), VIEW_NAMES, 0, (view) => update({ view })),
     { key: "a", does: "show allocated memory", run: () => choose("all") },
     { key: "p", does: "show memory live at the peak", run: () => choose("peak") },
-    { key: "e", does: "show memory live at the end", run: () => choose("end") },
+    { key: "e", does: `show memory live ${endText()}`, run: () => choose("end") },
     { key: "b", does: "collapse or expand the timeline", run: () => update({ folded: !now.folded }) },
     { key: "w", does: "write a filter", run: () => document.querySelector<HTMLElement>(".filter-input")?.focus() },
     ...(currentSource().hasServer

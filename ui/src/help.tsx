@@ -4,8 +4,9 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { keyList } from "./keys";
-import { fleet, info } from "./state/session";
+import { fleet, info, isExact } from "./state/session";
 import { IconButton } from "./widgets/controls";
+import { endText } from "./state/describe";
 
 const isOpen = signal(false);
 
@@ -82,12 +83,18 @@ function FileHelp(): JSX.Element {
     <>
       <h3>Numbers</h3>
       <p>
-        The program was <b>sampled</b>: each allocated word had the same small probability of being recorded. Amounts
-        are estimates; ± is the 95 % interval. Dimmed rows are within the sampling error.
+        {isExact() ? (
+          "Every block was recorded: amounts are exact."
+        ) : (
+          <>
+            The program was <b>sampled</b>: each allocated word had the same small probability of being recorded.
+            Amounts are estimates; ± is the 95 % interval. Dimmed rows are within the sampling error.
+          </>
+        )}
       </p>
       <p>
         <b>Allocated</b> counts all memory, dead or live. <b>Live at the peak</b> is the memory that was live when the
-        program used most, <b>live at the end</b> the memory that was never freed. Select one above the timeline to
+        program used most, <b>live {endText()}</b> the memory that was not freed. Select one above the timeline to
         restrict all views to it.
       </p>
       <p>

@@ -2,6 +2,7 @@
 
 import type { Capabilities } from "../api/types";
 import { queryTime } from "../format";
+import { endText } from "../state/describe";
 
 export interface QuickClause {
   text: string;
@@ -26,7 +27,7 @@ export function quickClauses(duration: number, tells: Capabilities): QuickClause
   return [
     ...(tells.promotions ? GENERATIONAL : []),
     ...(tells.lifetimes ? [{ text: tells.promotions ? "Collected" : "Freed", clause: "collected" }] : []),
-    { text: "Alive at the end", clause: "live at end" },
+    { text: `Alive ${endText()}`, clause: "live at end" },
     ...(tells.lifetimes ? [{ text: `Living longer than ${tenth}`, clause: `lifetime > ${tenth}` }] : []),
     ...(tells.sizes ? SIZES : []),
     ...(isOCaml ? [{ text: "Not allocated by the standard library itself", clause: "not module /^Stdlib/" }] : []),

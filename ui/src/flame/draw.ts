@@ -6,6 +6,7 @@ import { estimatedChange, printable } from "../format";
 import type { Palette } from "../colours";
 import type { Pen } from "../save/pictures";
 import { firstRightOf, type Layout } from "./layout";
+import { isExact } from "../state/session";
 
 export const ROW = 20;
 const TEXT_PADDING = 5;
@@ -148,7 +149,7 @@ function changeMark({ change }: TreeNode): string {
 /** The change of a box for screen readers; empty if nothing is compared. */
 export function changeText({ change }: TreeNode): string {
   if (!change) return "";
-  return `, change ${estimatedChange(change.change)}, ${change.isReal ? "real" : "within the sampling error"}`;
+  return `, change ${estimatedChange(change.change)}, ${change.isReal ? "real" : isExact() ? "none" : "within the sampling error"}`;
 }
 
 /** Stripes mark merged boxes. */

@@ -3,6 +3,7 @@ import type { Figures } from "../api/types";
 import type { TreeNode } from "./tree";
 import { bytes, count, estimatedBytes, estimatedCount, percent, printable, seconds } from "../format";
 import type { Unit } from "./layout";
+import { isRecording } from "../state/live";
 
 /** The tooltip of a box. */
 export function FrameTip(props: {
@@ -57,7 +58,7 @@ export function FrameTip(props: {
         )}
         {(details.live_at_end > 0 || details.live_at_half > 0) && (
           <>
-            <dt>At the end</dt>
+            <dt>{isRecording() ? "Now" : "At the end"}</dt>
             <dd>
               {bytes(details.live_at_end)}{" "}
               <span class="muted">

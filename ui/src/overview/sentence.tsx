@@ -2,11 +2,12 @@
 
 import type { JSX } from "preact";
 import type { Phrase } from "../api/types";
+import { endText } from "../state/describe";
 import { count, estimatedBytes, printable, samplingRate, seconds } from "../format";
 
 /** The text of a part of a sentence. */
 export function phraseText(phrase: Phrase): string {
-  if ("text" in phrase) return phrase.text;
+  if ("text" in phrase) return phrase.text.replace("at the end", endText());
   if ("name" in phrase) return printable(phrase.name);
   if ("bytes" in phrase) return estimatedBytes(phrase.bytes);
   if ("bytes_per_second" in phrase) return `${estimatedBytes(phrase.bytes_per_second)}/s`;

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { basename } from "../app";
 import { printable } from "../format";
 import { currentSource, shownEpoch } from "../state/answers";
-import { info, status, tells, traceFacts } from "../state/session";
+import { info, status, tells, traceFacts, isExact } from "../state/session";
 import { state } from "../state/state";
 import { copy, notify } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
@@ -103,7 +103,7 @@ async function savePicture(name: PictureName, kind: "svg" | "png"): Promise<void
   const trace = status.value?.trace ?? "";
   const caption: Caption = {
     program: printable(basename(info.value?.trace.executable_name ?? "")) || "Unknown program",
-    origin: printable(`Heapline ${status.value?.version ?? ""}, ${trace}. ±: 95 % interval.`),
+    origin: printable(`Heapline ${status.value?.version ?? ""}, ${trace}.${isExact() ? "" : " ±: 95 % interval."}`),
   };
   const tools = browserTools();
   const content =

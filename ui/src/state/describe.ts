@@ -22,6 +22,11 @@ export function groupOptions<G extends keyof typeof GROUP_NAMES>(groups: readonl
   return groups.map((value) => ({ value, text: GROUP_NAMES[value] }));
 }
 
+/** The end of the run in words; of a recording that still runs, the present. */
+export function endText(): string {
+  return isRecording() ? "now" : "at the end";
+}
+
 /** The title of the views, such as "Live at the peak". The end of a recording that still runs is now. */
 export function scopeText(live: Moment): string {
   switch (live) {
@@ -30,7 +35,7 @@ export function scopeText(live: Moment): string {
     case "peak":
       return "Live at the peak";
     case "end":
-      return isRecording() ? "Live now" : "Live at the end";
+      return `Live ${endText()}`;
     default:
       return `Live at ${seconds(live)}`;
   }

@@ -4,6 +4,7 @@
 import type { Moment } from "./codec";
 import { comparesWindows, type TraceFacts } from "./questions";
 import { momentOf, type State } from "./state";
+import { endText } from "./describe";
 
 /** The choices above the timeline. */
 export type Tile = "all" | "peak" | "end";
@@ -21,7 +22,7 @@ export function shownScope(state: State): Moment | null {
 /** The change that chooses a scope, or the reason why the view has no other. */
 export function chooseScope(state: State, tile: Tile, trace: TraceFacts): Partial<State> | string {
   if (state.view === "leaks") {
-    return tile === "end" ? {} : "Leaks are about memory that is live at the end.";
+    return tile === "end" ? {} : `Leaks are about memory that is live ${endText()}.`;
   }
   if (state.view !== "compare") return chooseMoment(state, tile);
   if (tile === "peak" && comparesWindows(state, trace)) {

@@ -22,6 +22,11 @@ export function tells(): Capabilities {
   return info.value?.tells ?? ALL;
 }
 
+/** True if every block was recorded, so that figures have no sampling error. */
+export function isExact(): boolean {
+  return heap.value !== null || (info.value?.is_exact === true && !traceFacts().hasOther);
+}
+
 export function traceFacts(): TraceFacts {
   return {
     duration: info.value?.duration ?? 0,

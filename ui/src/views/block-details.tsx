@@ -6,6 +6,7 @@ import { bytes, count, estimatedBytes, seconds } from "../format";
 import { tells } from "../state/session";
 import { IconButton } from "../widgets/controls";
 import { NameText } from "./table";
+import { endText } from "../state/describe";
 
 /** The heap of a block, and the one that it was promoted to. */
 export function heapText(row: BlockRow): string {
@@ -30,7 +31,7 @@ export function BlockDetails(props: {
     ["Merged blocks", block.sampled_blocks > 1 ? count(block.sampled_blocks) : null],
     ["Allocated at", seconds(block.allocated)],
     ["Promoted at", block.promoted === null ? null : seconds(block.promoted)],
-    ["Collected at", block.collected === null ? "live at the end" : seconds(block.collected)],
+    ["Collected at", block.collected === null ? `live ${endText()}` : seconds(block.collected)],
     ["Lifetime", lifetimeText(block)],
     ["Heap", tells().promotions ? heapText(block) : null],
     ["Domain", String(block.domain)],

@@ -7,6 +7,7 @@ import { Amount } from "../headline";
 import { scopeText } from "../state/describe";
 import { isRecording } from "../state/live";
 import { momentOf, type State } from "../state/state";
+import { isExact } from "../state/session";
 
 export interface Column {
   name: State["sort"];
@@ -38,7 +39,7 @@ export function columns(state: State, report: Hotspots): Column[] {
     {
       name: "own",
       title: live === null ? "Own" : `Own, ${live}`,
-      help: "Memory allocated by the function itself, with the 95 % interval, and its share of the total.",
+      help: `Memory allocated by the function itself${isExact() ? "" : ", with the 95 % interval"}, and its share of the total.`,
       width: "206px",
       rank: 0,
       value: (row) => row.allocated.bytes.value,

@@ -6,10 +6,10 @@ import type { NamedDiff, NamedDiffTree, Normalise } from "../api/types";
 import { count, estimatedBytes, estimatedChange, printable } from "../format";
 import { canCompareWithFile, chooseFile } from "../drop";
 import { currentSource, isFatal, offered, useAnswer } from "../state/answers";
-import { groupOptions } from "../state/describe";
+import { groupOptions, scopeText } from "../state/describe";
 import type { Span } from "../state/codec";
 import { diffQuestion, diffTreeQuestion, diffWindows, PLAIN_LOOK } from "../state/questions";
-import { status, traceFacts } from "../state/session";
+import { status, traceFacts, isExact } from "../state/session";
 import { FRAMES, type State, state, update } from "../state/state";
 import { spanText } from "../timeline/scale";
 import { Check, Empty, Explain, Segmented, Select } from "../widgets/controls";
@@ -83,7 +83,7 @@ export function CompareView(): JSX.Element {
             { value: "allocated" as const, text: "Allocated" },
             // A window has no peak.
             ...(windows ? [] : [{ value: "peak" as const, text: "Live at the peak" }]),
-            { value: "end" as const, text: windows ? "Live at the end of each window" : "Live at the end" },
+            { value: "end" as const, text: windows ? "Live at the end of each window" : scopeText("end") },
           ]}
           onChange={(of) => update({ of })}
         />
@@ -108,7 +108,7 @@ export function CompareView(): JSX.Element {
         {hasServer && !isFlame && (
           <Check
             text="Only significant changes"
-            help="Hide changes within the sampling error"
+            help={isExact() ? "Hide what did not change" : "Hide changes within the sampling error"}
             value={now.realOnly}
             onChange={(realOnly) => update({ realOnly })}
           />

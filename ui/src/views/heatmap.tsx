@@ -9,6 +9,7 @@ import { state, update } from "../state/state";
 import { timeTicks, tickTime } from "../timeline/scale";
 import { useSize } from "../widgets/size";
 import { hideTip, showTip } from "../widgets/tip";
+import { endText } from "../state/describe";
 
 const LEFT = 84;
 const BOTTOM = 24;
@@ -60,7 +61,7 @@ export function HeatmapChart({ data, hasServer }: { data: Heatmap; hasServer: bo
         </div>
         <div>
           {cell.age === ages
-            ? "alive at the end"
+            ? `alive ${endText()}`
             : `lived ${seconds(data.ages[cell.age] as number)} – ${seconds(data.ages[cell.age + 1] as number)}`}
         </div>
         {hasServer && <div class="muted">Click, or drag over several, to filter.</div>}
@@ -115,7 +116,7 @@ export function HeatmapChart({ data, hasServer }: { data: Heatmap; hasServer: bo
         aria-label="Blocks by the time of their allocation and by their lifetime"
       >
         <text class="axis" x={LEFT - 8} y={CELL / 2} text-anchor="end" dominant-baseline="middle">
-          at the end
+          {endText()}
         </text>
         {data.ages.slice(0, -1).map((age, k) =>
           k % 2 === 0 ? (

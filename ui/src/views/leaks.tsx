@@ -9,7 +9,7 @@ import { act, functionMenu, tableActions } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
 import { patternOf } from "../state/patterns";
-import { groupOptions } from "../state/describe";
+import { groupOptions, endText } from "../state/describe";
 import { leaksQuestion, PLAIN_LOOK } from "../state/questions";
 import { state, update } from "../state/state";
 import { Empty, Select } from "../widgets/controls";
@@ -20,6 +20,8 @@ import { tipOn } from "../widgets/tip";
 import { spanText } from "../timeline/scale";
 import { Name } from "./table";
 import { WholeNote } from "./whole-note";
+import { isRecording } from "../state/live";
+import { isExact } from "../state/session";
 
 const TRENDS: Record<TrendState, { text: string; help: string }> = {
   growing: { text: "growing", help: "It grows at the end of the run." },
@@ -86,11 +88,11 @@ export function LeaksView(): JSX.Element {
               {spanText(now.window.from, now.window.to)}:{" "}
             </>
           )}
-          <b>{estimatedBytes(data.retained.bytes)}</b> at the end is older than {seconds(data.min_age)}; since half-way
+          <b>{estimatedBytes(data.retained.bytes)}</b> {endText()} is older than {seconds(data.min_age)}; since half-way
           that changed by <b>{estimatedChange(data.growth)}</b>.{" "}
           <span class="muted">
-            A leak here: more memory older than {seconds(data.min_age)} ({(100 * data.tail).toFixed(0)} % of the run) at
-            the end than half-way, by more than the error of the difference.
+            A leak here: more memory older than {seconds(data.min_age)} ({(100 * data.tail).toFixed(0)} % of the run){" "}
+            {endText()} than half-way{isExact() ? "." : ", by more than the error of the difference."}
           </span>
         </p>
         <WholeNote what="list" ignoresWindow />
@@ -111,7 +113,7 @@ export function LeaksView(): JSX.Element {
               Rate
             </span>
             <span role="columnheader" class="number">
-              Kept at end
+              {isRecording() ? "Kept now" : "Kept at end"}
             </span>
             <span role="columnheader">Live over time</span>
             <span role="columnheader">Trend</span>
@@ -141,7 +143,7 @@ export function LeaksView(): JSX.Element {
                   event.clientX,
                   event.clientY,
                   [
-                    { text: "Show its callers, for memory live at the end", hint: "Enter", run: () => show(row) },
+                    { text: `Show its callers, for memory live ${endText()}`, hint: "Enter", run: () => show(row) },
                     "line",
                     ...functionMenu({ label: row.label, kind: "call" }, tableActions(hasServer)),
                   ],

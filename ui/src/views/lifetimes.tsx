@@ -11,6 +11,7 @@ import { Check, Empty, Explain, Segmented } from "../widgets/controls";
 import { Problem } from "../widgets/problem";
 import { Histogram, Survival } from "./charts";
 import { HeatmapChart } from "./heatmap";
+import { isRecording } from "../state/live";
 
 export function LifetimesView(): JSX.Element {
   const now = state.value;
@@ -66,7 +67,10 @@ export function LifetimesView(): JSX.Element {
             ["median", quantile(lifetimes.seconds.p50, lifetimes.oldest)],
             ["90 %", quantile(lifetimes.seconds.p90, lifetimes.oldest)],
             ["99 %", quantile(lifetimes.seconds.p99, lifetimes.oldest)],
-            ["blocks alive at end", percent(lifetimes.alive.blocks.value, data.total.blocks.value)],
+            [
+              isRecording() ? "blocks alive now" : "blocks alive at end",
+              percent(lifetimes.alive.blocks.value, data.total.blocks.value),
+            ],
           ]}
         >
           <Survival points={lifetimes.survival} duration={data.subject.duration} />

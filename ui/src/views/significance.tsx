@@ -3,9 +3,11 @@
 import type { JSX } from "preact";
 import { Explain } from "../widgets/controls";
 import { tipOn } from "../widgets/tip";
+import { isExact } from "../state/session";
 
 /** The verdict on a change, and the probability that chance gives as much. */
 export function chanceText(isReal: boolean, p: number): string {
+  if (isExact()) return isReal ? "The figures are exact." : "The figures are exact: it did not change.";
   const chance = p < 0.001 ? "less than one in a thousand" : p.toFixed(3);
   const verdict = isReal ? "This change is significant." : "This change is within the sampling error.";
   return `${verdict} Probability that chance gives as much: ${chance}.`;
@@ -14,7 +16,7 @@ export function chanceText(isReal: boolean, p: number): string {
 export function Verdict({ isReal, p }: { isReal: boolean; p: number }): JSX.Element {
   return (
     <span class={`verdict ${isReal ? "is-real" : ""}`} {...tipOn(<div class="tip-text">{chanceText(isReal, p)}</div>)}>
-      {isReal ? "● real" : "○ chance"}
+      {isReal ? "● real" : isExact() ? "○ same" : "○ chance"}
     </span>
   );
 }
@@ -23,9 +25,10 @@ export function Verdict({ isReal, p }: { isReal: boolean; p: number }): JSX.Elem
 export function ExplainReal({ of }: { of: "rows" | "boxes" }): JSX.Element {
   return (
     <Explain>
-      Among many {of}, some change by chance by more than their ±. Real are those that pass the Benjamini-Hochberg
-      procedure for many tests, at a false discovery rate of 5 %: of all that are called real, one in twenty is not, on
-      average. Differences between runs other than sampling are not taken into account.
+      {isExact() && "These figures are exact. Of sampled ones: "}Among many {of}, some change by chance by more than
+      their ±. Real are those that pass the Benjamini-Hochberg procedure for many tests, at a false discovery rate of 5
+      %: of all that are called real, one in twenty is not, on average. Differences between runs other than sampling are
+      not taken into account.
     </Explain>
   );
 }

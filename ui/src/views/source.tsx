@@ -15,6 +15,8 @@ import { Problem } from "../widgets/problem";
 import { tipOn } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { editorLink, largestLine, neighbour } from "./source-lines";
+import { endText } from "../state/describe";
+import { isRecording } from "../state/live";
 
 export function SourceView(): JSX.Element {
   return state.value.source === "" ? <Files /> : <Lines />;
@@ -104,9 +106,9 @@ function Lines(): JSX.Element {
                       <span
                         role="columnheader"
                         class="number source-moment"
-                        {...tipOn("The part that is live at the end, with callees")}
+                        {...tipOn(`The part that is live ${endText()}, with callees`)}
                       >
-                        At end
+                        {isRecording() ? "Now" : "At end"}
                       </span>
                     </>
                   )}
