@@ -1,7 +1,7 @@
 // The peak of the selection, and the peak without some of the blocks.
 
 import assert from "node:assert/strict";
-import { brush, chosen, flamePoint, nameAt, open, settled } from "./page.mjs";
+import { brush, chosen, eventually, flamePoint, nameAt, open, settled, timelinePoint } from "./page.mjs";
 import { shell } from "./program.mjs";
 
 const MIX = "mix-ocaml53/trace.ctf";
@@ -81,6 +81,40 @@ export const peakTests = [
       await page.keyboard.press("ArrowDown");
       await page.keyboard.press("-");
       await check(/"(.*)"/.exec(await chosen(page, "without"))[1]);
+    },
+  ],
+  [
+    "the timeline draws the total without a function beside the real one, with its figures",
+    async ({ page, url, heapline, trace }) => {
+      /** The pixels of the timeline in the colour of the line, which nothing else has if no moment is chosen. */
+      const drawn = () =>
+        page.locator(".plot canvas").evaluate((canvas) => {
+          const probe = document.createElement("canvas").getContext("2d");
+          const coloured = document.body.appendChild(document.createElement("i"));
+          coloured.style.color = "var(--accent)";
+          probe.fillStyle = getComputedStyle(coloured).color;
+          coloured.remove();
+          probe.fillRect(0, 0, 1, 1);
+          const accent = probe.getImageData(0, 0, 1, 1).data;
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          let found = 0;
+          for (let i = 0; i < data.length; i += 4)
+            if (accent.every((value, k) => Math.abs(data[i + k] - value) < 40)) found += 1;
+          return found;
+        });
+      await open(page, url, "view=table&live=all");
+      assert.ok((await drawn()) < 20);
+      assert.equal(await page.locator(".without-key").count(), 0);
+      const query = "size >= 20w";
+      await open(page, url, `view=table&live=all&without=${encodeURIComponent(query)}`);
+      await page.locator(".without-key").waitFor();
+      await eventually(async () => assert.ok((await drawn()) > 100));
+      await page.mouse.move(...(await timelinePoint(page, 0.5)));
+      const said = await page.locator(".readout-without").textContent();
+      const { times, total } = heapline("series", trace(MIX), "--where", `not (${query})`, "--points", "400", "--json");
+      const at = times.findIndex((t) => t >= times.at(-1) / 2);
+      const near = [-1, 0, 1].map((step) => (total.values[at + step] / 2 ** 20).toFixed(2));
+      assert.ok(near.includes(/without it ([\d.]+) MiB/.exec(said)?.[1]), `${said}, ${near}`);
     },
   ],
   [

@@ -3,7 +3,7 @@
 import { type Choice, type Question, question } from "../api/question";
 import { queryTime } from "../format";
 import type { Span } from "./codec";
-import { inQuery } from "./patterns";
+import { inQuery, withClause } from "./patterns";
 import { momentOf, type State } from "./state";
 
 /** A window in the syntax of the query language. */
@@ -122,6 +122,13 @@ export function seriesQuestion(state: State, points: number): Question {
 /** The total of all blocks, to compare a filtered timeline with. */
 export function wholeSeriesQuestion(state: State, points: number): Question {
   return seriesQuestion({ ...state, where: "", callers: [], ...PLAIN_LOOK, split: "none" }, points);
+}
+
+/** The total without the blocks of the what-if, to compare a timeline with; null if there are none. */
+export function withoutSeriesQuestion(state: State, points: number): Question | null {
+  if (state.without.length === 0) return null;
+  const where = state.without.reduce((where, query) => withClause(where, `not (${query})`), state.where);
+  return seriesQuestion({ ...state, where, callers: [], split: "none" }, points);
 }
 
 function stacks(state: State, isUp: boolean) {

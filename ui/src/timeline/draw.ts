@@ -14,6 +14,8 @@ export interface Plot {
   series: Series;
   /** The total of all blocks, if the series is filtered. */
   whole: Series | null;
+  /** The total without the blocks of the what-if. */
+  without: Series | null;
   measure: Measure;
   range: Span;
   width: number;
@@ -175,6 +177,26 @@ export function drawTimeline(context: Pen, plot: Plot, tops: readonly Float64Arr
     const wholeXs = plot.whole.times.map((t) => xOf(plot, t));
     plot.whole.total.high.forEach((value, i) => context.lineTo(wholeXs[i] as number, y(value)));
     context.stroke();
+    context.setLineDash([]);
+  }
+
+  if (plot.without) {
+    const { times, total } = plot.without;
+    const withoutXs = times.map((t) => xOf(plot, t));
+    const trace = () => {
+      context.beginPath();
+      total.high.forEach((value, i) => context.lineTo(withoutXs[i] as number, y(value)));
+      context.stroke();
+    };
+    // On a lighter line: layers may have any colour.
+    context.lineJoin = "round";
+    context.strokeStyle = inks.ground;
+    context.lineWidth = 4;
+    trace();
+    context.strokeStyle = inks.accent;
+    context.lineWidth = 2;
+    context.setLineDash([6, 3]);
+    trace();
     context.setLineDash([]);
   }
 

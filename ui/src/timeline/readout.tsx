@@ -3,12 +3,14 @@
 import type { JSX } from "preact";
 import type { GroupLine, Series } from "../api/types";
 import { percent, seconds } from "../format";
-import type { Plot } from "./draw";
+import { indexAt, type Plot } from "./draw";
 import { groupName, type LayerColours } from "./layers";
 import { estimated, measured } from "./scale";
 
 export function Readout(props: {
   series: Series;
+  /** The total without the blocks of the what-if. */
+  without: Series | null;
   point: { index: number; layer: number };
   colours: LayerColours;
 }): JSX.Element {
@@ -33,6 +35,15 @@ export function Readout(props: {
         <span>{seconds(series.times[point.index] ?? 0)}</span>
         <strong>{amount}</strong>
       </div>
+      {props.without && (
+        <div class="readout-without">
+          <i class="dash" /> without it{" "}
+          {measured(
+            measure,
+            props.without.total.values[indexAt(props.without.times, series.times[point.index] ?? 0)] ?? 0,
+          )}
+        </div>
+      )}
       {high > total * 1.005 && <div class="readout-note">up to {measured(measure, high)} since the point before</div>}
       <table>
         <tbody>

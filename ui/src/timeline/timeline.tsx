@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { GroupLine, Series } from "../api/types";
 import { reserved } from "../colours";
 import { seconds } from "../format";
-import { isAwaited, useAnswer } from "../state/answers";
+import { currentSource, isAwaited, useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
 import { patternOf } from "../state/patterns";
 import { usePicture } from "../save/pictures";
@@ -18,6 +18,7 @@ import {
   scope as selected,
   seriesQuestion,
   wholeSeriesQuestion,
+  withoutSeriesQuestion,
 } from "../state/questions";
 import { chooseMoment, shownScope } from "../state/scope";
 import { traceFacts } from "../state/session";
@@ -95,6 +96,10 @@ export function Timeline(props: TimelineProps): JSX.Element {
   // A layer on its own has the scale of the layer.
   const isFiltered = now.where.trim() !== "" && now.callers.length === 0;
   const whole = useAnswer<Series>(isFiltered ? wholeSeriesQuestion(now, POINTS) : null).data;
+  const compared = now.view === "compare" ? diffWindows(now, traceFacts()) : null;
+  const isWhatIf = currentSource().hasServer && compared === null && now.callers.length === 0;
+  const withoutData = useAnswer<Series>(isWhatIf ? withoutSeriesQuestion(now, POINTS) : null).data;
+  const without = withoutData?.measure === data?.measure ? withoutData : null;
   // Leaks are about the end, and comparisons about windows or whole traces.
   const hasMoments = !props.slices && now.view !== "leaks" && now.view !== "compare";
   const [hovered, setHovered] = useState<{ index: number; layer: number } | null>(null);
@@ -108,7 +113,6 @@ export function Timeline(props: TimelineProps): JSX.Element {
     [series, now.split, now.callers, isDark.value, reserved.value],
   );
   const scope = shownScope(now);
-  const compared = now.view === "compare" ? diffWindows(now, traceFacts()) : null;
   // What is live at the end of a window is not live at the end of the run.
   const moment =
     compared || scope === null || scope === "all" || props.duration === 0
@@ -144,6 +148,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
       ...size,
       series,
       whole: isFiltered && whole && whole.measure === series.measure ? whole : null,
+      without,
       measure: series.measure as Plot["measure"],
       range,
       colours: look.colours.fills,
@@ -179,10 +184,13 @@ export function Timeline(props: TimelineProps): JSX.Element {
       height: SAVED_HEIGHT,
       // Windows and points in time are marked, and do not cut the chart.
       selection: selectionText(now, selected({ ...now, live: "all", window: null }).where),
-      legend: series.groups.map((group, layer) => ({
-        fill: group.is_other ? colours.other : (colours.fills[layer] as string),
-        text: groupName(group),
-      })),
+      legend: [
+        ...series.groups.map((group, layer) => ({
+          fill: group.is_other ? colours.other : (colours.fills[layer] as string),
+          text: groupName(group),
+        })),
+        ...(without ? [{ fill: inks().accent, text: `dashed: without ${now.without.join(" or ")}` }] : []),
+      ],
       draw: (pen, width, inks) => {
         drawTimeline(pen, plotOf(series, { width, height: SAVED_HEIGHT }, { colours, inks, hovered: null }), tops);
       },
@@ -253,7 +261,11 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const point = pointAt(x, y);
     setHovered(point);
     if (point && series)
-      showTip(event.clientX, event.clientY, <Readout series={series} point={point} colours={colours} />);
+      showTip(
+        event.clientX,
+        event.clientY,
+        <Readout series={series} without={without} point={point} colours={colours} />,
+      );
   };
 
   const onPointerUp = (event: PointerEvent) => {
@@ -348,6 +360,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         series={series}
         colours={colours}
         hovered={hovered?.layer ?? -1}
+        hasWithout={without !== null}
         shown={shown}
         onHover={(layer) =>
           setHovered(layer < 0 ? null : { index: hovered?.index ?? (series?.times.length ?? 1) - 1, layer })

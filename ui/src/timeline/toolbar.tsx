@@ -10,6 +10,7 @@ import { GROUPS, MEASURES, type State, state, update } from "../state/state";
 import { Chip, Explain, IconButton, Select } from "../widgets/controls";
 import type { LayerColours } from "./layers";
 import { Legend } from "./legend";
+import { tipOn } from "../widgets/tip";
 import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./scale";
 
 /** Controls for measure, grouping and layers. */
@@ -17,6 +18,8 @@ export function TimelineBar(props: {
   series: Series | null;
   colours: LayerColours;
   hovered: number;
+  /** True if the total without the blocks of the what-if is drawn. */
+  hasWithout: boolean;
   /** The state that the timeline shows. */
   shown: State;
   onHover: (layer: number) => void;
@@ -79,6 +82,14 @@ export function TimelineBar(props: {
         onHover={props.onHover}
         onPick={props.onPick}
       />
+      {props.hasWithout && (
+        <span
+          class="without-key"
+          {...tipOn("Without the memory of the what-if, if the rest of the program is unchanged")}
+        >
+          <i class="dash" /> without
+        </span>
+      )}
       <SelectionPeak />
       <IconButton
         icon="zoom"
