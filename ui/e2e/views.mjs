@@ -4,11 +4,27 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { assertHeadline, chosen, eventually, open, settled } from "./page.mjs";
+import { assertHeadline, cells, chosen, eventually, open, settled } from "./page.mjs";
 
 const MIX = "mix-ocaml53/trace.ctf";
 
 export const viewTests = [
+  [
+    "a button copies the link of the present view, which opens the same",
+    async ({ page, url }) => {
+      await open(page, url, "view=table&by=module&live=end");
+      await page.getByRole("button", { name: "With callees" }).click();
+      await settled(page);
+      await page.getByRole("button", { name: "Copy the link of this view" }).click();
+      const link = await page.evaluate(() => navigator.clipboard.readText());
+      const shown = await cells(page, 1);
+      await page.goto("about:blank");
+      await page.goto(link);
+      await settled(page);
+      assert.deepEqual([await chosen(page, "by"), await chosen(page, "sort")], ["module", "inclusive"]);
+      assert.deepEqual(await cells(page, 1), shown);
+    },
+  ],
   [
     "the numbers on top are those of heapline summary",
     async ({ page, url, heapline, trace }) => {

@@ -58,6 +58,11 @@ export function HeaderBar(props: {
         >
           <Icon name="terminal" /> Copy as command
         </button>
+        <IconButton
+          icon="link"
+          text="Copy the link of this view"
+          onClick={() => void copy(location.href, "the link of this view")}
+        />
         {props.tools}
         <IconButton
           icon={isDark.value ? "sun" : "moon"}
