@@ -91,9 +91,31 @@ export const filterTests = [
       await page.keyboard.type("live at peak and lifetim > 2s");
       await page.keyboard.press("Enter");
       assert.equal(await page.locator(".filter-error mark").textContent(), "lifetim");
-      assert.match(await page.locator(".filter-error").textContent(), /did you mean `lifetime`/);
+      assert.match(await page.locator(".filter-error").textContent(), /did you mean lifetime\?/);
+      // Once, and over no control.
+      assert.equal(await page.getByText("did you mean").count(), 1);
+      const error = await page.locator(".filter-error").boundingBox();
+      const field = await page.locator(".filter-box").boundingBox();
+      assert.ok(error.y >= field.y && error.y + error.height <= field.y + field.height);
       assert.deepEqual(await headline(page), before);
       expectErrors(/400/);
+    },
+  ],
+  [
+    "a filter with an error that the page opens with is explained once",
+    async ({ page, url, expectErrors }) => {
+      await page.goto(`${url}#view=table&where=lifetim+%3E+2s`);
+      await page.locator(".filter-error", { hasText: "did you mean lifetime" }).waitFor();
+      await page.locator(".empty-title", { hasText: "The filter has an error." }).waitFor();
+      assert.equal(await page.getByText("did you mean").count(), 1);
+      expectErrors(/400/);
+    },
+  ],
+  [
+    "a word that is no function suggests the module of that name",
+    async ({ page, url }) => {
+      await open(page, url, "where=inside+stdlib");
+      await page.locator(".filter-unmatched", { hasText: 'did you mean module "Stdlib"?' }).waitFor();
     },
   ],
   [

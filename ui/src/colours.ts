@@ -13,10 +13,10 @@ export const PLAIN = 0;
 /** So many that few modules of a program share one. */
 const HUES = Array.from({ length: 30 }, (_, k) => 12 * k);
 const SHADES: readonly (readonly [chroma: number, shift: number])[] = [
-  [0.07, -0.015],
+  [0.07, -0.06],
   [0.085, 0.02],
-  [0.1, 0.055],
-  [0.115, 0.09],
+  [0.1, 0.1],
+  [0.115, 0.18],
 ];
 
 /** The colours of names, from number 1 on. */
@@ -44,11 +44,14 @@ export function tones(isDark: boolean, colours: readonly Tone[]): Palette {
     fills: all.map((tone) => fill(tone, 0)),
     faded: all.map((tone) => fill(tone, 0.72)),
     text: isDark ? "#f3efe9" : "#221f1a",
-    fadedText: isDark ? "#8d8880" : "#8b857b",
+    fadedText: isDark ? "#aaa49b" : "#5f584f",
   };
 }
 
-const PALETTES = { light: tones(false, NAME_TONES), dark: tones(true, NAME_TONES) };
+/** In the dark theme, fills are darker: shades must differ, and the text on each must be read. */
+const DARK_TONES = NAME_TONES.map(([chroma, hue, shift]): Tone => [chroma, hue, 0.8 * shift - 0.076]);
+
+const PALETTES = { light: tones(false, NAME_TONES), dark: tones(true, DARK_TONES) };
 
 export function namePalette(isDark: boolean): Palette {
   return isDark ? PALETTES.dark : PALETTES.light;

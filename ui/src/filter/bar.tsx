@@ -13,6 +13,7 @@ import { state, update } from "../state/state";
 import { Chip, Explain, IconButton } from "../widgets/controls";
 import { Icon } from "../widgets/icons";
 import { openMenuBelow } from "../widgets/menu";
+import { Message } from "../widgets/message";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
 import { type Choices, Completer, insert, useUnmatched } from "./completion";
@@ -136,6 +137,23 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
           onBlur={dismiss}
           onKeyDown={onKeyDown}
         />
+        <div id="filter-error" class="filter-error" role="alert" title={isMine ? error?.message : undefined}>
+          {isMine && error && (
+            <>
+              {span && (
+                <code>
+                  {draft.slice(0, span[0])}
+                  <mark>{draft.slice(span[0], Math.max(span[1], span[0] + 1)) || " "}</mark>
+                  {draft.slice(Math.max(span[1], span[0] + 1))}
+                </code>
+              )}
+              <span>
+                <Message text={`${error.message}${error.body.expected ? `; expected ${error.body.expected}` : ""}`} />.
+                What is shown is of the filter before.
+              </span>
+            </>
+          )}
+        </div>
         {draft !== "" && (
           <IconButton
             icon="close"
@@ -282,23 +300,6 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             Only blocks of which this is true. The fields that this trace has are suggested as you type. Join with and,
             or, not and brackets. Names can have * and ?, /regular expressions/ are in slashes.
           </Explain>
-        )}
-      </div>
-      <div id="filter-error" class="filter-error" role="alert">
-        {isMine && error && (
-          <>
-            {span && (
-              <code>
-                {draft.slice(0, span[0])}
-                <mark>{draft.slice(span[0], Math.max(span[1], span[0] + 1)) || " "}</mark>
-                {draft.slice(Math.max(span[1], span[0] + 1))}
-              </code>
-            )}
-            <span>
-              {error.message}
-              {error.body.expected ? `; expected ${error.body.expected}` : ""}. What is shown is of the filter before.
-            </span>
-          </>
         )}
       </div>
     </div>

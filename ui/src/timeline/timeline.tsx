@@ -388,7 +388,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
         {props.peak && props.duration > 0 && width > 0 && (
           <Marks frame={frame} peak={props.peak} duration={props.duration} isCompared={compared !== null} />
         )}
-        {error && !series && <Empty title={error.message} />}
+        {error && !series && <Empty title={error.body.parameter === "where" ? "" : error.message} />}
         {props.duration === 0 && <Empty title="No time passed in this trace" />}
         <span class="spoken" aria-live="polite">
           {spoken}

@@ -1,7 +1,10 @@
 import type { JSX } from "preact";
 import type { ApiError } from "../api/source";
 import { viewerCommand } from "../state/command";
+import { heap } from "../state/session";
+import { state } from "../state/state";
 import { copy } from "./controls";
+import { Message } from "./message";
 
 /** Shows why a request failed, and what to do. */
 export function Problem({ error }: { error: ApiError }): JSX.Element {
@@ -19,8 +22,9 @@ export function Problem({ error }: { error: ApiError }): JSX.Element {
       </div>
     );
   }
-  // Errors in the query are shown in the filter bar.
-  if (error.body.parameter === "where" && error.body.span) {
+  // The filter bar says what is wrong with the filter. Heap snapshots have none.
+  const isOfFilter = error.body.parameter === "where" && error.body.value?.trim() === state.value.where.trim();
+  if (isOfFilter && heap.value === null) {
     return (
       <div class="empty">
         <p class="empty-title">The filter has an error.</p>
@@ -32,9 +36,15 @@ export function Problem({ error }: { error: ApiError }): JSX.Element {
       {error.message.includes("\n") ? (
         <pre class="problem-text">{error.message}</pre>
       ) : (
-        <p class="empty-title">{error.message}</p>
+        <p class="empty-title">
+          <Message text={error.message} />
+        </p>
       )}
-      {error.body.expected && <p>{error.body.expected}</p>}
+      {error.body.expected && (
+        <p>
+          <Message text={error.body.expected} />
+        </p>
+      )}
     </div>
   );
 }

@@ -47,8 +47,30 @@ pub(super) fn description(part: Part, pattern: &Pattern, profile: &Profile) -> O
     let text = pattern.text();
     Some(match similar(part, pattern, profile) {
         Some(similar) => format!("{kind} {text}; did you mean {}?", similar.text()),
-        None => format!("{kind} {text}"),
+        None => match containing(part, pattern, profile) {
+            Some(meant) => format!("{kind} {text}; did you mean {meant}?"),
+            None => format!("{kind} {text}"),
+        },
     })
+}
+
+/// A condition for a word that is part of names: `module "Typexp"` or `/typexp/i` in place of the function `typexp`.
+fn containing(part: Part, pattern: &Pattern, profile: &Profile) -> Option<String> {
+    let word = pattern.text().strip_prefix('"')?.strip_suffix('"')?;
+    let is_word = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if part != Part::Function || !is_word {
+        return None;
+    }
+    let mut modules = profile.symbols().modules().iter();
+    let is_meant = |module: &&String| {
+        let (_, last) = module.rsplit_once('.').unwrap_or(("", module));
+        last.eq_ignore_ascii_case(word)
+    };
+    if let Some(module) = modules.find(is_meant) {
+        return Some(format!("module {}", Pattern::literal(module).text()));
+    }
+    let anywhere = Pattern::regex(word, true).ok()?;
+    is_there(part, &anywhere, profile).then(|| anywhere.text().to_owned())
 }
 
 /// The pattern that was most likely meant: the same with the parts of a name that exists.

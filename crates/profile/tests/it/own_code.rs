@@ -142,6 +142,26 @@ fn functions_of_dune_executables_have_the_names_of_their_source() {
     assert_eq!(found["Registry"].0, 16.0);
 }
 
+/// A module in place of a function, and a word that is part of a name, are what was meant.
+#[test]
+fn a_word_that_names_contain_is_suggested() {
+    let profile = load(&[Life::new(16, 1, &["Typexp.transl", "Stdlib__List.map"])]);
+    let unmatched = |query: &str| Query::parse(query).unwrap().unmatched(&profile);
+    assert_eq!(
+        unmatched("inside typexp"),
+        [r#"function "typexp"; did you mean module "Typexp"?"#]
+    );
+    assert_eq!(
+        unmatched("inside list"),
+        [r#"function "list"; did you mean module "Stdlib.List"?"#]
+    );
+    assert_eq!(
+        unmatched("inside rans"),
+        [r#"function "rans"; did you mean /rans/i?"#]
+    );
+    assert_eq!(unmatched("inside nowhere"), [r#"function "nowhere""#]);
+}
+
 /// The end of a name stands for it, unless there is a function of that name itself.
 #[test]
 fn names_can_be_given_by_their_last_parts() {
