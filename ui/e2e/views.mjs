@@ -10,6 +10,19 @@ const MIX = "mix-ocaml53/trace.ctf";
 
 export const viewTests = [
   [
+    "tiles have the shares of a window, also in a window of 1366 pixels",
+    async ({ page, url }) => {
+      await page.setViewportSize({ width: 1366, height: 768 });
+      await open(page, url, "window=0.01..0.03&live=all");
+      for (const tile of await page.locator(".tile[role=radio]").all()) {
+        const share = tile.locator(".tile-notes > span").first();
+        assert.match(await share.textContent(), /^[\d.]+ %$/);
+        const [inner, outer] = [await share.boundingBox(), await tile.locator(".tile-notes").boundingBox()];
+        assert.ok(inner.x >= outer.x && inner.y + inner.height <= outer.y + outer.height + 1, "it is seen");
+      }
+    },
+  ],
+  [
     "a button copies the link of the present view, which opens the same",
     async ({ page, url }) => {
       await open(page, url, "view=table&by=module&live=end");

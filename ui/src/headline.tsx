@@ -90,10 +90,9 @@ export function Headline(props: {
               <span>
                 {figures &&
                   summary &&
-                  (isPart && all
-                    ? `${percent(figures.bytes.value, all.bytes.value)} of ${bytes(all.bytes.value)}`
-                    : tile.note(summary))}
+                  (isPart && all ? percent(figures.bytes.value, all.bytes.value) : tile.note(summary))}
               </span>
+              {isPart && all && <span class="tile-whole">of {bytes(all.bytes.value)}</span>}
               <span>{figures && `${countShort(figures.blocks.value)} blocks`}</span>
             </span>
           </button>

@@ -4,8 +4,9 @@ import type { Palette } from "../src/colours";
 import { colourNumbers, palette } from "../src/flame/colours";
 import { type Band, depthAt, drawBand, fitted, ROW, rowTop } from "../src/flame/draw";
 import { layOut, neighbour, nodeAt, pathNames, pathTo } from "../src/flame/layout";
-import { bandOf, locate, nameOf, type Part, picture, search } from "../src/flame/picture";
+import { bandOf, locate, nameOf, type Part, picture, search, zoomedPicture } from "../src/flame/picture";
 import { find, matcher } from "../src/flame/search";
+import type { TreeNode } from "../src/flame/tree";
 import { type Branch, nodesOf, treeOf } from "./tree";
 
 const TREE: Branch[] = [
@@ -202,19 +203,50 @@ function band(layout: ReturnType<typeof layOut>): Band {
   };
 }
 
-function drawn(band: Band, width: number, top = 0): { rectangles: number; texts: number } {
-  const counts = { rectangles: 0, texts: 0 };
+function drawn(band: Band, width: number, top = 0): { rectangles: number; texts: number; said: string[] } {
+  const counts = { rectangles: 0, texts: 0, said: [] as string[] };
   const context = {
     font: "",
     fillRect: () => counts.rectangles++,
-    fillText: () => counts.texts++,
+    fillText: (text: string) => {
+      // Figures are beside names.
+      if (text !== "1 MiB") counts.texts++;
+      counts.said.push(text);
+    },
     measureText: (text: string) => ({ width: text.length * 6 }),
   };
   const colours: Palette = { fills: ["a"], faded: ["b"], text: "c", fadedText: "d" };
-  const look = { palette: colours, ground: "", outline: "", accent: "", match: "", matchText: "", font: "f" };
+  const look = {
+    palette: colours,
+    ground: "",
+    outline: "",
+    accent: "",
+    match: "",
+    matchText: "",
+    font: "f",
+    figure: () => "1 MiB",
+  };
   drawBand(context as never, band, { width, height: 400, top }, look, { hovered: -1, selected: -1 });
   return counts;
 }
+
+test("boxes have figures where there is room beside the whole name", () => {
+  const nodes = treeOf([["Parser.parse", 100, [["run", 50]]]]).nodes;
+  const wide = drawn(band(layOut(nodes, 100, "bytes", "size")), 400);
+  assert.deepEqual(wide.said, ["Parser.parse", "1 MiB", "run", "1 MiB"]);
+  const narrow = drawn(band(layOut(nodes, 100, "bytes", "size")), 110);
+  assert.deepEqual(narrow.said, ["Parser.parse", "run"]);
+});
+
+test("the bar of a flame graph says what it is zoomed to", () => {
+  const tree = treeOf([["main", 100, [["Parser.parse", 25]]]]);
+  const choices = { unit: "bytes", order: "size", colour: "module", kind: "function", folds: false } as const;
+  for (const shape of ["icicle", "flame"] as const) {
+    const all = picture(tree, { ...choices, shape }, "Allocated: 100 B");
+    const zoomed = zoomedPicture(all, tree.nodes[1] as TreeNode, "bytes");
+    assert.deepEqual(zoomed.bar.texts, ["Parser.parse: 25 B, 25.0 % of Allocated: 100 B"]);
+  }
+});
 
 test("the frames that nearly all stacks share are one box, up to where stacks differ", () => {
   const tree = treeOf([

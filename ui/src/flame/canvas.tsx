@@ -22,7 +22,7 @@ import { neighbour, nodeAt } from "./layout";
 import { Minimap } from "./minimap";
 import { lookOf, paint } from "./paint";
 import { moved, zoomedAround } from "./pan";
-import { bandOf, locate, nameOf, type Picture } from "./picture";
+import { bandOf, locate, nameOf, type Picture, zoomedPicture } from "./picture";
 import { type Found, outermost } from "./search";
 import { Trail } from "./trail";
 
@@ -96,6 +96,12 @@ export function FlameCanvas(props: {
     setTop(element.scrollTop);
   }, [props.of, isStanding]);
 
+  // What is zoomed to, and its share: the width is not everything then.
+  const shown =
+    zoomed && picture.parts.length === 1
+      ? zoomedPicture(picture, picture.parts[zoomed.part]?.layout.nodes[zoomed.node] as TreeNode, now.unit)
+      : picture;
+
   const bands = picture.parts.map((part, k): Band => {
     const band = bandOf(part, props.found[k] ?? null, -1, offset);
     const free = gesture ? gesture.range : now.range;
@@ -111,8 +117,8 @@ export function FlameCanvas(props: {
       hovered: hovered?.part === k ? hovered.node : -1,
       selected: selected?.part === k ? selected.node : -1,
     });
-    const look = lookOf(picture.colour, isDark.value, inks());
-    paint(context, picture, bands, { width, height, top, offset }, look, marks);
+    const look = lookOf(picture.colour, now.unit, isDark.value, inks());
+    paint(context, shown, bands, { width, height, top, offset }, look, marks);
   });
 
   usePicture("flame", () => {
@@ -132,8 +138,8 @@ export function FlameCanvas(props: {
         // Flames stand on the last row.
         const top = isStanding ? (picture.rows - rows) * ROW : 0;
         const flat = bands.map((band) => ({ ...band, base: band.base - offset }));
-        const look = lookOf(picture.colour, false, inks);
-        paint(pen, picture, flat, { width, height: rows * ROW, top, offset: 0 }, look, () => NOT_MARKED);
+        const look = lookOf(picture.colour, now.unit, false, inks);
+        paint(pen, shown, flat, { width, height: rows * ROW, top, offset: 0 }, look, () => NOT_MARKED);
       },
     };
   });

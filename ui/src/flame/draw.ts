@@ -11,6 +11,8 @@ import { isExact } from "../state/session";
 export const ROW = 20;
 const TEXT_PADDING = 5;
 const MIN_TEXT = 26;
+/** The least space between the name and the figure of a box. */
+const FIGURE_GAP = 16;
 
 /** A tree as part of a flame graph: with a focus there are two, callers above and callees below. */
 export interface Band {
@@ -35,6 +37,8 @@ export interface Look {
   match: string;
   matchText: string;
   font: string;
+  /** The amount of a box in words. */
+  figure: (node: TreeNode) => string;
 }
 
 export interface Pointer {
@@ -138,6 +142,10 @@ function drawBox(
   if (text === "") return;
   context.fillStyle = isMatch ? look.matchText : isFaded ? palette.fadedText : palette.text;
   context.fillText(mark + text, x0 + TEXT_PADDING, y + ROW / 2);
+  const figure = look.figure(box);
+  const left = x1 - TEXT_PADDING - 1 - textWidth(context, figure);
+  if (left > x0 + TEXT_PADDING + textWidth(context, mark + text) + FIGURE_GAP)
+    context.fillText(figure, left, y + ROW / 2);
 }
 
 /** The sign of a real change: colours are not for everybody. */

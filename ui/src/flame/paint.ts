@@ -1,13 +1,15 @@
 // A whole flame graph: its trees, and the bars that span the width.
 
 import { SANS } from "../widgets/size";
+import { bytes, countShort } from "../format";
 import type { Inks } from "../theme";
 import type { Pen } from "../save/pictures";
 import { type ColourMode, palette } from "./colours";
 import { type Band, cutOff, drawBand, fitted, type Look, ROW } from "./draw";
+import type { Unit } from "./layout";
 import type { Picture } from "./picture";
 
-export function lookOf(colour: ColourMode, isDark: boolean, inks: Inks): Look {
+export function lookOf(colour: ColourMode, unit: Unit, isDark: boolean, inks: Inks): Look {
   return {
     palette: palette(colour, isDark),
     ground: inks.ground,
@@ -16,6 +18,7 @@ export function lookOf(colour: ColourMode, isDark: boolean, inks: Inks): Look {
     match: inks.match,
     matchText: inks.matchText,
     font: `11.5px ${SANS}`,
+    figure: ({ total }) => (unit === "bytes" ? bytes(total.bytes.value) : countShort(total.blocks.value)),
   };
 }
 

@@ -1,6 +1,7 @@
 // The trees of a flame graph: one, or with a focus two with the focus between them.
 
 import type { Figures } from "../api/types";
+import { bytes, countShort, percent } from "../format";
 import type { NameKind } from "../colours";
 import type { Tree, TreeNode } from "./tree";
 import { type ColourMode, colourNumbers } from "./colours";
@@ -113,6 +114,17 @@ export function picture(tree: DrawnTree, choices: Choices, barText: string): Pic
     bar: { row: isFlame ? shown : 0, texts: isFlame ? texts.reverse() : texts },
     fold: names.length > 0 ? { bar: isFlame ? 0 : 1, names } : null,
   };
+}
+
+/** The picture of a box that is zoomed to: the bar of everything says what the width is. */
+export function zoomedPicture(picture: Picture, node: TreeNode, unit: Unit): Picture {
+  const { bar, fold, total } = picture;
+  const root = fold?.bar === 0 ? 1 : 0;
+  const name = node.kind === "other" ? `other (${node.others})` : node.label.name;
+  const amount = unit === "bytes" ? bytes(node.total.bytes.value) : `${countShort(node.total.blocks.value)} blocks`;
+  const share = percent(node.total[unit].value, total[unit].value);
+  const texts = bar.texts.map((text, k) => (k === root ? `${name}: ${amount}, ${share} of ${text}` : text));
+  return { ...picture, bar: { ...bar, texts } };
 }
 
 /** Search matches in all parts; callers do not count, because not all of their memory is in focus. */

@@ -1,5 +1,5 @@
-// Draws memory over time: stacked layers, the maximum of each interval as a line above them, and the error of the total as
-// a band around it.
+// Draws memory over time: stacked layers, the maximum of each interval as a line above them, and error bars
+// of the total.
 
 import type { Series } from "../api/types";
 import type { Pen } from "../save/pictures";
@@ -9,6 +9,9 @@ import { measured, type Measure, valueTicks } from "./scale";
 
 export const AXIS = 22;
 export const TOP = 20;
+
+/** Pixels between two error bars. */
+const ERROR_STEP = 26;
 
 export interface Plot {
   series: Series;
@@ -201,16 +204,7 @@ export function drawTimeline(context: Pen, plot: Plot, tops: readonly Float64Arr
   }
 
   const band = errorBand(series);
-  if (band) {
-    context.beginPath();
-    band.forEach(({ high }, i) => context.lineTo(xs[i] as number, y(high)));
-    for (let i = band.length - 1; i >= 0; i--) context.lineTo(xs[i] as number, y((band[i] as { low: number }).low));
-    context.closePath();
-    context.fillStyle = inks.text;
-    context.globalAlpha = 0.16;
-    context.fill();
-    context.globalAlpha = 1;
-  }
+  if (band) drawErrors(context, plot, band, xs, y);
 
   context.strokeStyle = inks.text;
   context.globalAlpha = 0.75;
@@ -224,6 +218,35 @@ export function drawTimeline(context: Pen, plot: Plot, tops: readonly Float64Arr
   drawGrid(context, plot, most, y, bottom);
   drawWindows(context, plot, bottom);
   drawMoment(context, plot, bottom, y);
+}
+
+/** Error bars of the total: a band would look like one more layer. */
+function drawErrors(
+  context: Pen,
+  plot: Plot,
+  band: readonly { low: number; high: number }[],
+  xs: readonly number[],
+  y: (value: number) => number,
+): void {
+  context.strokeStyle = plot.inks.text;
+  context.globalAlpha = 0.6;
+  context.lineWidth = 1;
+  context.beginPath();
+  let next = ERROR_STEP / 2;
+  band.forEach(({ low, high }, i) => {
+    const x = Math.round(xs[i] as number) + 0.5;
+    const [top, bottom] = [y(high), y(low)];
+    if (x < next || bottom - top < 3) return;
+    next = x + ERROR_STEP;
+    context.moveTo(x, top);
+    context.lineTo(x, bottom);
+    for (const end of [top, bottom]) {
+      context.moveTo(x - 2.5, end);
+      context.lineTo(x + 2.5, end);
+    }
+  });
+  context.stroke();
+  context.globalAlpha = 1;
 }
 
 function drawGrid(context: Pen, plot: Plot, most: number, y: (value: number) => number, bottom: number): void {
