@@ -10,6 +10,20 @@ const MIX = "mix-ocaml53/trace.ctf";
 
 export const viewTests = [
   [
+    "the name of the program can be read on a phone",
+    async ({ page, url }) => {
+      await page.setViewportSize({ width: 390, height: 800 });
+      await open(page, url);
+      const name = page.locator(".program h1");
+      // A name of ten letters fits too.
+      await name.evaluate((element) => (element.textContent = "ocamlopt.x"));
+      assert.ok(await name.evaluate((element) => element.scrollWidth <= element.clientWidth));
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+      await page.getByRole("button", { name: "Help and keys" }).click();
+      await page.locator("dialog[open]").waitFor();
+    },
+  ],
+  [
     "tiles have the shares of a window, also in a window of 1366 pixels",
     async ({ page, url }) => {
       await page.setViewportSize({ width: 1366, height: 768 });
