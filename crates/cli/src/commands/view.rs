@@ -101,7 +101,7 @@ pub(super) struct Serving {
     listen: IpAddr,
 
     /// Answer all users of this machine without the token in the printed URL
-    #[arg(long, help_heading = "Server")]
+    #[arg(long, help_heading = "Server", hide_short_help = true)]
     no_token: bool,
 
     /// Do not open the browser
