@@ -108,7 +108,7 @@ impl Question {
             if query.is_all() {
                 rendered
             } else {
-                text::of_selection(rendered, query.text(), screen)
+                text::of_selection(&rendered, query.text(), screen)
             }
         })
     }

@@ -16,7 +16,7 @@ pub struct Page {
 
 /// Puts the query that selects the blocks of a report above it: its figures are of these.
 #[must_use]
-pub fn of_selection(report: Text, query: &str, screen: Screen) -> Text {
+pub fn of_selection(report: &Text, query: &str, screen: Screen) -> Text {
     let mut page = Page::new(screen);
     page.wrapped(&Line::new(&format!("Selected: {query}"), Style::Faint), 2);
     for line in report.lines() {
