@@ -130,7 +130,7 @@ impl Sum {
         Estimate {
             low: with_half(0.5 * unseen, unseen_before).low - 0.5 * unseen_before,
             high: with_half(unseen, 0.5 * unseen_before).high + 0.5 * unseen,
-            ..with_half(0.5 * unseen, 0.5 * unseen_before)
+            ..self.estimate()
         }
     }
 
