@@ -306,7 +306,7 @@ impl Variables {
                 "exec" => follow.exec = true,
                 "no-arguments" => follow.hide_arguments = true,
                 _ => {
-                    let reason = "it can be fork, exec or fork,exec, and no-arguments";
+                    let reason = "it can have fork, exec and no-arguments, with commas between";
                     return Err(self.invalid(name::FOLLOW, reason));
                 }
             }
@@ -395,7 +395,7 @@ mod tests {
             ),
             (
                 "HEAPLINE_FOLLOW=fork,all",
-                "invalid HEAPLINE_FOLLOW \"fork,all\": it can be fork, exec or fork,exec",
+                "invalid HEAPLINE_FOLLOW \"fork,all\": it can have fork, exec and no-arguments, with commas between",
             ),
             (
                 "HEAPLINE_MEMPROF=mine",
