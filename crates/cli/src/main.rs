@@ -13,6 +13,7 @@ mod process;
 mod progress;
 mod question;
 mod reopen;
+#[cfg(recording)]
 mod rust_program;
 mod screen;
 mod snapshot_file;
