@@ -90,7 +90,8 @@ fn visit(child: &mut Child) -> Outcome {
     let address = line
         .trim()
         .rsplit_once("http://")
-        .map(|(_, address)| address.trim_end_matches('/'))
+        .and_then(|(_, url)| url.split_once('/'))
+        .map(|(address, _token)| address)
         .ok_or_else(|| format!("heapline demo prints no address: {line}"))?;
     let mut stream = TcpStream::connect(address).map_err(problem)?;
     write!(stream, "GET / HTTP/1.0\r\nHost: {address}\r\n\r\n").map_err(problem)?;
