@@ -62,5 +62,6 @@ fn phrase_text(phrase: &Phrase) -> (String, Style) {
         Phrase::Seconds(time) => (seconds(*time), Style::Plain),
         Phrase::Count(n) => (count(*n), Style::Plain),
         Phrase::Rate(of) => (rate(*of), Style::Plain),
+        Phrase::AtEnd(_) => ("at the end".to_owned(), Style::Plain),
     }
 }

@@ -864,7 +864,7 @@ saved: Estimate,
 saved_percent: number, };
 
 /** A part of a sentence. Amounts are formatted where they are shown. */
-export type Phrase = { "text": string } | { "name": string } | { "bytes": Estimate } | { "bytes_per_second": Estimate } | { "percent": number } | { "seconds": number } | { "count": number } | { "rate": number };
+export type Phrase = { "text": string } | { "name": string } | { "bytes": Estimate } | { "bytes_per_second": Estimate } | { "percent": number } | { "seconds": number } | { "count": number } | { "rate": number } | { "at_end": number };
 
 /** The spread of a distribution; null where it was not reached before the trace ended. */
 export type Quantiles = {
@@ -948,7 +948,9 @@ own: HeapAmount,
 /** The amount that would be freed with all of them. */
 retained: HeapAmount,
 /** The amount whose shortest path from a root goes through the group: of rows by root, module and definition. Adds up to everything; globals come before stacks if both are as near. */
-reached?: HeapAmount, };
+reached?: HeapAmount,
+/** True if it reaches more than twice the amount that it retains: others reach most of it too. */
+is_mostly_shared: boolean, };
 
 /** Sums of samples, which is what memtrace's tools count in. */
 export type Samples = {

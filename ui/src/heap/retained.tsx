@@ -48,11 +48,6 @@ export function sortedRows(rows: readonly RetainedRow[], sort: State["retainedSo
   return [...rows].sort((a, b) => key(b) - key(a));
 }
 
-/** True if most of what a row reaches is shared: what it alone retains explains little. */
-function isMostlyShared({ reached, retained }: RetainedRow): boolean {
-  return reached !== undefined && reached.bytes > 2 * retained.bytes;
-}
-
 /** The name of the row about the end of a path itself. */
 const ITSELF = "(itself)";
 
@@ -79,7 +74,7 @@ export function RetainedView(): JSX.Element {
     if (!row || !canOpen(row)) return;
     if (isOverlapping) showWhy({ kind: patternOf(row.name) });
     else if (isByRoot) update({ retainedBy: "module" });
-    else if (isMostlyShared(row)) showWhy({ through: patternOf(row.name) });
+    else if (row.is_mostly_shared) showWhy({ through: patternOf(row.name) });
     else update({ at: [...names, row.name].join(" > ") });
   };
   const up = () => update({ at: names.slice(0, -1).join(" > ") });

@@ -7,14 +7,15 @@ import { count, estimatedBytes, printable, samplingRate, seconds } from "../form
 
 /** The text of a part of a sentence. */
 export function phraseText(phrase: Phrase): string {
-  if ("text" in phrase) return phrase.text.replace("at the end", endText());
+  if ("text" in phrase) return phrase.text;
   if ("name" in phrase) return printable(phrase.name);
   if ("bytes" in phrase) return estimatedBytes(phrase.bytes);
   if ("bytes_per_second" in phrase) return `${estimatedBytes(phrase.bytes_per_second)}/s`;
   if ("percent" in phrase) return `${phrase.percent.toFixed(1)} %`;
   if ("seconds" in phrase) return seconds(phrase.seconds);
   if ("count" in phrase) return count(phrase.count);
-  return samplingRate(phrase.rate);
+  if ("rate" in phrase) return samplingRate(phrase.rate);
+  return endText();
 }
 
 /** A sentence in which names and amounts stand out. */
@@ -23,7 +24,7 @@ export function Sentence({ phrases }: { phrases: readonly Phrase[] }): JSX.Eleme
     <>
       {phrases.map((phrase, k) => {
         if ("name" in phrase) return <b key={k}>{phraseText(phrase)}</b>;
-        if ("text" in phrase) return phraseText(phrase);
+        if ("text" in phrase || "at_end" in phrase) return phraseText(phrase);
         return (
           <span key={k} class="figure">
             {phraseText(phrase)}

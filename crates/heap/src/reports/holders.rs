@@ -147,6 +147,7 @@ impl Holders<'_> {
             retained: amount,
             // Paths lead to it through other rows.
             reached: Some(Amount::default()),
+            is_mostly_shared: false,
         });
     }
 }

@@ -123,6 +123,8 @@ pub struct RetainedRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub reached: Option<Amount>,
+    /// True if it reaches more than twice the amount that it retains: others reach most of it too.
+    pub is_mostly_shared: bool,
 }
 
 /// Computes retained sizes.
@@ -153,6 +155,10 @@ pub fn retained(heap: &Heap, options: &RetainedOptions) -> Result<Retained, Heap
         (None, RetainedBy::Kind) => by_class(heap, tree, |kind| kind >= Kind::Record),
         (None, by) => by_holder(heap, tree, &children, by),
     };
+    for row in &mut rows {
+        let reached = row.reached.unwrap_or_default();
+        row.is_mostly_shared = reached.bytes / 2 > row.retained.bytes;
+    }
     let hidden_rows = cut(&mut rows, options.rows);
     let mut hidden = Amount::default();
     let mut hidden_reached = rows
@@ -198,6 +204,7 @@ pub(super) fn row(heap: &Heap, tree: &AggregateTree, id: AggregateId) -> Retaine
         own: tree.own(id),
         retained: tree.total(id),
         reached: None,
+        is_mostly_shared: false,
     }
 }
 
@@ -259,6 +266,7 @@ fn by_class(
             own: Amount::default(),
             retained: Amount::default(),
             reached: None,
+            is_mostly_shared: false,
         });
         row.values += tree.values(id);
         row.own += tree.own(id);

@@ -100,6 +100,7 @@ fn sentence(findings: &[TraceFinding], kind: TraceFindingKind) -> String {
         Phrase::Percent(percent) => format!("{percent:.1} %"),
         Phrase::Seconds(time) => format!("{time:.2} s"),
         Phrase::Count(n) => n.to_string(),
+        Phrase::AtEnd(_) => "at the end".to_owned(),
         other => panic!("{other:?}"),
     };
     finding.sentence.iter().map(text).collect()

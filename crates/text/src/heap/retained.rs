@@ -53,28 +53,28 @@ pub fn retained(report: &Retained, context: &Context<'_>) -> Text {
         .filter(|row| !row.is_shared && row.name != "(itself)")
         .max_by_key(|row| row.retained.bytes);
     // If others reach the memory too, what the row alone retains explains nothing.
-    let nearest = report
-        .rows
-        .iter()
-        .rev()
-        .max_by_key(|row| row.reached.map(|it| it.bytes));
-    let shared = nearest.filter(|row| {
-        row.reached
-            .is_some_and(|reached| reached.bytes / 2 > row.retained.bytes)
-    });
+    let rows = report.rows.iter().rev();
+    let nearest = rows.max_by_key(|row| row.reached.map(|reached| reached.bytes));
+    let shared = nearest.filter(|row| row.is_mostly_shared);
     if let Some(row) = largest {
         let mut at: Vec<&str> = report.at.iter().map(|step| step.name.as_str()).collect();
         at.push(&row.name);
         let at = at.join(" > ");
-        let held_by = ["--held-by", &row.name];
-        let through = ["--through", shared.map_or("", |row| &row.name)];
-        let why: (_, &[&str], _) = if shared.is_some() {
-            ("why", &through, "paths through the one that reaches most")
-        } else {
-            ("why", &held_by, "paths to what it retains")
+        let (option, name, paths) = match shared {
+            Some(row) => (
+                "--through",
+                &row.name,
+                "paths through the one that reaches most",
+            ),
+            None => ("--held-by", &row.name, "paths to what it retains"),
         };
-        let below: (_, &[&str], _) = ("retained", &["--at", &at], "what the largest one retains");
-        page.next(context, &[below, why]);
+        page.next(
+            context,
+            &[
+                ("retained", &["--at", &at], "what the largest one retains"),
+                ("why", &[option, name], paths),
+            ],
+        );
     }
     page.finish()
 }

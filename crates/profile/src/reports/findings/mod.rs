@@ -90,6 +90,8 @@ pub enum Phrase {
     Count(u64),
     /// A sampling rate.
     Rate(f64),
+    /// The end of the recording, in seconds: "at the end", or "now" while the program runs.
+    AtEnd(f64),
 }
 
 impl From<&str> for Phrase {

@@ -1,6 +1,6 @@
 //! The sentences about the whole program. There is one of each kind wherever the trace tells it.
 
-use Phrase::{Bytes, Percent, Seconds};
+use Phrase::{AtEnd, Bytes, Percent, Seconds};
 
 use super::facts::Facts;
 use super::rules::{with_function, within};
@@ -72,12 +72,15 @@ pub(super) fn peak(facts: &Facts<'_>) -> Option<Found> {
 pub(super) fn total_growth(facts: &Facts<'_>) -> Option<Found> {
     let leaks = facts.leaks.as_ref()?;
     let age = Seconds(leaks.min_age);
+    let end = AtEnd(leaks.subject.duration);
     let retained = Bytes(leaks.retained.bytes);
     let sentence = if leaks.retained.samples == 0 {
         vec![
             "Memory does not grow: none that is older than ".into(),
             age,
-            " is live at the end.".into(),
+            " is live ".into(),
+            end,
+            ".".into(),
         ]
     } else if leaks.growth.low > 0.0 {
         vec![
@@ -85,21 +88,25 @@ pub(super) fn total_growth(facts: &Facts<'_>) -> Option<Found> {
             retained,
             " is older than ".into(),
             age,
-            " at the end, ".into(),
+            " ".into(),
+            end,
+            ", ".into(),
             Bytes(leaks.growth),
             " more than half-way through the run.".into(),
         ]
     } else {
         let than_before = if leaks.growth.high < 0.0 {
-            " at the end, less than half-way through the run."
+            ", less than half-way through the run."
         } else {
-            " at the end, within the error as much as half-way through the run."
+            ", within the error as much as half-way through the run."
         };
         vec![
             "Memory does not grow: ".into(),
             retained,
             " is older than ".into(),
             age,
+            " ".into(),
+            end,
             than_before.into(),
         ]
     };

@@ -11,7 +11,7 @@ use crate::query::Pattern;
 use crate::reports::leaks::Leak;
 use crate::trend::TrendState;
 
-use Phrase::{Bytes, BytesPerSecond, Count, Name, Percent, Rate, Seconds};
+use Phrase::{AtEnd, Bytes, BytesPerSecond, Count, Name, Percent, Rate, Seconds};
 
 /// Samples below which an amount cannot be told from noise.
 const FEWEST_SAMPLES: f64 = 4.0;
@@ -143,7 +143,9 @@ fn growth(facts: &Facts<'_>) -> Option<Found> {
         Seconds(leaks.min_age),
         ", there is ".into(),
         Bytes(row.growth),
-        " more at the end than half-way through the run.".into(),
+        " more ".into(),
+        AtEnd(leaks.subject.duration),
+        " than half-way through the run.".into(),
     ]);
     Some(Found {
         part: row.growth,
