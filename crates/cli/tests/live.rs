@@ -15,10 +15,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{ChildStdout, Command, Output, Stdio};
 use std::time::SystemTime;
 
 use heapline_recorder::{Recorder, tail};
+use heapline_testkit::Killed;
 use recording::{FUNCTION, allocate};
 use report_file::{embedded, unpacked};
 use serde_json::Value;
@@ -227,7 +228,7 @@ fn a_tail_of_another_recording_is_ignored_with_a_warning() {
 
 /// A command that runs until it is dropped.
 struct Running {
-    child: Child,
+    child: Killed,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
@@ -240,18 +241,14 @@ impl Running {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        Self {
+            child: Killed(child),
+            lines,
+        }
     }
 
     fn next_line(&mut self) -> Option<String> {
         self.lines.next().map(Result::unwrap)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -283,7 +280,7 @@ fn a_followed_summary_is_printed_when_it_has_changed_and_ends_with_the_recording
         last = Some(blocks);
     }
     assert_eq!(last, Some(4 * BLOCKS), "the end is news");
-    assert!(follow.child.wait().unwrap().success());
+    assert!(follow.child.0.wait().unwrap().success());
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod fleet;
 pub mod generate;
 pub mod harm;
 pub mod heap;
+mod killed;
 pub mod lives;
 pub mod long_run;
 mod owned;
@@ -28,6 +29,7 @@ mod programs;
 mod properties;
 mod waiting;
 
+pub use killed::Killed;
 pub use owned::{OwnedEvent, OwnedFrame, OwnedTrace};
 pub use programs::{copy_program, write_program};
 pub use properties::property_config;

@@ -3,8 +3,9 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
+use heapline_testkit::Killed;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -59,23 +60,13 @@ fn the_line_of_a_leak_is_named() {
     );
 }
 
-/// Ends a program at the end of a test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn attaching_to_a_rust_program_is_refused_with_the_way_out() {
     let folder = tempfile::tempdir().unwrap();
     let attach = |program: &str, arguments: &[&str]| {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped());
-        let running = Running(command.stdout(Stdio::null()).spawn().unwrap());
+        let running = Killed(command.stdout(Stdio::null()).spawn().unwrap());
         let attached = heapline(&folder, &["attach", &running.0.id().to_string()]);
         assert_eq!(attached.status.code(), Some(2));
         text(&attached.stderr)

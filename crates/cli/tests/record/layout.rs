@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use heapline_testkit::Killed;
 use heapline_trace::Source;
 
 use crate::attach::Running;
@@ -37,23 +38,16 @@ impl Lines {
 }
 
 /// A process that ends with the test, also if that fails.
-struct Process(Child);
+struct Process(Killed);
 
 impl Process {
     fn pid(&self) -> String {
-        self.0.id().to_string()
+        self.0.0.id().to_string()
     }
 
     #[track_caller]
     fn wait(&mut self) -> Option<i32> {
-        heapline_testkit::wait_for("the end of the process", || self.0.try_wait().unwrap()).code()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        heapline_testkit::wait_for("the end of the process", || self.0.0.try_wait().unwrap()).code()
     }
 }
 
@@ -74,7 +68,7 @@ impl Answering {
         let program = Self {
             stdin: child.stdin.take().unwrap(),
             answers: Lines::new(child.stdout.take().unwrap()),
-            process: Process(child),
+            process: Process(Killed(child)),
         };
         assert_eq!(program.answers.next(), "ready");
         program
@@ -102,7 +96,7 @@ fn run(arguments: &[&str]) -> (Option<i32>, String) {
         .spawn()
         .unwrap();
     let said = Lines::new(child.stderr.take().unwrap());
-    let code = Process(child).wait();
+    let code = Process(Killed(child)).wait();
     (code, said.0.iter().collect::<Vec<_>>().join("\n"))
 }
 
@@ -149,7 +143,7 @@ fn domains_that_are_started_after_attaching_have_their_own_seeds() {
                 .spawn()
                 .unwrap();
             let said = Lines::new(recording.stderr.take().unwrap());
-            let mut recording = Process(recording);
+            let mut recording = Process(Killed(recording));
             let line = said.next();
             assert!(line.contains("attached to process"), "{line}");
             program.tell("go");
@@ -236,11 +230,11 @@ fn a_busy_program_of_which_nothing_was_recorded_is_an_error() {
                 }\n";
     fs::write(&code, functions.concat() + main).unwrap();
     let program = compile(folder.path(), &code, "busy");
-    let mut busy = Process(Command::new(program).spawn().unwrap());
+    let mut busy = Process(Killed(Command::new(program).spawn().unwrap()));
     let trace = folder.path().join("trace.ctf");
     let options = ["--for", "1s", "-o", trace.to_str().unwrap()];
     let (code, said) = run(&[&["attach", &busy.pid()], &options[..]].concat());
-    assert!(busy.0.try_wait().unwrap().is_none());
+    assert!(busy.0.0.try_wait().unwrap().is_none());
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("nothing was recorded"), "{said}");
     assert!(!trace.exists());

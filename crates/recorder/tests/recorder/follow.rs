@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use heapline_profile::query::TimePoint;
 use heapline_profile::reports::{self, HotspotOptions};
 use heapline_profile::{Estimator, LiveProfile, Profile, Query, Scope, StoreOptions};
 use heapline_recorder::{Recorder, tail};
+use heapline_testkit::Killed;
 use heapline_trace::MAX_WRITTEN_PACKET;
 use heapline_trace::tail::layout::{PAGE, SLOT, Word};
 
@@ -237,16 +238,6 @@ pub(super) fn steady(trace: &Path) {
         if n % 100 == 0 {
             heapline_testkit::pass_time(Duration::from_millis(1));
         }
-    }
-}
-
-/// A process that does not outlive a failed test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
