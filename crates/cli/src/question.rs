@@ -102,15 +102,19 @@ impl Question {
             screen,
             suggest: Some(&suggest),
         };
-        let query = self.filter.query();
         json.print(report, |report| {
-            let rendered = render(report, &context);
-            if query.is_all() {
-                rendered
-            } else {
-                text::of_selection(&rendered, query.text(), screen)
-            }
+            with_selection(&self.filter, render(report, &context), screen)
         })
+    }
+}
+
+/// Puts the query that selects blocks above a report, if there is one.
+pub(crate) fn with_selection(filter: &Filter, report: Text, screen: Screen) -> Text {
+    let query = filter.query();
+    if query.is_all() {
+        report
+    } else {
+        text::of_selection(&report, query.text(), screen)
     }
 }
 

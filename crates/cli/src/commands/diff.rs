@@ -6,11 +6,11 @@ use clap::ValueEnum;
 use heapline_engine::{Cancel, Filter, Params, Request};
 use heapline_profile::reports::{self, DiffOptions, DiffTreeOptions};
 use heapline_profile::{GroupBy, Profile, Share};
-use heapline_text::{self as text, Context, Screen};
+use heapline_text::{self as text, Context, Screen, Text};
 
 use super::prof_spacetime;
 use crate::input::{Input, Reading};
-use crate::question::{Json, ask, load, warn_of_unmatched};
+use crate::question::{Json, ask, load, warn_of_unmatched, with_selection};
 use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
 /// Show what changed between two traces, two parts of one, or two heap snapshots
@@ -89,6 +89,7 @@ impl Args {
         {
             return self.diff_snapshots(after, screen);
         }
+        let selected = |report: Text| with_selection(&self.filter, report, screen);
         let before = self.reading.input(&self.before);
         let after = self.after.as_ref().map(|after| self.reading.input(after));
         if self.compat.is_some()
@@ -102,7 +103,7 @@ impl Args {
             let [before, after] = [&before, &after].map(|profile| self.filter.scope(profile));
             let rows = reports::compare_files(&before, &after);
             return self.json.print(&rows, |rows| {
-                text::compare_files(rows, &Context::new(screen))
+                selected(text::compare_files(rows, &Context::new(screen)))
             });
         }
         // With windows there is one trace; otherwise the first is what the second is compared with.
@@ -113,12 +114,13 @@ impl Args {
         if self.tree {
             let report = ask(&self.filter, &self.tree_options()?, trace, against)?;
             return self.json.print(&report, |report| {
-                text::diff_tree(report, &Context::new(screen))
+                selected(text::diff_tree(report, &Context::new(screen)))
             });
         }
         let report = ask(&self.filter, &self.options, trace, against)?;
-        self.json
-            .print(&report, |report| text::diff(report, &Context::new(screen)))
+        self.json.print(&report, |report| {
+            selected(text::diff(report, &Context::new(screen)))
+        })
     }
 
     /// The options of the comparison as a call tree.

@@ -12,7 +12,7 @@ use heapline_text::{Context, Line, Screen, Style, Text};
 
 use crate::input::Input;
 use crate::output::{to_stdout, to_stdout_styled};
-use crate::question::{Json, Question};
+use crate::question::{Json, Question, with_selection};
 
 /// Options of commands that follow a recording.
 #[derive(Clone, Debug, clap::Args)]
@@ -104,7 +104,8 @@ impl<O: Ask> Watch<'_, O> {
             screen: self.screen,
             suggest: None,
         };
-        (self.render)(report, &context)
+        let report = (self.render)(report, &context);
+        with_selection(&self.question.filter, report, self.screen)
     }
 }
 

@@ -12,7 +12,7 @@ use super::follow::{FollowOptions, Watch};
 use super::index::IndexedSummary;
 use crate::error::warn;
 use crate::input::{Input, Reading};
-use crate::question::{Json, Question, command_line, load};
+use crate::question::{Json, Question, command_line, load, with_selection};
 
 /// Show the totals, the peak, findings, and the five lists that matter
 ///
@@ -138,7 +138,9 @@ impl Args {
             screen,
             suggest: Some(&suggest),
         };
-        self.json
-            .print(&report, |report| text::combined_summary(report, &context))
+        self.json.print(&report, |report| {
+            let text = text::combined_summary(report, &context);
+            with_selection(&self.filter, text, screen)
+        })
     }
 }
