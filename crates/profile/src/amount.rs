@@ -32,7 +32,7 @@ pub struct Amount {
     pub blocks: Sum,
     /// The covariance of both.
     pub(crate) covariance: f64,
-    /// The most blocks that one sampled block represents beside itself: how many there are of the smallest.
+    /// The largest number of blocks that were not sampled and that one sampled block represents.
     pub(crate) rarest: f64,
     /// Samples.
     pub samples: u64,
@@ -87,14 +87,14 @@ impl Amount {
     /// The blocks with their 95 % interval, which takes smaller blocks into account than were seen.
     #[must_use]
     pub fn estimated_blocks(&self) -> Estimate {
-        self.blocks.estimate_beside(self.unseen_blocks(), 0.0)
+        self.blocks.estimate_with_unseen(self.unseen_blocks(), 0.0)
     }
 
     /// The change of the blocks from `before` to `self`; see [`Sum::change`].
     #[must_use]
     pub fn change_of_blocks(&self, before: &Self, both: Sum) -> Estimate {
         let change = self.blocks.change(before.blocks, both);
-        let unseen = change.estimate_beside(self.unseen_blocks(), before.unseen_blocks());
+        let unseen = change.estimate_with_unseen(self.unseen_blocks(), before.unseen_blocks());
         unseen.or_noise()
     }
 
@@ -184,15 +184,11 @@ impl std::iter::Sum for Amount {
 #[cfg(test)]
 #[expect(clippy::float_cmp, reason = "these are exact")]
 mod tests {
-    use heapline_model::{Scheme, Space};
+    use heapline_model::Space;
 
     use super::*;
-    use crate::sampling::{Estimator, Sampling};
-
-    fn per_word(rate: f64) -> Sampling {
-        let unit_bytes = 8;
-        Sampling::new(Scheme::PerUnit { rate, unit_bytes }, unit_bytes)
-    }
+    use crate::sampling::Estimator;
+    use crate::testing::per_word;
 
     #[test]
     fn an_amount_that_was_chosen_may_be_too_high_and_its_parts_in_proportion() {

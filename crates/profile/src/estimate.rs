@@ -118,7 +118,7 @@ impl Sum {
 
     /// The amount with its 95 % interval, where a sample that stands for so much may be missing, from the amount or from what was
     /// subtracted. An end of the interval that is on its side reaches as far as if half of one were there.
-    pub(crate) fn estimate_beside(self, unseen: f64, unseen_before: f64) -> Estimate {
+    pub(crate) fn estimate_with_unseen(self, unseen: f64, unseen_before: f64) -> Estimate {
         let with_half = |more: f64, less: f64| {
             let sum = Self {
                 variance: self.variance + 0.5 * (more.powi(2) + less.powi(2)),

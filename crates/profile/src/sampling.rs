@@ -201,11 +201,7 @@ impl Sampling {
 #[expect(clippy::float_cmp, reason = "these are exact")]
 mod tests {
     use super::*;
-
-    fn per_word(rate: f64) -> Sampling {
-        let unit_bytes = 8;
-        Sampling::new(Scheme::PerUnit { rate, unit_bytes }, unit_bytes)
-    }
+    use crate::testing::per_word;
 
     /// Programs that count in bytes: no size is rounded up to a word.
     #[test]

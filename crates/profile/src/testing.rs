@@ -1,6 +1,8 @@
-//! Sources for unit tests.
+//! Sources and sampling parameters for unit tests.
 
 use heapline_model::{Capabilities, Header, Runtime, Scheme};
+
+use crate::sampling::Sampling;
 
 /// The header of a source that has every block, with sizes in bytes.
 pub(crate) fn exact_header() -> Header {
@@ -25,4 +27,10 @@ pub(crate) fn exact_header() -> Header {
             sizes: true,
         },
     }
+}
+
+/// Samples words of 8 bytes at a rate.
+pub(crate) fn per_word(rate: f64) -> Sampling {
+    let unit_bytes = 8;
+    Sampling::new(Scheme::PerUnit { rate, unit_bytes }, unit_bytes)
 }

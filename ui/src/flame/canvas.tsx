@@ -96,7 +96,7 @@ export function FlameCanvas(props: {
     setTop(element.scrollTop);
   }, [props.of, isStanding]);
 
-  // What is zoomed to, and its share: the width is not everything then.
+  // The width of a zoomed graph is not everything: it has its own amount and share.
   const shown =
     zoomed && picture.parts.length === 1
       ? zoomedPicture(picture, picture.parts[zoomed.part]?.layout.nodes[zoomed.node] as TreeNode, now.unit)

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import type { Flame } from "../api/types";
-import { bytes, countShort, estimatedBytes, estimatedCount, percent, printable } from "../format";
+import { bytes, estimatedBytes, estimatedCount, percent, printable } from "../format";
 import { reserved } from "../colours";
 import { useKeys } from "../keys";
 import { selectionText, shownSelection } from "../save/requests";
@@ -25,7 +25,7 @@ import { ColourLegend } from "./legend";
 import { useEverywhere } from "../state/everywhere";
 import { useFlameSearch } from "./search-field";
 import { FrameTip } from "./frame-tip";
-import { picture } from "./picture";
+import { amountText, picture } from "./picture";
 import { transformed } from "./transform";
 
 /** The pattern for functions of OCaml's standard library. */
@@ -62,7 +62,7 @@ export function FlameView(): JSX.Element {
       picture(
         tree,
         { unit: now.unit, order: now.order, colour: now.colour, kind: now.frames, shape: now.shape, folds },
-        `${scopeText(momentOf(now))}: ${now.unit === "bytes" ? bytes(tree.total.bytes.value) : `${countShort(tree.total.blocks.value)} blocks`}`,
+        `${scopeText(momentOf(now))}: ${amountText(tree.total, now.unit)}`,
       ),
     [tree, now.unit, now.order, now.colour, now.shape, folds, isRecording(), reserved.value],
   );

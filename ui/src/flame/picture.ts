@@ -116,14 +116,18 @@ export function picture(tree: DrawnTree, choices: Choices, barText: string): Pic
   };
 }
 
+/** An amount in the unit of the boxes. */
+export function amountText(figures: Figures, unit: Unit): string {
+  return unit === "bytes" ? bytes(figures.bytes.value) : `${countShort(figures.blocks.value)} blocks`;
+}
+
 /** The picture of a box that is zoomed to: the bar of everything says what the width is. */
 export function zoomedPicture(picture: Picture, node: TreeNode, unit: Unit): Picture {
   const { bar, fold, total } = picture;
   const root = fold?.bar === 0 ? 1 : 0;
-  const name = node.kind === "other" ? `other (${node.others})` : node.label.name;
-  const amount = unit === "bytes" ? bytes(node.total.bytes.value) : `${countShort(node.total.blocks.value)} blocks`;
   const share = percent(node.total[unit].value, total[unit].value);
-  const texts = bar.texts.map((text, k) => (k === root ? `${name}: ${amount}, ${share} of ${text}` : text));
+  const zoomed = `${node.label.name}: ${amountText(node.total, unit)}, ${share}`;
+  const texts = bar.texts.map((text, k) => (k === root ? `${zoomed} of ${text}` : text));
   return { ...picture, bar: { ...bar, texts } };
 }
 

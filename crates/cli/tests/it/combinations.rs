@@ -1,4 +1,4 @@
-//! Random combinations of options: all reports, formats and screens have the same figures of a selection.
+//! Random combinations of options: reports, export formats and printed tables have the same figures of a selection.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,13 @@ use flate2::read::GzDecoder;
 use heapline_engine::{Cancel, Params, Request, Session};
 use heapline_export::pprof::proto::Profile;
 use heapline_export::{StackFormat, StackOptions, csv};
-use heapline_server::{Progress, Subjects, Trace, load};
-use heapline_testkit::fixtures;
 use prost::Message;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
+
+use crate::api::session;
 
 const COMBINATIONS: usize = 300;
 /// One in so many is also asked of the program itself: a process takes longer than all else.
@@ -45,19 +45,6 @@ const LIVE: [&str; 4] = ["peak", "end", "50%", "90%"];
 const GROUPINGS: [&str; 8] = [
     "site", "function", "file", "module", "crate", "domain", "size", "address",
 ];
-
-fn open(name: &str) -> Session {
-    let path = fixtures::folder().join(name);
-    let trace = Trace {
-        path: path.display().to_string(),
-        size: None,
-        strict: false,
-        executable: None,
-        file: None,
-        open: Box::new(move || heapline_trace::open(&path)),
-    };
-    load(&Subjects::new(trace, None), &Progress::default()).unwrap()
-}
 
 /// The options of a combination: those that select blocks, and those that name them.
 struct Combination {
@@ -135,7 +122,7 @@ fn assert_same(left: &[f64], right: &[f64], what: &str) {
 #[test]
 fn all_reports_and_formats_have_the_same_figures() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(34);
-    let sessions = TRACES.map(open);
+    let sessions = TRACES.map(|name| session(name, None));
     let mut not_empty = 0;
     for number in 0..COMBINATIONS {
         let session = sessions.choose(&mut random).unwrap();
@@ -191,11 +178,9 @@ fn compare(session: &Session, combination: &Combination, what: &str) -> bool {
         }
     }
     let rows = hotspots["rows"].as_array().unwrap();
-    let sum = |unit: &str| -> f64 {
-        let values = rows.iter().map(|row| &row["allocated"][unit]["value"]);
-        values.map(|value| value.as_f64().unwrap_or(f64::NAN)).sum()
-    };
-    assert_same(&total[..1], &[sum("bytes")], &format!("{what}: rows"));
+    let values = rows.iter().map(|row| &row["allocated"]["bytes"]["value"]);
+    let sum = values.map(|value| value.as_f64().unwrap_or(f64::NAN)).sum();
+    assert_same(&total[..1], &[sum], &format!("{what}: rows"));
     compare_exports(session, combination, &total, what);
     total[0] > 0.0
 }

@@ -43,7 +43,7 @@ fn trace(path: &Path) -> Trace {
     }
 }
 
-fn session(name: &str, against: Option<&str>) -> Session {
+pub(crate) fn session(name: &str, against: Option<&str>) -> Session {
     let against = against.map(|name| trace(&fixture(name)));
     let subjects = Subjects::new(trace(&fixture(name)), against);
     load(&subjects, &Progress::default()).unwrap()
