@@ -87,15 +87,14 @@ impl Amount {
     /// The blocks with their 95 % interval, which takes smaller blocks into account than were seen.
     #[must_use]
     pub fn estimated_blocks(&self) -> Estimate {
-        self.blocks.estimate_with_unseen(self.unseen_blocks(), 0.0)
+        self.blocks.estimate_with_unseen(self.unseen_blocks())
     }
 
     /// The change of the blocks from `before` to `self`; see [`Sum::change`].
     #[must_use]
     pub fn change_of_blocks(&self, before: &Self, both: Sum) -> Estimate {
         let change = self.blocks.change(before.blocks, both);
-        let unseen = change.estimate_with_unseen(self.unseen_blocks(), before.unseen_blocks());
-        unseen.or_noise()
+        change.change_with_unseen(self.unseen_blocks(), before.unseen_blocks())
     }
 
     /// How many blocks a sample may stand for that is missing by chance: twice as many as one of those that were seen, since
@@ -197,14 +196,20 @@ mod tests {
         let overshoot = Overshoot::new(whole.bytes, 5_000.0);
         let chosen = |amount: Amount| amount.chosen(overshoot).bytes.estimate();
         let plain = whole.bytes.estimate();
-        assert_eq!(chosen(whole).low, plain.low - 5_000.0);
-        assert_eq!(
-            (chosen(whole).value, chosen(whole).high),
-            (plain.value, plain.high)
-        );
-        assert_eq!(chosen(whole).error, plain.error + 5_000.0);
-        let error = chosen(part).error - part.bytes.estimate().error;
-        assert!((error - 1_500.0).abs() < 1e-6, "{error}");
+        assert_eq!(chosen(whole).value, plain.value);
+        // It is half a standard error too high, so that the lower end has most of the 5 %.
+        let down = plain.low - chosen(whole).low;
+        assert!((2_100.0..2_200.0).contains(&down), "{down}");
+        let up = plain.high - chosen(whole).high;
+        assert!((up - 1_500.0).abs() < 1e-6, "{up}");
+        let change = whole.bytes.change(Sum::default(), Sum::default());
+        let change = Sum {
+            overshoot: 5_000.0,
+            ..change
+        };
+        assert_eq!(change.estimate_of_change().low, plain.low - 5_000.0);
+        let of_part = part.chosen(overshoot).bytes.overshoot;
+        assert!((of_part - 1_500.0).abs() < 1e-6, "{of_part}");
         // Amounts that are not too high, or are exact, stay as they are.
         assert_eq!(one.chosen(Overshoot::new(one.bytes, -1.0)), one);
         assert_eq!(Overshoot::new(Sum::exact(1.0), 1.0), Overshoot::default());

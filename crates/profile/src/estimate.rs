@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Two standard errors, near enough: 95 % of a normal distribution.
 const Z95: f64 = 1.959_963_984_540_054;
 
+/// How much closer the upper end of the interval of a peak is, as a share of what the estimate is too high.
+const NEARER: f64 = 0.3;
+
 /// An estimated sum, and the moments that its error follows from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
@@ -84,7 +87,26 @@ impl Sum {
     /// estimate of C, and (1 - p) (1 - 2 p) u³ to that of M.
     #[must_use]
     pub fn estimate(self) -> Estimate {
-        self.estimate_at(Level::default())
+        let estimate = self.estimate_at(Level::default());
+        if self.overshoot > 0.0 {
+            self.estimate_of_largest(estimate)
+        } else {
+            estimate
+        }
+    }
+
+    /// The interval of the largest of many estimates, which is hardly ever too low: its upper end is closer, and the lower end
+    /// has what the upper one leaves of the 5 %.
+    fn estimate_of_largest(self, estimate: Estimate) -> Estimate {
+        let nearer = NEARER * self.overshoot;
+        let standard_error = self.variance.sqrt();
+        let level = Level::default().below((self.overshoot - nearer) / standard_error);
+        Estimate {
+            value: self.value,
+            error: level.0 * standard_error + self.overshoot,
+            low: self.interval(level).0 - self.overshoot,
+            high: (estimate.high - nearer).max(self.value),
+        }
     }
 
     /// The amount with its interval at another level than 95 %.
@@ -116,21 +138,37 @@ impl Sum {
         (self.value + shift - half, self.value + shift + half)
     }
 
-    /// The amount with its 95 % interval, where a sample that stands for so much may be missing, from the amount or from what was
-    /// subtracted. An end of the interval that is on its side reaches as far as if half of one were there.
-    pub(crate) fn estimate_with_unseen(self, unseen: f64, unseen_before: f64) -> Estimate {
+    /// The amount with its 95 % interval, where a sample that stands for so much may be missing. An end of the interval that is on its side reaches as far as if half of one were there.
+    pub(crate) fn estimate_with_unseen(self, unseen: f64) -> Estimate {
+        self.with_unseen(unseen, 0.0, Self::estimate)
+    }
+
+    /// The same of a change; what is missing may also be missing from what was subtracted.
+    pub(crate) fn change_with_unseen(self, unseen: f64, unseen_before: f64) -> Estimate {
+        let estimate = self.with_unseen(unseen, unseen_before, |sum| {
+            sum.estimate_at(Level::default())
+        });
+        estimate.or_noise()
+    }
+
+    fn with_unseen(
+        self,
+        unseen: f64,
+        unseen_before: f64,
+        estimate: impl Fn(Self) -> Estimate,
+    ) -> Estimate {
         let with_half = |more: f64, less: f64| {
             let sum = Self {
                 variance: self.variance + 0.5 * (more.powi(2) + less.powi(2)),
                 skew: self.skew + 0.5 * (more.powi(3) - less.powi(3)),
                 ..self
             };
-            sum.estimate()
+            estimate(sum)
         };
         Estimate {
             low: with_half(0.5 * unseen, unseen_before).low - 0.5 * unseen_before,
             high: with_half(unseen, 0.5 * unseen_before).high + 0.5 * unseen,
-            ..self.estimate()
+            ..estimate(self)
         }
     }
 
@@ -174,17 +212,33 @@ impl Level {
         if chosen == 0 || chosen >= among {
             return Self::default();
         }
-        let outside = 0.05 * chosen as f64 / among as f64;
-        let (mut low, mut high) = (Z95, 40.0);
+        Self::with_outside(0.05 * chosen as f64 / among as f64)
+    }
+
+    /// The level whose intervals miss the truth so often, on either side.
+    fn with_outside(outside: f64) -> Self {
+        let (mut low, mut high) = (0.0, 40.0);
         for _ in 0..60 {
             let middle = f64::midpoint(low, high);
-            if libm::erfc(middle / std::f64::consts::SQRT_2) > outside {
+            if Self(middle).outside() > outside {
                 low = middle;
             } else {
                 high = middle;
             }
         }
         Self(low)
+    }
+
+    /// How often intervals miss the truth, on either side.
+    fn outside(self) -> f64 {
+        libm::erfc(self.0 / std::f64::consts::SQRT_2)
+    }
+
+    /// The level for the lower ends of intervals whose upper ends are so many standard errors further away than at this one, so
+    /// that together they miss the truth as often.
+    fn below(self, further: f64) -> Self {
+        let above = 0.5 * Self(self.0 + further).outside();
+        Self::with_outside(2.0 * (self.outside() - above))
     }
 
     /// The number of changes that are above zero, and the level at which they are: the most of which 95 % can be trusted.
