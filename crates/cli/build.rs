@@ -2,7 +2,8 @@
 //!
 //! Cargo cannot make a binary depend on a shared library. So the agent is an ordinary dependency, which
 //! gets its sources and those of its dependencies onto this machine, and a second cargo builds it as
-//! a shared library. That works the same in a checkout and in an installation from a registry.
+//! a shared library: in a checkout as the member of the workspace that it is, so that neither paths nor hashes of them get into the
+//! library, and in an installation from a registry in a package around it.
 
 use std::env;
 use std::fs;
@@ -51,9 +52,12 @@ fn main() {
     };
     println!("cargo::rustc-cfg=recording");
     let folder = shared_directory(&out).join("agent");
-    let library = write_package(&agent, &folder)
-        .map_err(|error| format!("cannot write {}: {error}", folder.display()))
-        .and_then(|allowed| build(&folder, &allowed));
+    let library = match workspace(&agent) {
+        Some(manifest) => build_member(&manifest, &folder),
+        None => write_package(&agent, &folder)
+            .map_err(|error| format!("cannot write {}: {error}", folder.display()))
+            .and_then(|allowed| build_package(&folder, &allowed)),
+    };
     match library {
         Ok(library) => {
             println!("cargo::rustc-env=HEAPLINE_AGENT={}", library.display());
@@ -119,14 +123,9 @@ fn write_package(agent: &Path, folder: &Path) -> io::Result<String> {
     update(&folder.join("Cargo.toml"), manifest.as_bytes())?;
     update(&folder.join("lib.rs"), b"extern crate heapline_agent;\n")?;
 
-    // The versions of the program itself: those of the checkout, or those in the package that is being installed.
-    let manifests = [Some(agent.join("Cargo.toml")), workspace(agent)];
-    let own = Path::new(&variable("CARGO_MANIFEST_DIR")).join("Cargo.lock");
-    let source = match manifests.iter().flatten().next_back() {
-        Some(root) if root.parent() != Some(agent) => root.with_file_name("Cargo.lock"),
-        _ => own,
-    };
-    for path in manifests.iter().flatten().chain([&source]) {
+    // The versions of the program itself.
+    let source = Path::new(&variable("CARGO_MANIFEST_DIR")).join("Cargo.lock");
+    for path in [&agent.join("Cargo.toml"), &source] {
         println!("cargo::rerun-if-changed={}", path.display());
     }
     let allowed = fs::read_to_string(&source)
@@ -168,20 +167,34 @@ fn siblings(agent: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// The manifest of the workspace that a package is part of.
+/// The manifest of the workspace that a package is part of, if it is not a package by itself.
 fn workspace(package: &Path) -> Option<PathBuf> {
+    let own = package.join("Cargo.toml");
     let output = Command::new(variable("CARGO"))
         .args(["locate-project", "--workspace", "--message-format", "plain"])
         .arg("--manifest-path")
-        .arg(package.join("Cargo.toml"))
+        .arg(&own)
         .output()
         .ok()?;
     let path = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| path.trim_end().into())
+    let path = PathBuf::from(path.trim_end());
+    (output.status.success() && path != own).then_some(path)
 }
 
-/// Builds the package, and returns the library.
-fn build(folder: &Path, allowed: &str) -> Result<PathBuf, String> {
+/// Builds the agent as a member of a workspace, and returns the library.
+fn build_member(manifest: &Path, folder: &Path) -> Result<PathBuf, String> {
+    for path in [manifest, &manifest.with_file_name("Cargo.lock")] {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    let agent = ["--package=heapline-agent", "--lib", "--crate-type=cdylib"];
+    // Cargo and the compiler write paths that are relative to the directory in which they are started.
+    let root = manifest.parent().unwrap_or(manifest);
+    build(root, &[&["rustc"], &agent[..]].concat(), folder)
+        .map(|built| built.join("libheapline_agent.so"))
+}
+
+/// Builds the package around the agent, and returns the library.
+fn build_package(folder: &Path, allowed: &str) -> Result<PathBuf, String> {
     // Drops from the lock file what the agent does not need, without running code of other packages. All that is needed has been
     // downloaded for the build that this is part of, but a vendored or unusual registry may need to be asked.
     let resolve = ["metadata", "--format-version=1", "--quiet"];
@@ -198,22 +211,25 @@ fn build(folder: &Path, allowed: &str) -> Result<PathBuf, String> {
             "these packages would have other versions than in Cargo.lock: {names}"
         ));
     }
+    build(folder, &["build"], folder).map(|built| built.join("libheapline_agent_library.so"))
+}
+
+/// Builds in a directory of cargo's own, as the one of the build that this is part of is locked. Returns where the library is.
+fn build(directory: &Path, command: &[&str], folder: &Path) -> Result<PathBuf, String> {
     let target = variable("TARGET");
     let output = folder.join("target");
-    // A directory of its own: the one of the build that this is part of is locked.
     let output_option = format!("--target-dir={}", output.display());
     let options = [
-        "build",
         "--locked",
         "--profile=agent",
         "--target",
         &target,
         &output_option,
     ];
-    cargo(folder, &options)?;
+    cargo(directory, &[command, &options].concat())?;
     let built = output.join(target).join("agent");
-    watch(&built.join("libheapline_agent_library.d"), folder);
-    Ok(built.join("libheapline_agent_library.so"))
+    watch(&built, folder);
+    Ok(built)
 }
 
 /// Name, version and checksum of the packages of a lock file that come from a registry.
@@ -255,9 +271,10 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<(), String> {
 
 /// Builds again when one of the sources changes that cargo lists as those of the library. Files of the generated package are
 /// written while this script runs: cargo would take them for changes and build again each time.
-fn watch(list: &Path, generated: &Path) {
-    let list = fs::read_to_string(list).unwrap_or_default();
-    let Some((_, sources)) = list.split_once(": ") else {
+fn watch(built: &Path, generated: &Path) {
+    let lists = ["libheapline_agent.d", "libheapline_agent_library.d"];
+    let list = lists.map(|list| fs::read_to_string(built.join(list)));
+    let Some((_, sources)) = list.iter().flatten().find_map(|list| list.split_once(": ")) else {
         return;
     };
     for source in sources.trim_end().replace("\\ ", "\0").split(' ') {

@@ -77,7 +77,7 @@ fn check_program() -> Outcome<PathBuf> {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let built = target.join(TARGET).join("agent/target");
     let built = built.join(TARGET).join("agent");
-    Ok(built.join("libheapline_agent_library.so"))
+    Ok(built.join("libheapline_agent.so"))
 }
 
 /// Where the packages of a version are.

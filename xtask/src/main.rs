@@ -19,6 +19,7 @@ mod licenses;
 mod ocaml;
 mod package;
 mod programs;
+mod reproduce;
 mod setup;
 mod test;
 mod workspace;
@@ -56,6 +57,7 @@ Usage: cargo xtask COMMAND
   stress [ATTACHES SNAPSHOTS [SEED]]
             attach to programs with four domains, and take snapshots of them, at random moments,
             so many times with each OCaml 5 [default: 500 200, and a seed from the time]
+  reproduce build the committed program in two directories, and check that both are the same
   types     generate the page's TypeScript declarations of requests and answers
   fixtures  regenerate the fixtures after changing their generator
 ";
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         ["stress", attaches, snapshots] => test::stress(attaches, snapshots, None),
         ["stress", attaches, snapshots, seed] => test::stress(attaches, snapshots, Some(seed)),
         ["fixtures"] => fixtures(),
+        ["reproduce"] => reproduce::run(),
         ["types"] => types(),
         ["ocaml"] => ocaml::set_up().and_then(|compilers| {
             let programs = programs::set_up()?;

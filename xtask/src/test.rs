@@ -4,7 +4,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::command::{Outcome, cargo, lint, root};
 use crate::{
-    arm64, browser, consumers, fleet, licenses, ocaml, package, programs, setup, workspace,
+    arm64, browser, consumers, fleet, licenses, ocaml, package, programs, reproduce, setup,
+    workspace,
 };
 
 /// A part of the checks.
@@ -249,6 +250,7 @@ fn docs() -> Outcome {
 /// The first of the README's two commands; this is the second.
 fn demo() -> Outcome {
     cargo(&["build", "--locked", "--release"]).run()?;
+    reproduce::check_paths(&root().join("target/release/heapline"))?;
     browser::demo()
 }
 

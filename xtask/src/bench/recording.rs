@@ -17,7 +17,13 @@ pub(super) fn measure(bench: &str) -> Outcome {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     // With symbols, so that our part is seen.
     let target = folder.display().to_string();
-    let agent = ["build", "--locked", "--package", "heapline-agent"];
+    let agent = [
+        "rustc",
+        "--locked",
+        "--package=heapline-agent",
+        "--lib",
+        "--crate-type=cdylib",
+    ];
     let how = [
         "--profile",
         "agent",
