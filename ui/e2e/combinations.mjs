@@ -34,7 +34,7 @@ function combination(random) {
     windowOf: pick(["allocated", "live", "collected"]),
     live: pick(["all", "peak", "end", time()]),
     hide: pick(HIDDEN),
-    ownCode: random() < 0.3,
+    ownCode: pick(["lists", "lists", "everywhere", "nowhere"]),
     by: pick(GROUPS),
     sort: pick(Object.keys(SORTS)),
     ascending: random() < 0.3,
@@ -48,13 +48,17 @@ function hashOf(choice) {
   if (choice.window) hash.set("window", `${choice.window.from}..${choice.window.to}`);
   hash.set("windowOf", choice.windowOf);
   for (const name of choice.hide) hash.append("hide", name);
-  if (choice.ownCode) hash.set("ownCode", "");
+  if (choice.ownCode === "everywhere") hash.set("ownCode", "");
+  if (choice.ownCode === "nowhere") hash.set("lists", "all");
   if (choice.ascending) hash.set("ascending", "");
   hash.set("of", choice.of);
   hash.set("treeDirection", "up");
   hash.set("open", "-");
   return hash.toString();
 }
+
+/** The options of attribution. */
+const OWN_CODE = { lists: [], everywhere: ["--own-code"], nowhere: ["--all-code"] };
 
 /** Options of commands. */
 function conditions(list) {
@@ -65,7 +69,7 @@ async function assertView(page, choice, run) {
   const { where, live, hide } = choice;
   const window = choice.window ? `${choice.windowOf} in ${choice.window.from}s..${choice.window.to}s` : "";
   const moment = live === "all" ? "" : `live at ${typeof live === "number" ? `${live}s` : live}`;
-  const hidden = [...hide.flatMap((name) => ["--hide", name]), ...(choice.ownCode ? ["--own-code"] : [])];
+  const hidden = [...hide.flatMap((name) => ["--hide", name]), ...OWN_CODE[choice.ownCode]];
   const names = (rows) => rows.map((row) => row.label.name + (row.label.place ?? ""));
   const shown = (selector) => page.locator(selector).allTextContents();
   switch (choice.view) {

@@ -139,7 +139,7 @@ export const compareTests = [
   [
     "changes are sorted, searched and shown in the flame graph",
     async ({ page, url }) => {
-      await open(page, url, "view=compare");
+      await open(page, url, "view=compare&lists=all");
       await page.locator(".diff-box .rows-body .row").first().waitFor();
       const names = () => page.locator(".diff-box .rows-body .name").allTextContents();
       const before = await names();

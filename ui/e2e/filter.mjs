@@ -44,8 +44,9 @@ export const filterTests = [
   [
     "own code can be corrected on the page, with the figures of the command",
     async ({ page, url, heapline, trace }) => {
-      await open(page, url, "view=table&live=all&ownCode");
+      await open(page, url, "view=table&live=all");
       const patterns = page.getByRole("textbox", { name: "Patterns of own code" });
+      await page.getByRole("button", { name: "Change", exact: true }).click();
       await patterns.fill("Stdlib.Map.*, Mix.big");
       await patterns.press("Enter");
       await settled(page);
@@ -55,7 +56,7 @@ export const filterTests = [
         await page.locator(".rows-body .row .name-text").allTextContents(),
         report.rows.map((row) => row.label.name),
       );
-      await page.getByRole("button", { name: "Own code", exact: true }).click();
+      await page.getByRole("combobox", { name: "Own code" }).selectOption("nowhere");
       await patterns.waitFor({ state: "detached" });
     },
   ],
@@ -200,9 +201,9 @@ export const filterTests = [
         await page.locator(".rows-body .name").allTextContents(),
         report.rows.map((row) => row.label.name),
       );
-      const button = page.getByRole("button", { name: "Own code" });
-      assert.equal(await button.getAttribute("aria-pressed"), "true");
-      await button.hover();
+      const ownCode = page.getByRole("combobox", { name: "Own code" });
+      assert.equal(await ownCode.inputValue(), "everywhere");
+      await ownCode.hover();
       assert.match(await page.locator(".tip").textContent(), /Libraries in this trace: .*Stdlib/);
       for (const view of ["flame", "tree", "leaks", "compare"]) {
         await open(page, url, `view=${view}&live=all&ownCode=`);

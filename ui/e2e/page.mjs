@@ -32,7 +32,7 @@ function nextFrames(page) {
 
 /** Repeats a check until it passes, for up to ten seconds: for boxes that move, and numbers that change. */
 export async function eventually(check) {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 30_000;
   for (;;) {
     try {
       return await check();

@@ -105,7 +105,7 @@ try {
     if (process.env.PAGE) await context.route("**/assets/app.*", fromFolder(process.env.PAGE));
     if (process.env.SLOW) await context.route("**/*", delayed(Number(process.env.SLOW)));
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
+    page.setDefaultTimeout(30_000);
     const errors = [];
     page.on("pageerror", (error) => errors.push(error.message));
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));

@@ -58,7 +58,8 @@ const SELECTIONS = [
   "live=all&hide=Stdlib.Map.*&where=size+%3E+2w",
   "live=end&ownCode",
   "live=0.02&window=0..0.03&windowOf=live",
-  "live=all&callers=Stdlib.Map.Make.bal&callers=Stdlib.Map.Make.add&lines&recursion",
+  "live=all&lists=all&callers=Stdlib.Map.Make.bal&callers=Stdlib.Map.Make.add&lines&recursion",
+  "live=all&callers=Mix.words",
   "view=leaks&estimator=count",
 ];
 
@@ -105,7 +106,7 @@ export const saveTests = [
         for (const part of [`Allocated: ${total}`, "size &gt; 2w", ">Mix.big<", 'fill="#ffffff"'])
           assert.ok(text.includes(part), part);
         const timeline = (await save(page, "Timeline as SVG")).content.toString();
-        for (const part of ["Live bytes over time: at most", " ± ", ">Stdlib.Map.Make.bal<"])
+        for (const part of ["Live bytes over time: at most", " ± ", ">Mix.cached<"])
           assert.ok(timeline.includes(part), part);
         const isValid = await page.evaluate(
           (files) =>

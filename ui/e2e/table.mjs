@@ -28,7 +28,7 @@ export const tableTests = [
   [
     "the table sorts by any column and filters as one types",
     async ({ page, url }) => {
-      await open(page, url, "view=table&live=all");
+      await open(page, url, "view=table&live=all&lists=all");
       await page.getByRole("button", { name: "Function" }).click();
       await settled(page);
       const names = await page.locator(".rows-body .row .name").allTextContents();

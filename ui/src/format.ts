@@ -32,19 +32,27 @@ export function estimatedBytes({ value, error }: Estimate): string {
 /** A short count, such as `12.3 k`. */
 export function countShort(n: number): string {
   if (isUntold(n)) return UNTOLD;
+  const [scale, unit] = countScale(n);
+  return unit === "" ? n.toFixed(0) : `${significant(n / scale)}${unit}`;
+}
+
+/** The unit for a number of things, with a space before it. */
+function countScale(n: number): [number, string] {
   let scale = 1;
   let unit = 0;
   while (Math.abs(n) / scale >= 999.5 && unit + 1 < COUNT_UNITS.length) {
     scale *= 1000;
     unit += 1;
   }
-  return unit === 0 ? n.toFixed(0) : `${significant(n / scale)}${COUNT_UNITS[unit]}`;
+  return [scale, COUNT_UNITS[unit] ?? ""];
 }
 
-/** A short count and its error, such as `12.3 k ± 0.4 k`; `< 2.99 k` if nothing was sampled. */
+/** A short count and its error, such as `12.30 ± 0.40 k`; `< 2.99 k` if nothing was sampled. */
 export function estimatedCount({ value, error }: Estimate): string {
   if (value === 0 && error > 0) return `< ${countShort(error)}`;
-  return error === 0 ? countShort(value) : `${countShort(value)} ± ${countShort(error)}`;
+  if (isUntold(value) || error === 0) return countShort(value);
+  const [scale, unit] = countScale(Math.max(value, error));
+  return `${withError(value / scale, error / scale)}${unit}`;
 }
 
 /** A change of memory with its sign and error, such as `+1.2 ± 0.3 MiB`. */

@@ -28,7 +28,7 @@ test("a peak is asked for without functions, and the same key takes one back", (
   // The layer of the timeline that is on its own is a part of the selection; the window is not a filter here.
   const drilled = peakQuestion(parseState("#callers=A.f&window=1..2")).options;
   assert.deepEqual(drilled, [
-    ["where", 'function = "A.f"'],
+    ["where", 'own function = "A.f"'],
     ["window", "1s..2s"],
     ["rows", "0"],
   ]);

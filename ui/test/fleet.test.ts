@@ -78,7 +78,7 @@ test("changes are sorted by any column, and searched", () => {
 
 test("amounts are written as on the terminal", () => {
   assert.equal(meanText("bytes", { mean: 2048, error: 102.4 }), "2.00 ± 0.10 KiB");
-  assert.equal(meanText("blocks", { mean: 2000, error: 100 }), "2 k ± 100");
+  assert.equal(meanText("blocks", { mean: 2000, error: 100 }), "2.00 ± 0.10 k");
   assert.equal(changeText("bytes", { change: 2048, error: 102.4 }), "+2.00 ± 0.10 KiB");
   assert.equal(changeText("blocks", { change: -20, error: 3 }), "-20 ± 3");
   assert.match(verdictText(row("a", 1, 2)), /^Significant: p 0.010, and 0.040 /);

@@ -62,7 +62,7 @@ test("numbers, counts and shares", () => {
   assert.equal(format.count(7_353_975), "7,353,975");
   assert.equal(format.countShort(999), "999");
   assert.equal(format.countShort(12_345), "12.3 k");
-  assert.equal(format.estimatedCount(estimate(12_345, 400)), "12.3 k ± 400");
+  assert.equal(format.estimatedCount(estimate(12_345, 400)), "12.35 ± 0.40 k");
   assert.equal(format.percent(1, 3), "33.3 %");
   assert.equal(format.percent(1, 1e6), "< 0.1 %");
   assert.equal(format.percent(0, 0), "-");

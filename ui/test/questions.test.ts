@@ -28,7 +28,9 @@ test("the timeline is not cut by the window or the moment, which it shows", () =
 
 test("drilling into a layer asks for its callers", () => {
   const asked = questions.seriesQuestion(state("#callers=A.f&callers=B.g&split=site"), 400);
-  assert.equal(address(asked), "series?callers-of=A.f&callers-of=B.g&points=400");
+  assert.equal(address(asked), "series?callers-of=A.f&callers-of=B.g&own-code=true&points=400");
+  const whole = questions.seriesQuestion(state("#callers=A.f&split=function&lists=all"), 400);
+  assert.equal(address(whole), "series?all-code=true&callers-of=A.f&points=400");
 });
 
 test("a focus has no direction of its own", () => {
@@ -83,7 +85,8 @@ test("leaks and the comparison of two traces follow the window; two windows take
 
 test("the views are about the layer that is on its own", () => {
   const asked = (hash: string) => decoded(address(questions.statsQuestion(state(`#live=all&${hash}`))));
-  assert.equal(asked("callers=A.f&callers=B.g"), 'stats?where=function = "A.f" called by "B.g"');
+  assert.equal(asked("callers=A.f&callers=B.g"), 'stats?where=own function = "A.f" called by "B.g"');
+  assert.equal(asked("callers=A.f&lists=all"), 'stats?where=function = "A.f"');
   assert.equal(asked("callers=a.ml&split=file&where=promoted"), 'stats?where=promoted&where=file = "a.ml"');
   assert.equal(asked("callers=A.f&ownCode&hide=B.*"), 'stats?where=own function = "A.f" hiding "B.*"');
   assert.equal(
@@ -95,7 +98,7 @@ test("the views are about the layer that is on its own", () => {
 test("own code can be that of some patterns, where it is asked for", () => {
   const hotspots = (hash: string) => decoded(address(questions.tableQuestion(state(`#live=all&${hash}`))));
   assert.match(hotspots("ownCode&mine=A.*&mine=B.*"), /mine=A\.\*&mine=B\.\*&own-code=true/);
-  assert.doesNotMatch(hotspots("mine=A.*"), /mine/);
+  assert.doesNotMatch(hotspots("mine=A.*&lists=all"), /mine/);
   const leaks = (hash: string) => decoded(address(questions.leaksQuestion(state(`#live=all&${hash}`))));
   assert.match(leaks("mine=A.*"), /mine=A\.\*/);
   assert.doesNotMatch(leaks("mine=A.*&lists=all"), /mine/);

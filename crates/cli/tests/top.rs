@@ -121,7 +121,7 @@ fn the_screen_follows_the_size_of_the_terminal() {
         return;
     };
     let screen = terminal.wait_for(&["Mix.big", "allocated "]);
-    assert!(!screen.contains("over time"));
+    assert!(!screen.contains("with callees"));
     resize(&terminal, 150, 40);
     let screen = terminal.wait_for(&["over time", "with callees", "allocated "]);
     assert_eq!(screen.lines().count(), 40);

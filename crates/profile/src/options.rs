@@ -98,8 +98,8 @@ pub struct Look {
 
     /// Attribute memory to the function that allocates it, also in libraries
     ///
-    /// This is the default except in summary, leaks and temporary with --by site or --by function, which attribute to
-    /// your own code.
+    /// Lists of functions and sites attribute to your own code otherwise. Call trees, source and exports have whole stacks, and lists of
+    /// files, modules and crates have the libraries too, unless --own-code is given.
     #[arg(long, help_heading = "Attribute", conflicts_with_all = ["own_code", "mine"], hide_short_help = true)]
     pub all_code: bool,
 
@@ -139,9 +139,10 @@ impl Look {
         }
     }
 
-    /// These options for a report that names the functions to look at, and attributes memory to own code by
-    /// default. Files, modules and crates are asked for to see the libraries too.
-    pub(crate) fn own_by_default(&self, by: GroupBy) -> Self {
+    /// These options for a list of groups of a kind. Functions are listed to be looked at, so that their memory is attributed to own
+    /// code by default. Files, modules and crates are asked for to see the libraries too.
+    #[must_use]
+    pub fn of_list(&self, by: GroupBy) -> Self {
         let is_of_functions = matches!(by, GroupBy::Site | GroupBy::Function);
         Self {
             own_code: self.own_code || (is_of_functions && !self.all_code),
@@ -150,7 +151,8 @@ impl Look {
     }
 
     /// Returns true if memory is attributed to own code.
-    pub(crate) fn is_of_own_code(&self) -> bool {
+    #[must_use]
+    pub fn is_of_own_code(&self) -> bool {
         self.own_code || !self.mine.is_empty()
     }
 }

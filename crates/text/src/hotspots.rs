@@ -46,11 +46,15 @@ pub fn hotspots(report: &Hotspots, context: &Context<'_>) -> Text {
         );
     }
     if report.by == GroupBy::Function {
+        let tree: &[&str] = match report.subject.own_code {
+            Some(_) => &["--bottom-up", "--own-code"],
+            None => &["--bottom-up"],
+        };
         page.next(
             context,
             &[
                 ("hotspots", &["--by", "site"], "the same by source line"),
-                ("tree", &["--bottom-up"], "callers of these functions"),
+                ("tree", tree, "callers of these functions"),
             ],
         );
     }

@@ -33,7 +33,7 @@ pub(crate) fn own_code(page: &mut Page, subject: &Subject) {
             more => format!(" and {more} more"),
         };
         format!(
-            "Attributed to own code: all but the libraries {}{more} (see --mine).",
+            "Attributed to own code: all but the libraries {}{more} (see --mine, --all-code).",
             shown.join(", ")
         )
     };

@@ -59,37 +59,39 @@ pub fn estimated_count(estimate: Estimate) -> String {
     }
 }
 
-/// A number of things and its error in short, such as `12.3 k ± 0.4 k`.
+/// A number of things and its error in short, such as `12.30 ± 0.40 k`.
 #[must_use]
 pub fn estimated_count_short(estimate: Estimate) -> String {
-    if estimate.error == 0.0 {
-        count_short(estimate.value)
-    } else {
-        format!(
-            "{} ± {}",
-            count_short(estimate.value),
-            count_short(estimate.error)
-        )
+    let Estimate { value, error, .. } = estimate;
+    if value.is_nan() || error == 0.0 {
+        return count_short(value);
     }
+    let (scale, unit) = count_scale(value.max(error));
+    format!("{}{unit}", with_error(value / scale, error / scale))
 }
 
 /// A number of things in short, such as `12.3 k`.
 #[must_use]
 pub fn count_short(n: f64) -> String {
-    const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
     if n.is_nan() {
         return UNTOLD.to_owned();
     }
+    match count_scale(n) {
+        (_, "") => format!("{n:.0}"),
+        (scale, unit) => format!("{}{unit}", significant(n / scale)),
+    }
+}
+
+/// The unit for a number of things, with a space before it.
+fn count_scale(n: f64) -> (f64, &'static str) {
+    const UNITS: [&str; 5] = ["", " k", " M", " G", " T"];
     let mut scale = 1.0;
     let mut unit = 0;
     while n.abs() / scale >= 999.5 && unit + 1 < UNITS.len() {
         scale *= 1000.0;
         unit += 1;
     }
-    if unit == 0 {
-        return format!("{n:.0}");
-    }
-    format!("{}{}", significant(n / scale), UNITS[unit])
+    (scale, UNITS[unit])
 }
 
 /// A number of things in short with its sign, such as `+12.3 k`.

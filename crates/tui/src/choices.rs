@@ -117,8 +117,8 @@ pub struct Choices {
     pub query: Query,
     /// The rows that were opened, as conditions.
     pub opened: Vec<Query>,
-    /// Attribute the memory of the standard library to its callers.
-    pub my_code: bool,
+    /// Attribute memory to own code in all views, or in none, instead of in lists of functions only.
+    pub own_code: Option<bool>,
     /// Nodes of the tree below this share are merged.
     pub min: Option<Share>,
     /// Options for the display of functions.
@@ -290,10 +290,27 @@ impl Choices {
 
     /// The options for the display of functions, with those of keys.
     pub(crate) fn look(&self) -> Look {
-        Look {
-            own_code: self.my_code || self.look.own_code,
-            all_code: self.look.all_code && !self.my_code,
-            ..self.look.clone()
+        match self.own_code {
+            None => self.look.clone(),
+            Some(own_code) => Look {
+                own_code,
+                all_code: !own_code,
+                mine: if own_code {
+                    self.look.mine.clone()
+                } else {
+                    Vec::new()
+                },
+                ..self.look.clone()
+            },
+        }
+    }
+
+    /// Returns true if the present view attributes memory to own code.
+    pub(crate) fn is_of_own_code(&self) -> bool {
+        let look = self.look();
+        match self.view {
+            View::Tree => look.is_of_own_code(),
+            View::Table | View::Timeline => look.of_list(self.by).is_of_own_code(),
         }
     }
 }

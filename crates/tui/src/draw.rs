@@ -150,8 +150,8 @@ impl App {
         } else if self.situation.is_some() {
             line.push(" by ", Style::Faint);
             line.push(self.choices.by.name(), Style::Plain);
-            if self.choices.my_code {
-                line.push(", my code", Style::Plain);
+            if self.choices.is_of_own_code() {
+                line.push(", own code", Style::Plain);
             }
             if self.choices.unit == Unit::Blocks {
                 line.push(", blocks", Style::Plain);

@@ -21,7 +21,10 @@ pub(crate) const HELP: &[(&str, &str)] = &[
     ("s F6", "choose the column to sort by"),
     ("b", "bytes or blocks"),
     ("g F2", "choose the grouping"),
-    ("m", "my code: attribute libraries to their callers"),
+    (
+        "m",
+        "own code: attribute libraries to their callers, or not",
+    ),
     (
         "/ \\ F3 F4",
         "filter: Tab completes, Enter applies, Esc cancels",

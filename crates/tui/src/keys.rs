@@ -131,7 +131,7 @@ impl App {
             KeyCode::Char('2') => self.choices.view = View::Tree,
             KeyCode::Char('3') => self.choices.view = View::Timeline,
             KeyCode::Char('i') => self.invert(),
-            KeyCode::Char('m') => self.choices.my_code = !self.choices.my_code,
+            KeyCode::Char('m') => self.choices.own_code = Some(!self.choices.is_of_own_code()),
             KeyCode::Char('%') => self.next_minimum(),
             KeyCode::Char('d') => self.mark(),
             KeyCode::Char('D') => self.unmark(),

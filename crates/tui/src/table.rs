@@ -85,7 +85,9 @@ pub(crate) fn selected_blocks(app: &App) -> Option<Query> {
         label.raw_name = None;
     }
     let choices = &app.choices;
-    let query = choices.by.condition(&label, &choices.look())?;
+    let query = choices
+        .by
+        .condition(&label, &choices.look().of_list(choices.by))?;
     Query::parse(&query).ok()
 }
 

@@ -17,7 +17,7 @@ import { Message } from "../widgets/message";
 import { spanText } from "../timeline/scale";
 import { quickClauses } from "./clauses";
 import { type Choices, Completer, insert, useUnmatched } from "./completion";
-import { OwnCodeButton, OwnCodePatterns } from "./own-code";
+import { OwnCodePatterns, OwnCodeSelect } from "./own-code";
 import { WithoutChip } from "./peak";
 
 /** Debounce delay for typing. */
@@ -214,7 +214,7 @@ export function FilterBar({ error }: { error: ApiError | null }): JSX.Element {
             <Icon name="plus" /> Filter
           </button>
         )}
-        {hasServer && <OwnCodeButton />}
+        {hasServer && <OwnCodeSelect />}
         {hasServer && <OwnCodePatterns />}
         {clauses.length > 1 &&
           clauses.map((clause, place) => (

@@ -1,10 +1,12 @@
+import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { OwnCode } from "../api/types";
 import { printable } from "../format";
 import { useAnswer } from "../state/answers";
 import { viewQuestion } from "../state/questions";
 import { traceFacts } from "../state/session";
-import { state, update } from "../state/state";
+import { type State, state, update } from "../state/state";
+import { Select } from "../widgets/controls";
 import { tipOn } from "../widgets/tip";
 
 /** The parts of reports that say which code is the program's own. */
@@ -14,37 +16,61 @@ interface Attributed {
   after?: { own_code?: OwnCode };
 }
 
-/** Attributes the memory of libraries to the program's own code in all views, or shows functions as they are. */
-export function OwnCodeButton(): JSX.Element {
+/** The views in which memory is attributed to own code. */
+type Attribution = "lists" | "everywhere" | "nowhere";
+
+const ATTRIBUTIONS = [
+  { value: "lists", text: "in lists" },
+  { value: "everywhere", text: "everywhere" },
+  { value: "nowhere", text: "nowhere" },
+] as const satisfies readonly { value: Attribution; text: string }[];
+
+function attribution({ ownCode, lists }: State): Attribution {
+  if (ownCode) return "everywhere";
+  return lists === "own" ? "lists" : "nowhere";
+}
+
+/** Attributes the memory of libraries to the program's own code, or shows functions as they are. */
+export function OwnCodeSelect(): JSX.Element {
   const now = state.value;
   const { data } = useAnswer<Attributed>(viewQuestion(now, traceFacts()));
-  const isOn = now.ownCode;
   const libraries = (data?.subject ?? data?.after)?.own_code?.libraries ?? [];
   return (
-    <button
-      type="button"
-      class="button"
-      aria-pressed={isOn}
-      onClick={toggleOwnCode}
+    <span
       {...tipOn(
         <div class="tip-text">
-          Attribute the memory of libraries to your own code in all views: the innermost function outside of them.{" "}
-          <kbd>y</kbd>
-          {isOn && libraries.length > 0 && (
-            <p class="muted">Libraries in this trace: {libraries.map(printable).join(", ")}.</p>
-          )}
+          Attribute the memory of libraries to your own code: the innermost function outside of them, in lists of
+          functions, or also in flame graphs, call trees and source. <kbd>y</kbd>
+          {libraries.length > 0 && <p class="muted">Libraries in this trace: {libraries.map(printable).join(", ")}.</p>}
         </div>,
       )}
     >
-      Own code
-    </button>
+      <Select
+        label="Own code"
+        value={attribution(now)}
+        options={ATTRIBUTIONS}
+        onChange={(chosen) =>
+          update({ ownCode: chosen === "everywhere", lists: chosen === "nowhere" ? "all" : "own", node: "" })
+        }
+      />
+    </span>
   );
+}
+
+/** True once the patterns of own code were asked for: until then they would take the space of the filter. */
+const isEdited = signal(false);
+
+/** Shows the patterns of own code. */
+export function editOwnCode(): void {
+  isEdited.value = true;
+  requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".own-patterns")?.focus());
 }
 
 /** The patterns of own code, to correct what counts as a library. */
 export function OwnCodePatterns(): JSX.Element | null {
   const now = state.value;
-  if (!now.ownCode) return null;
+  const isShown = now.ownCode || now.mine.length > 0 || isEdited.value;
+  if (!isShown || attribution(now) === "nowhere") return null;
   return (
     <input
       class="own-patterns"
@@ -77,5 +103,5 @@ export function patternsIn(text: string): string[] {
 }
 
 export function toggleOwnCode(): void {
-  update({ ownCode: !state.value.ownCode, node: "" });
+  update({ ownCode: !state.value.ownCode, lists: "own", node: "" });
 }

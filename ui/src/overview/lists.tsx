@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import type { Ranked, Ranking, Summary } from "../api/types";
 import { bytes, count, estimatedCount, seconds } from "../format";
 import { Amount } from "../headline";
-import { CodeOfLists } from "../filter/code-of-lists";
+import { AttributedTo } from "../filter/attributed-to";
 import { currentSource } from "../state/answers";
 import { GROUP_NAMES } from "../state/describe";
 import { isRecording } from "../state/live";
@@ -44,7 +44,7 @@ export function Lists({ summary }: { summary: Summary }): JSX.Element {
   return (
     <div class="rankings">
       <div class="rankings-head">
-        <CodeOfLists ownCode={summary.subject.own_code} />
+        <AttributedTo ownCode={summary.subject.own_code} />
       </div>
       {summary.lists
         .filter((list) => isTold(summary, list.kind))

@@ -33,13 +33,13 @@ export function targetOf(finding: TraceFinding, now: State, hasServer: boolean):
       return "details";
     case "peak":
       return hasServer
-        ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", ownCode }
+        ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", lists: "own" }
         : { ...FRESH, view: "flame", live: "peak" };
     case "total_growth":
     case "growth":
       return { ...FRESH, view: "leaks", leaksBy: "function", lists: "own" };
     case "peak_holder":
-      return hasServer ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", ownCode } : inFlame("peak");
+      return hasServer ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", lists: "own" } : inFlame("peak");
     case "peak_call":
       return inFlame("peak");
     case "large_block":
@@ -54,7 +54,7 @@ export function targetOf(finding: TraceFinding, now: State, hasServer: boolean):
       const within = `collected and lifetime <= ${parameters.get("within")}`;
       const clause = finding.kind === "promoted_garbage" ? `promoted and ${within}` : within;
       if (!hasServer) return name === null ? { ...FRESH, view: "lifetimes", live: "all" } : inFlame("all");
-      return { ...FRESH, ...BY_OWN, view: "table", live: "all", ownCode, where: withClause(now.where, clause) };
+      return { ...FRESH, ...BY_OWN, view: "table", live: "all", lists: "own", where: withClause(now.where, clause) };
     }
   }
 }

@@ -44,7 +44,14 @@ export function everywhereQuestion(now: State, by: State["by"], clause: string, 
   const selected = isOutside ? { ...now, where: "", callers: [], window: null, live: "all" as const } : now;
   const { where, estimator } = scope(selected);
   const names = by === "site" ? "function" : by;
-  return question("hotspots", { where: [...where, clause], estimator, by: names, sort: "inclusive", rows: TABLE_ROWS });
+  return question("hotspots", {
+    where: [...where, clause],
+    estimator,
+    by: names,
+    sort: "inclusive",
+    "all-code": true,
+    rows: TABLE_ROWS,
+  });
 }
 
 /** The matches of a search in the whole trace, once they are known; null without a server. */

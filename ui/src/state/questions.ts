@@ -18,14 +18,15 @@ function typed(state: State): string[] {
 }
 
 /** The layer of the timeline that is on its own, in the syntax of the query language: functions that call each other. */
-export function layerClause(state: Pick<State, "callers" | "split" | "hide" | "ownCode" | "mine">): string | null {
+export function layerClause(state: State): string | null {
   if (state.callers.length === 0) return null;
   const { split } = state;
   const part = split === "module" || split === "file" || split === "crate" ? split : "function";
   const names = state.callers.map(inQuery).join(" called by ");
   const hidden = state.hide.map((pattern) => ` hiding ${inQuery(pattern)}`).join("");
-  const mine = state.ownCode ? state.mine.map((pattern) => ` mine ${inQuery(pattern)}`).join("") : "";
-  return `${state.ownCode ? "own " : ""}${part} = ${names}${mine}${hidden}`;
+  const isOwn = isOfOwnLayers(state);
+  const mine = isOwn ? state.mine.map((pattern) => ` mine ${inQuery(pattern)}`).join("") : "";
+  return `${isOwn ? "own " : ""}${part} = ${names}${mine}${hidden}`;
 }
 
 /** The filter of the state, without the point in time. */
@@ -50,7 +51,12 @@ function look(state: State) {
   return { hide: state.hide, "own-code": state.ownCode, mine: state.ownCode ? state.mine : [] };
 }
 
-/** The display of functions in reports whose lists of functions attribute memory to own code by default. */
+/** True if the layers of the timeline are attributed to own code. */
+function isOfOwnLayers({ ownCode, lists, split }: State): boolean {
+  return ownCode || (lists === "own" && (split === "function" || split === "site"));
+}
+
+/** The display of functions in lists, which attribute memory to own code by default. */
 function lookOfLists(state: State) {
   const isOfAll = !state.ownCode && state.lists === "all";
   return { ...look(state), mine: isOfAll ? [] : state.mine, "all-code": isOfAll };
@@ -113,7 +119,9 @@ export function seriesQuestion(state: State, points: number): Question {
     by,
     points,
     "callers-of": state.callers,
-    ...look(state),
+    ...lookOfLists(state),
+    // Callers of a function are those of the function as it is, unless told.
+    ...(isDrilled ? { "own-code": isOfOwnLayers(state) } : {}),
     from: state.zoom ? queryTime(state.zoom.from) : null,
     to: state.zoom ? queryTime(state.zoom.to) : null,
   });
@@ -172,7 +180,7 @@ export function tableQuestion(state: State): Question {
     by: state.by,
     sort: SORTS[state.sort],
     reverse: state.ascending,
-    ...look(state),
+    ...lookOfLists(state),
     rows: TABLE_ROWS,
   });
 }
@@ -266,18 +274,19 @@ function compared(state: State, trace: TraceFacts) {
     of: state.of,
     by: state.diffBy,
     per: state.per === "auto" ? null : state.per,
-    ...look(state),
   };
 }
 
 export function diffQuestion(state: State, trace: TraceFacts): Question | null {
   const options = compared(state, trace);
-  return options && question("diff", { ...options, rows: DIFF_ROWS, "only-real": state.realOnly });
+  return (
+    options && question("diff", { ...options, ...lookOfLists(state), rows: DIFF_ROWS, "only-real": state.realOnly })
+  );
 }
 
 export function diffTreeQuestion(state: State, trace: TraceFacts): Question | null {
   const options = compared(state, trace);
-  return options && question("diff-tree", { ...options, min: "0.1%" });
+  return options && question("diff-tree", { ...options, ...look(state), min: "0.1%" });
 }
 
 /** The question of the view on the screen: "copy as command" is about it. */

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Leak, Leaks, TrendState } from "../api/types";
 import { bytes, count, estimatedBytes, estimatedChange, percent, printable, seconds } from "../format";
-import { CodeOfLists } from "../filter/code-of-lists";
+import { AttributedTo } from "../filter/attributed-to";
 import { act, functionMenu, tableActions } from "../flame/actions";
 import { useKeys } from "../keys";
 import { currentSource, isFatal, useAnswer } from "../state/answers";
@@ -80,7 +80,7 @@ export function LeaksView(): JSX.Element {
           options={groupOptions(["site", "function", "module"])}
           onChange={(leaksBy) => update({ leaksBy })}
         />
-        {isFrames && <CodeOfLists ownCode={data.subject.own_code} />}
+        {isFrames && <AttributedTo ownCode={data.subject.own_code} />}
         <p class="leak-text">
           {hasServer && now.window && (
             <>

@@ -25,6 +25,7 @@ import { Spark } from "../widgets/spark";
 import { tipOn } from "../widgets/tip";
 import { VirtualRows } from "../widgets/virtual";
 import { type Column, columns, exported, sorted } from "./columns";
+import { AttributedTo } from "../filter/attributed-to";
 import { WholeNote } from "./whole-note";
 
 export function TableView(): JSX.Element {
@@ -121,6 +122,7 @@ export function TableView(): JSX.Element {
             <>: those with most of their own, sorted</>
           )}
         </span>
+        {data && isFrames && <AttributedTo ownCode={data.subject.own_code} />}
         <WholeNote what="table" />
         <span class="spring" />
         <RowFilter box={filter} />

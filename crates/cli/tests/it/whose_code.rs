@@ -187,7 +187,8 @@ fn leaks_are_attributed_to_the_callers_of_the_standard_library() {
     // Other groupings are what they are called.
     let modules = heapline(folder, &["leaks", "t.ctf", "--by", "module"]);
     assert!(modules.contains("Stdlib.Bytes"), "{modules}");
-    let sites = heapline(folder, &["hotspots", "t.ctf", "--by", "site"]);
+    let whole = ["hotspots", "t.ctf", "--by", "site", "--all-code"];
+    let sites = heapline(folder, &whole);
     assert!(
         sites.contains("Stdlib.Bytes.sub (bytes.ml:92:2-9)"),
         "{sites}"

@@ -119,7 +119,10 @@ fn stacks_without_functions_are_named_as_in_trees_and_tables() {
         tops.sort();
         assert_eq!(tops, folded);
         let options = HotspotOptions {
-            look,
+            look: Look {
+                all_code: !look.own_code,
+                ..look
+            },
             ..HotspotOptions::default()
         };
         let rows = hotspots(&scope, &options).rows.into_iter();

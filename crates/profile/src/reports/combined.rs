@@ -76,7 +76,7 @@ impl Combiner {
     /// Nothing yet.
     #[must_use]
     pub fn new(mut options: SummaryOptions) -> Self {
-        options.look = options.look.own_by_default(options.by);
+        options.look = options.look.of_list(options.by);
         Self {
             options,
             traces: Vec::new(),

@@ -230,7 +230,8 @@ impl Sums {
 #[must_use]
 pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
     let profile = scope.profile();
-    let groups = Groups::shared(profile, &options.look.view(options.by));
+    let look = options.look.of_list(options.by);
+    let groups = Groups::shared(profile, &look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let (by_group, counts) = sums(scope, &groups, peak.moment);
     let order = order(scope, &groups, &by_group, options);
@@ -278,7 +279,7 @@ pub fn hotspots(scope: &Scope<'_>, options: &HotspotOptions) -> Hotspots {
         total.allocated = Figures::of_total(scope, &Amount::default());
     }
     Hotspots {
-        subject: Subject::with_look(scope, &options.look),
+        subject: Subject::with_look(scope, &look),
         by: options.by,
         sort: options.sort,
         peak_time: peak.time,

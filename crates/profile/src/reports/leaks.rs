@@ -160,7 +160,7 @@ pub fn leaks(scope: &Scope<'_>, options: &LeakOptions, holders: Option<&Holders>
 
 /// The groups of a report on leaks.
 pub(super) fn leak_groups(scope: &Scope<'_>, options: &LeakOptions) -> Arc<Groups> {
-    let look = options.look.own_by_default(options.by);
+    let look = options.look.of_list(options.by);
     let view = View {
         // Where it is called from is what there is to fix. A function is a whole, whatever it calls.
         name_callers: options.by == GroupBy::Site,
@@ -292,7 +292,7 @@ pub(super) fn leaks_of_sums(
         })
         .collect();
     Leaks {
-        subject: Subject::with_look(scope, &options.look.own_by_default(options.by)),
+        subject: Subject::with_look(scope, &options.look.of_list(options.by)),
         by: options.by,
         at: end as f64 / 1e6,
         tail,

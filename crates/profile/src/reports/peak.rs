@@ -160,7 +160,8 @@ pub struct PeakRow {
 
 /// The peak of the blocks in scope.
 pub fn peak(scope: &Scope<'_>, options: &PeakOptions) -> Result<PeakReport, TimeError> {
-    let groups = Groups::shared(scope.profile(), &options.look.view(options.by));
+    let look = options.look.of_list(options.by);
+    let groups = Groups::shared(scope.profile(), &look.view(options.by));
     peak_with_rows(scope, options, &groups, |_, _| true)
 }
 
@@ -212,7 +213,7 @@ pub(super) fn peak_with_rows(
         (Some(removal), rows)
     };
     Ok(PeakReport {
-        subject: Subject::with_look(scope, &options.look),
+        subject: Subject::with_look(scope, &options.look.of_list(options.by)),
         by: options.by,
         from,
         to,

@@ -123,7 +123,7 @@ pub struct Ranked {
 pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
     let profile = scope.profile();
     let rows = options.rows;
-    let look = options.look.own_by_default(options.by);
+    let look = options.look.of_list(options.by);
     let groups = Groups::shared(profile, &look.view(options.by));
     let peak = profile.peak(scope.estimator());
     let duration = profile.duration();

@@ -120,7 +120,7 @@ pub struct TemporaryFigures {
 /// The temporary memory among the blocks in scope.
 #[must_use]
 pub fn temporary(scope: &Scope<'_>, options: &TemporaryOptions) -> Temporary {
-    let look = options.look.own_by_default(options.by);
+    let look = options.look.of_list(options.by);
     let groups = Groups::shared(scope.profile(), &look.view(options.by));
     let marks = TemporaryMarks::new(scope, options);
     let by_group = groups.sums_of(scope, |stay| marks.of(stay));
@@ -150,7 +150,7 @@ pub(super) fn temporary_of_sums(
     groups: &Groups,
     by_group: &[[Amount; 3]],
 ) -> Temporary {
-    let look = options.look.own_by_default(options.by);
+    let look = options.look.of_list(options.by);
     let Within(within) = options.within;
     let mut total = [Amount::default(); 3];
     for sums in by_group {

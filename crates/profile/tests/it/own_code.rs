@@ -198,6 +198,7 @@ fn names_can_be_given_by_their_last_parts() {
     let options = HotspotOptions {
         look: Look {
             hide: vec![Pattern::glob("List.map"), Pattern::glob("slice::*")],
+            all_code: true,
             ..Look::default()
         },
         ..HotspotOptions::default()

@@ -94,7 +94,7 @@ fn the_peak_moves_when_blocks_are_removed() {
     assert_eq!(removal.rest, now.rows[0].without);
     assert_eq!(removal.rest.saved_percent, 40.0);
     // The rows are about the rest.
-    assert_eq!(gone.rows[0].label.name, "Stdlib.Bytes.create");
+    assert_eq!(gone.rows[0].label.name, "Late.add");
     assert_eq!(gone.rows[0].live.bytes.value, 8000.0);
 
     let both = ["site = \"Early.add\"", "inside \"Late.add\""];

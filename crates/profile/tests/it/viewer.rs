@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use heapline_formats::{Options, Reader};
 use heapline_profile::reports::{HotspotOptions, Measure, SeriesOptions, hotspots, series};
 use heapline_profile::{
-    Estimator, FunctionId, GroupBy, IdVec, Profile, Query, Scope, StoreOptions,
+    Estimator, FunctionId, GroupBy, IdVec, Look, Profile, Query, Scope, StoreOptions,
 };
 use heapline_testkit::fixtures;
 
@@ -105,6 +105,10 @@ fn locations(scope: &Scope<'_>) -> BTreeMap<String, f64> {
             &HotspotOptions {
                 by,
                 rows: usize::MAX,
+                look: Look {
+                    all_code: true,
+                    ..Look::default()
+                },
                 ..HotspotOptions::default()
             },
         )

@@ -290,7 +290,14 @@ fn callers_are_those_of_the_tree() {
 fn queries_select_what_a_series_is_split_into() {
     let profile = load();
     let looks = [
-        ("", "", Look::default()),
+        (
+            "",
+            "",
+            Look {
+                all_code: true,
+                ..Look::default()
+            },
+        ),
         (
             "",
             " hiding \"Stdlib.Map.*\" hiding /Bigarray/",
@@ -299,6 +306,7 @@ fn queries_select_what_a_series_is_split_into() {
                     Pattern::glob("Stdlib.Map.*"),
                     Pattern::parse("/Bigarray/").unwrap(),
                 ],
+                all_code: true,
                 ..Look::default()
             },
         ),

@@ -154,7 +154,7 @@ fn rows_have_the_numbers_of_the_command() {
         let Report::Hotspots(report) = screen.report(MIX) else {
             panic!("not a table");
         };
-        assert!(report.rows.len() > 5);
+        assert!(report.rows.len() >= 5);
         for row in &report.rows {
             let shown = screen.row_with(&label(&row.label));
             assert!(
@@ -178,7 +178,11 @@ fn a_row_opens_to_its_callers_and_back() {
     screen.press(KeyCode::Down);
     let table = screen.rows();
     screen.press(KeyCode::Enter);
-    assert!(screen.row_with(" of site = ").contains("Mix.cached"));
+    assert!(
+        screen
+            .row_with(" of own function = ")
+            .contains("Mix.cached")
+    );
     assert!(screen.row_with("live ").contains("1.26 ± 0.17 MiB"));
     screen.press(KeyCode::Esc);
     assert_eq!(screen.rows(), table);

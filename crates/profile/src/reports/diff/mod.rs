@@ -120,10 +120,11 @@ pub fn diff_sides(sides: &Comparison<'_>, options: &DiffOptions) -> Diff {
         scale,
         ..
     } = sides;
+    let look = options.look.of_list(options.by);
     // A map with an order: sums must not depend on that of a hash table.
     let mut rows: BTreeMap<Label, Sides> = BTreeMap::new();
     let mut add = |scope: &Scope<'_>, side: usize| {
-        let groups = Groups::shared(scope.profile(), &options.look.view(options.by));
+        let groups = Groups::shared(scope.profile(), &look.view(options.by));
         let sums = groups.sums(scope).into_iter();
         let fourth = fourth_moments(scope, &groups);
         for ((label, amount), fourth) in groups.labels.iter().zip(sums).zip(fourth) {
@@ -169,8 +170,8 @@ pub fn diff_sides(sides: &Comparison<'_>, options: &DiffOptions) -> Diff {
     let mut total = Change::new(&total, *scale);
     total.is_real = total.p_value < 0.05;
     Diff {
-        before: Subject::with_look(before, &options.look),
-        after: Subject::with_look(after, &options.look),
+        before: Subject::with_look(before, &look),
+        after: Subject::with_look(after, &look),
         by: options.by,
         per: *per,
         scale: *scale,

@@ -264,9 +264,9 @@ pub(super) fn is_function(label: &Label) -> bool {
     !label.name.starts_with('(')
 }
 
-/// The parameters of attribution to own code.
+/// The parameters of attribution, in lists of functions.
 fn parameters(look: &Look) -> Vec<(&'static str, String)> {
-    let mut parameters = vec![("own-code", "true".to_owned())];
+    let mut parameters = Vec::new();
     for pattern in &look.mine {
         parameters.push(("mine", pattern.to_string()));
     }

@@ -198,6 +198,7 @@ fn peak_call(facts: &Facts<'_>) -> Option<Found> {
         return None;
     }
     let mut parameters = facts.look.clone();
+    parameters.push(("own-code", "true".to_owned()));
     parameters.push(("live", "peak".to_owned()));
     parameters.push(("focus", Pattern::literal(&label.name).to_string()));
     Some(Found {

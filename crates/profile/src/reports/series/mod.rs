@@ -130,6 +130,14 @@ impl SeriesOptions {
         self.by.or(callers)
     }
 
+    /// The display of functions. Callers of a function are asked for by its name, which may be that of a library's.
+    fn look(&self) -> Look {
+        match self.by {
+            Some(by) if self.callers_of.is_empty() => self.look.of_list(by),
+            _ => self.look.clone(),
+        }
+    }
+
     /// The part of the run that is shown, if it is not the whole.
     fn window(&self) -> Option<Window> {
         (self.from.is_some() || self.to.is_some()).then(|| {
@@ -213,8 +221,9 @@ pub struct GroupLine {
 
 /// The series of the blocks in scope. Fails if the window is not in the run.
 pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Series, TimeError> {
+    let look = options.look();
     let groups = options.split().map(|by| {
-        let view = options.look.view(by);
+        let view = look.view(by);
         let groups = match &options.callers_of[..] {
             [] => Groups::shared(scope.profile(), &view),
             functions => Arc::new(by_caller(scope.profile(), &view, functions)),
@@ -249,7 +258,7 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Series, Time
     let mut lines = lines.into_iter();
     let total = lines.next().unwrap_or_default();
     Ok(Series {
-        subject: Subject::with_look(scope, &options.look),
+        subject: Subject::with_look(scope, &look),
         measure: options.measure,
         from: points.start(),
         times,
