@@ -189,8 +189,8 @@ fn build_member(manifest: &Path, folder: &Path) -> Result<PathBuf, String> {
     let agent = ["--package=heapline-agent", "--lib", "--crate-type=cdylib"];
     // Cargo and the compiler write paths that are relative to the directory in which they are started.
     let root = manifest.parent().unwrap_or(manifest);
-    build(root, &[&["rustc"], &agent[..]].concat(), folder)
-        .map(|built| built.join("libheapline_agent.so"))
+    let command = [&["rustc"], &agent[..]].concat();
+    build("libheapline_agent", &command, root, folder)
 }
 
 /// Builds the package around the agent, and returns the library.
@@ -211,11 +211,11 @@ fn build_package(folder: &Path, allowed: &str) -> Result<PathBuf, String> {
             "these packages would have other versions than in Cargo.lock: {names}"
         ));
     }
-    build(folder, &["build"], folder).map(|built| built.join("libheapline_agent_library.so"))
+    build("libheapline_agent_library", &["build"], folder, folder)
 }
 
-/// Builds in a directory of cargo's own, as the one of the build that this is part of is locked. Returns where the library is.
-fn build(directory: &Path, command: &[&str], folder: &Path) -> Result<PathBuf, String> {
+/// Builds a library into a target directory of its own, as that of the build that this is part of is locked.
+fn build(name: &str, command: &[&str], source: &Path, folder: &Path) -> Result<PathBuf, String> {
     let target = variable("TARGET");
     let output = folder.join("target");
     let output_option = format!("--target-dir={}", output.display());
@@ -226,10 +226,10 @@ fn build(directory: &Path, command: &[&str], folder: &Path) -> Result<PathBuf, S
         &target,
         &output_option,
     ];
-    cargo(directory, &[command, &options].concat())?;
-    let built = output.join(target).join("agent");
-    watch(&built, folder);
-    Ok(built)
+    cargo(source, &[command, &options].concat())?;
+    let library = output.join(target).join("agent").join(name);
+    watch(&library.with_extension("d"), folder);
+    Ok(library.with_extension("so"))
 }
 
 /// Name, version and checksum of the packages of a lock file that come from a registry.
@@ -271,10 +271,9 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Result<(), String> {
 
 /// Builds again when one of the sources changes that cargo lists as those of the library. Files of the generated package are
 /// written while this script runs: cargo would take them for changes and build again each time.
-fn watch(built: &Path, generated: &Path) {
-    let lists = ["libheapline_agent.d", "libheapline_agent_library.d"];
-    let list = lists.map(|list| fs::read_to_string(built.join(list)));
-    let Some((_, sources)) = list.iter().flatten().find_map(|list| list.split_once(": ")) else {
+fn watch(list: &Path, generated: &Path) {
+    let list = fs::read_to_string(list).unwrap_or_default();
+    let Some((_, sources)) = list.split_once(": ") else {
         return;
     };
     for source in sources.trim_end().replace("\\ ", "\0").split(' ') {
