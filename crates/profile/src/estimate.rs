@@ -138,7 +138,8 @@ impl Sum {
         (self.value + shift - half, self.value + shift + half)
     }
 
-    /// The amount with its 95 % interval, where a sample that stands for so much may be missing. An end of the interval that is on its side reaches as far as if half of one were there.
+    /// The amount with its 95 % interval, where a sample that stands for so much may be missing. An end of the interval that is on
+    /// its side reaches as far as if half of one were there.
     pub(crate) fn estimate_with_unseen(self, unseen: f64) -> Estimate {
         self.with_unseen(unseen, 0.0, Self::estimate)
     }
@@ -264,7 +265,7 @@ impl Level {
 pub struct Estimate {
     /// The amount.
     pub value: f64,
-    /// 1.96 standard errors; 0 if the amount is exact.
+    /// 1.96 standard errors, and for the peak how far the value may be too high; 0 if the amount is exact.
     pub error: f64,
     /// The lower end of the 95 % interval.
     pub low: f64,

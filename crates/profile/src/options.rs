@@ -90,16 +90,16 @@ pub struct Look {
     #[arg(long, help_heading = "Attribute", hide_short_help = true)]
     pub split_anonymous: bool,
 
-    /// Attribute the memory of libraries to your own code: the innermost function outside of them
+    /// Attribute the memory of libraries to your own code in stacks and lists of modules too
     ///
-    /// Libraries are Rust's and OCaml's standard libraries, the dependencies of Rust programs, and common libraries of OCaml.
+    /// Your own code is the innermost function outside of libraries. Libraries are Rust's and OCaml's standard libraries, the
+    /// dependencies of Rust programs, and common libraries of OCaml.
     #[arg(long, help_heading = "Attribute")]
     pub own_code: bool,
 
     /// Attribute memory to the function that allocates it, also in libraries
     ///
-    /// Lists of functions and sites attribute to your own code otherwise. Call trees, source and exports have whole stacks, and lists of
-    /// files, modules and crates have the libraries too, unless --own-code is given.
+    /// Lists of functions and sites attribute to your own code otherwise.
     #[arg(long, help_heading = "Attribute", conflicts_with_all = ["own_code", "mine"], hide_short_help = true)]
     pub all_code: bool,
 

@@ -46,9 +46,9 @@ pub fn hotspots(report: &Hotspots, context: &Context<'_>) -> Text {
         );
     }
     if report.by == GroupBy::Function {
-        let tree: &[&str] = match report.subject.own_code {
-            Some(_) => &["--bottom-up", "--own-code"],
-            None => &["--bottom-up"],
+        let tree: &[&str] = match &report.subject.own_code {
+            Some(own) if !own.libraries.is_empty() => &["--bottom-up", "--own-code"],
+            _ => &["--bottom-up"],
         };
         page.next(
             context,

@@ -253,7 +253,7 @@ nodes: Array<DominatorNode>, };
 export type Estimate = {
 /** The amount. */
 value: number,
-/** 1.96 standard errors; 0 if the amount is exact. */
+/** 1.96 standard errors, and for the peak how far the value may be too high; 0 if the amount is exact. */
 error: number,
 /** The lower end of the 95 % interval. */
 low: number,

@@ -88,7 +88,7 @@ const CODECS = {
   treeDirection: choice(["up", "down"], "up"),
   open: text(),
   // The table and the lists.
-  /** The functions that the lists of the overview and of leaks attribute memory to. */
+  /** The functions that lists and the timeline attribute memory to, unless all views are of own code. */
   lists: choice(["own", "all"], "own"),
   by: choice(GROUPS, REQUESTS.hotspots.by.default),
   sort: choice(SORTS, "own"),

@@ -31,7 +31,7 @@ import { WholeNote } from "./whole-note";
 export function TableView(): JSX.Element {
   const now = state.value;
   const hasServer = currentSource().hasServer;
-  // A report file has the rows in one order, with all functions.
+  // A report file has the rows in one order, with nothing hidden.
   const asked: State = hasServer ? now : { ...now, ...PLAIN_LOOK, sort: "own", ascending: false };
   const answer = useAnswer<Hotspots>(tableQuestion(asked));
   const { data, error, isStale } = answer;

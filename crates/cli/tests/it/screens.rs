@@ -111,3 +111,19 @@ fn source_files_are_found_from_the_current_directory() {
     let text = report(&["source", "mix-ocaml53/trace.ctf", "Mix.cached"], 100);
     assert!(text.contains("let cached n = "), "{text}");
 }
+
+#[test]
+fn the_query_is_the_first_line_of_all_reports() {
+    let where_ = ["--where", "size > 2w"];
+    let [one, other] = ["mix-ocaml53/trace.ctf", "mix-ocaml413/trace.ctf"];
+    for arguments in [
+        &["hotspots", one][..],
+        &["summary", one, other],
+        &["diff", one, other],
+        &["diff", one, other, "--tree"],
+    ] {
+        let text = report(&[arguments, &where_].concat(), 100);
+        let first = text.lines().next().unwrap();
+        assert_eq!(first, "Selected: size > 2w", "{arguments:?}");
+    }
+}

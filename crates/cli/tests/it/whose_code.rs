@@ -269,3 +269,38 @@ fn functions_are_grouped_by_crate() {
         "{tree:#}"
     );
 }
+
+/// Lists of functions and lines are of own code in every report, stacks and other groups of all code.
+#[test]
+fn lists_are_of_own_code_by_default_and_stacks_are_not() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mix-ocaml53");
+    let names = |command: &str, options: &[&str]| {
+        let trace: &[&str] = match command {
+            "diff" => &["diff", "trace.ctf", "../mix-ocaml413/trace.ctf"],
+            command => &[command, "trace.ctf"],
+        };
+        json(&folder, &[trace, options].concat()).to_string()
+    };
+    let lists = ["hotspots", "peak", "diff", "leaks", "temporary", "series"];
+    for command in lists {
+        for by in ["function", "site"] {
+            let is_of_libraries = |more: &[&str]| {
+                names(command, &[&["--by", by], more].concat()).contains("\"name\":\"Stdlib.")
+            };
+            assert!(!is_of_libraries(&[]), "{command} --by {by}");
+            if !["leaks", "temporary"].contains(&command) {
+                assert!(is_of_libraries(&["--all-code"]), "{command} --by {by}");
+            }
+        }
+    }
+    for (command, options) in [
+        ("tree", &[][..]),
+        ("hotspots", &["--by", "module"]),
+        ("series", &["--callers-of", "Stdlib.Map.Make.bal"]),
+    ] {
+        assert!(
+            names(command, options).contains("Stdlib.Map.Make"),
+            "{command}"
+        );
+    }
+}
