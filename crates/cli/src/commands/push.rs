@@ -17,22 +17,22 @@ use crate::question::{Question, warn_of_unmatched_patterns};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  heapline push trace.ctf --to otlp http://localhost:4318
-  heapline push trace.ctf --to pyroscope http://localhost:4040 --service shop --label env=test
-  heapline push trace.ctf --to parca http://localhost:7070 --at peak --own-code
+  heapline push trace.ctf otlp=http://localhost:4318
+  heapline push trace.ctf pyroscope=http://localhost:4040 --service shop --label env=test
+  heapline push trace.ctf parca=http://localhost:7070 --at peak --own-code
 
 To send profiles while a program runs, use heapline record --push. docs/push.md describes both.")]
 pub(crate) struct Args {
     #[command(flatten)]
     question: Question,
 
-    /// Send to this server, such as `http://localhost:4318`
-    #[arg(value_name = "URL")]
-    url: String,
+    /// Send to this server: otlp=URL, pyroscope=URL or parca=URL
+    #[arg(value_name = "PROTOCOL=URL")]
+    server: String,
 
-    /// Select the protocol of the server
-    #[arg(long, value_enum, value_name = "PROTOCOL")]
-    to: Protocol,
+    /// Select the protocol of a server that is given as a URL alone
+    #[arg(long, value_enum, value_name = "PROTOCOL", hide = true)]
+    to: Option<Protocol>,
 
     /// Send memory live at this time: end, peak, 10s, 90% [default: end]
     #[arg(long, value_name = "TIME")]
@@ -47,7 +47,10 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let endpoint = Endpoint::new(self.to, &self.url)?;
+        let endpoint = match self.to {
+            Some(protocol) => Endpoint::new(protocol, &self.server)?,
+            None => self.server.parse()?,
+        };
         let endpoint = self.sending.endpoint(endpoint)?;
         let profile = self.question.load()?;
         warn_of_unmatched_patterns(&self.look, &profile);
@@ -64,7 +67,7 @@ impl Args {
             self.question.input.name()
         );
         let message = endpoint.encode(&heap, &self.sending.identity());
-        let server = format!("{} {endpoint}", self.to.name());
+        let server = format!("{} {endpoint}", endpoint.protocol.name());
         let delivered = deliver(&endpoint, &message, |reason, wait| {
             let wait = seconds(wait.as_secs_f64());
             warn(&format!(

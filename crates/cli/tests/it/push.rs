@@ -81,7 +81,8 @@ fn assert_reported(request: &Received, allocated: [f64; 2], live: [f64; 2]) {
 fn a_server_gets_the_numbers_of_the_reports() {
     let server = Collector::start(|_, _| Reply::status(200));
     let url = server.url();
-    let (output, said) = run(&["push", TRACE, "--to", "otlp", &url, "--at", "peak"]);
+    let server_url = format!("otlp={url}");
+    let (output, said) = run(&["push", TRACE, &server_url, "--at", "peak"]);
     assert!(output.status.success(), "{said}");
     assert!(said.contains(&format!("stacks to otlp {url}")), "{said}");
     let query = "inside Mix.*";
@@ -197,7 +198,7 @@ fn urls_that_cannot_work_are_refused_before_the_trace_is_read() {
         assert!(said.contains(expected), "{said}");
     }
     if !cfg!(feature = "tls") {
-        let (_, said) = run(&["push", TRACE, "--to", "otlp", "https://localhost"]);
+        let (_, said) = run(&["push", TRACE, "otlp=https://localhost"]);
         assert!(
             said.contains("cargo install --path crates/cli --features tls"),
             "{said}"
