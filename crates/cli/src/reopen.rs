@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use heapline_heap::read_property;
+use heapline_heap::read_properties;
 use heapline_heap::reports::HeapError;
-use heapline_server::{FindRecording, SiteSource, SnapshotFolder, Subjects, Trace};
+use heapline_server::{FindRecording, ListedSnapshot, SiteSource, SnapshotFolder, Subjects, Trace};
 use heapline_trace::Snapshot;
 
 use crate::input::Input;
@@ -53,8 +53,8 @@ pub(crate) fn snapshots(
 #[derive(Debug)]
 pub(crate) struct SnapshotsBeside {
     input: Input,
-    /// Files that were looked at: whether they are of the trace. They are read again when they have changed.
-    known: Mutex<HashMap<PathBuf, (FileState, bool)>>,
+    /// Files that were looked at, and what they are if they are of the trace. They are read again when they have changed.
+    known: Mutex<HashMap<PathBuf, (FileState, Option<ListedSnapshot>)>>,
 }
 
 /// The size of a file, and when it was written.
@@ -71,40 +71,45 @@ impl SnapshotsBeside {
         }
     }
 
-    /// Returns true if a file is a heap snapshot that was taken while the trace was recorded.
-    fn is_of_trace(&self, path: &Path) -> bool {
-        let named = File::open(path)
-            .ok()
-            .filter(|_| is_snapshot_file(path))
-            .and_then(|file| read_property(BufReader::new(file), "trace").ok().flatten());
-        named.is_some_and(|named| Path::new(&named).file_name() == self.input.trace.file_name())
+    /// The entry of a file, if it is a heap snapshot that was taken while the trace was recorded.
+    fn read(&self, path: &Path, (file_bytes, _): FileState) -> Option<ListedSnapshot> {
+        let file = File::open(path).ok().filter(|_| is_snapshot_file(path))?;
+        let [trace, time_ns] = read_properties(BufReader::new(file), ["trace", "time_ns"]).ok()?;
+        let is_of_trace = Path::new(&trace?).file_name() == self.input.trace.file_name();
+        is_of_trace.then_some(ListedSnapshot {
+            name: path.file_name()?.to_str()?.to_owned(),
+            time_us: time_ns.and_then(|time| Some(time.parse::<u64>().ok()? / 1000)),
+            file_bytes,
+        })
     }
 }
 
 impl SnapshotFolder for SnapshotsBeside {
-    fn names(&self) -> Vec<String> {
+    fn list(&self) -> Vec<ListedSnapshot> {
         let Ok(entries) = directory(&self.input.trace).read_dir() else {
             return Vec::new();
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let paths = entries.flatten().map(|entry| entry.path());
         let files = paths.filter(|path| path.extension().is_some_and(|end| end == "heap"));
-        let mut found: Vec<(Option<SystemTime>, String)> = files
+        let mut found: Vec<(Option<SystemTime>, ListedSnapshot)> = files
             .take(MOST_FILES)
             .filter_map(|path| {
                 let metadata = path.metadata().ok()?;
                 let state = (metadata.len(), metadata.modified().ok());
-                let is_of_trace = match known.get(&path) {
-                    Some((then, is_of_trace)) if *then == state => *is_of_trace,
-                    _ => self.is_of_trace(&path),
+                let entry = match known.get(&path) {
+                    Some((then, entry)) if *then == state => entry.clone(),
+                    _ => self.read(&path, state),
                 };
-                let name = path.file_name()?.to_str()?.to_owned();
-                known.insert(path, (state, is_of_trace));
-                is_of_trace.then_some((state.1, name))
+                known.insert(path, (state, entry.clone()));
+                Some((state.1, entry?))
             })
             .collect();
-        found.sort();
-        found.into_iter().map(|(_, name)| name).collect()
+        found.sort_by(|(written, a), (other, b)| {
+            let taken = a.time_us.cmp(&b.time_us).then(written.cmp(other));
+            taken.then_with(|| a.name.cmp(&b.name))
+        });
+        found.into_iter().map(|(_, entry)| entry).collect()
     }
 
     fn open(&self, name: &str) -> Result<Subjects, String> {

@@ -19,6 +19,6 @@ pub use definition_names::{Binding, Bindings, CmtError};
 pub use dominators::Dominators;
 pub use graph::{Field, Graph, LoadDamage, NodeId, Virtual};
 pub use heap::{Amount, Heap};
-pub use load::{LoadError, read_property};
+pub use load::{LoadError, read_properties};
 pub use names::{function_name, module_name};
 pub use roots::{Group, GroupKind};

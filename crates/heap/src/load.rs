@@ -26,16 +26,18 @@ pub enum LoadError {
 /// must not fill the memory.
 const MAX_PROPERTIES: u32 = 1 << 18;
 
-/// Reads a property of a snapshot, such as `trace` or `pid`, without the rest of the file.
-pub fn read_property(input: impl Read, key: &str) -> Result<Option<String>, LoadError> {
+/// Reads properties of a snapshot, such as `trace` and `pid`, without the rest of the file.
+pub fn read_properties<const N: usize>(
+    input: impl Read,
+    keys: [&str; N],
+) -> Result<[Option<String>; N], LoadError> {
     let mut reader = Reader::new(input)?.largest_section(MAX_PROPERTIES);
-    let found = match reader.next_section()? {
-        Some(Content::Meta(lines)) => properties(&lines)
-            .find(|(known, _)| *known == key)
-            .map(|(_, value)| value.to_owned()),
-        _ => None,
+    let lines = match reader.next_section()? {
+        Some(Content::Meta(lines)) => lines,
+        _ => Vec::new(),
     };
-    Ok(found)
+    let value = |key| properties(&lines).find(|(known, _)| *known == key);
+    Ok(keys.map(|key| value(key).map(|(_, value)| value.to_owned())))
 }
 
 /// The properties in the lines of a snapshot.

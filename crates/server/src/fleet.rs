@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::error::ApiError;
+use crate::snapshot::ListedSnapshot;
 
 /// The largest answer.
 const LARGEST: u64 = 256 << 20;
@@ -92,7 +93,7 @@ pub(crate) struct FleetStatus<'a> {
     kind: &'static str,
     trace: &'a str,
     against: Option<String>,
-    snapshots: [String; 0],
+    snapshots: [ListedSnapshot; 0],
     command: String,
     recording: bool,
     error: Option<String>,

@@ -29,6 +29,8 @@ pub use error::ApiError;
 pub use fleet::Fleet;
 pub use http::{ServeError, Server};
 pub use report::{ReportError, ReportOptions, write_report, write_snapshot_report};
-pub use snapshot::{FindRecording, SiteSource, SnapshotFolder, find_holders, load_snapshots};
+pub use snapshot::{
+    FindRecording, ListedSnapshot, SiteSource, SnapshotFolder, find_holders, load_snapshots,
+};
 pub use source::{EditorLink, SourceFolderError, SourceFolders};
 pub use trace::{Opener, Progress, Recording, Subjects, Trace, load};

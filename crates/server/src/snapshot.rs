@@ -9,6 +9,7 @@ use heapline_formats::{Options, Reader};
 use heapline_heap::Heap;
 use heapline_heap::reports::{AllocationNumbers, sample_holders};
 use heapline_profile::Holders;
+use serde::Serialize;
 
 use crate::trace::{CACHE, Progress, Subjects, Trace};
 
@@ -33,11 +34,22 @@ impl fmt::Debug for SiteSource {
 
 /// The heap snapshots that were taken while a trace was recorded.
 pub trait SnapshotFolder: fmt::Debug + Send + Sync {
-    /// Their names, as there are now.
-    fn names(&self) -> Vec<String>;
+    /// Those that there are now, the oldest first.
+    fn list(&self) -> Vec<ListedSnapshot>;
 
     /// Opens one of them. The name is one of those. Errors are for people.
     fn open(&self, name: &str) -> Result<Subjects, String>;
+}
+
+/// A heap snapshot in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListedSnapshot {
+    /// The name of the file.
+    pub name: String,
+    /// Microseconds since 1970 at which it was taken, if the file says it.
+    pub time_us: Option<u64>,
+    /// The size of the file in bytes.
+    pub file_bytes: u64,
 }
 
 /// Loads the snapshots. Errors are for people.
@@ -97,7 +109,7 @@ pub fn find_holders(
 ) -> FindHolders {
     let last: Mutex<Option<(String, Option<Arc<Holders>>)>> = Mutex::default();
     FindHolders::new(move || {
-        let newest = snapshots.names().pop()?;
+        let newest = snapshots.list().pop()?.name;
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some((name, holders)) if *name == newest => holders.clone(),

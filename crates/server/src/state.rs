@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::error::ApiError;
 use crate::files::{FileRequest, SavedFile};
 use crate::loader::{EarlierSessions, Loaded, Loader, Loading, Newest};
+use crate::snapshot::ListedSnapshot;
 use crate::trace::{CACHE, Progress, Subjects, Trace};
 
 /// Streams of events that are open at the same time, one for each page. They stay open, and must leave connections for
@@ -47,8 +48,8 @@ pub(crate) struct Status<'a> {
     trace: &'a str,
     /// The name of the file that it is compared with.
     against: Option<String>,
-    /// The names of heap snapshots of the same run, which are served below `snapshots/`.
-    snapshots: Vec<String>,
+    /// Heap snapshots of the same run, which are served below `snapshots/NAME/`.
+    snapshots: Vec<ListedSnapshot>,
     /// The command that opens the traces in the viewer.
     command: String,
     /// Identifies the traces, with the epoch of the profile, once it is loaded.
@@ -143,7 +144,7 @@ impl State {
             }) => Status {
                 recording: *is_recording,
                 error: problem.clone(),
-                snapshots: self.snapshot_names(),
+                snapshots: self.listed_snapshots(),
                 ..match self.compared() {
                     Some(session) => self.compared_status(session),
                     None => Status::ready(&self.subjects, session),
@@ -212,9 +213,9 @@ impl State {
         Ok(())
     }
 
-    fn snapshot_names(&self) -> Vec<String> {
+    fn listed_snapshots(&self) -> Vec<ListedSnapshot> {
         let folder = self.subjects.snapshots.as_ref();
-        folder.map_or_else(Vec::new, |folder| folder.names())
+        folder.map_or_else(Vec::new, |folder| folder.list())
     }
 
     /// A place for one more stream of events.
@@ -242,7 +243,7 @@ impl State {
         }
         let folder = self.subjects.snapshots.as_ref();
         // Only files of the list are ever opened.
-        let folder = folder.filter(|folder| folder.names().iter().any(|known| known == name));
+        let folder = folder.filter(|folder| folder.list().iter().any(|known| known.name == name));
         let Some(folder) = folder else {
             let message = format!("no such heap snapshot: `{name}`");
             return Err(EngineError::new(ErrorKind::NotFound, message).into());

@@ -1,13 +1,20 @@
 // Responses of the server other than reports: see docs/api.md.
 
+/** A heap snapshot of the same run, whose page is below `snapshots/`. */
+export interface ListedSnapshot {
+  name: string;
+  /** Microseconds since 1970 at which it was taken, if the file says it. */
+  time_us: number | null;
+  file_bytes: number;
+}
+
 export interface Status {
   state: "loading" | "ready" | "failed";
   version: string;
   kind: "trace" | "snapshot" | "fleet";
   trace: string;
   against: string | null;
-  /** The names of heap snapshots of the same run, whose pages are below `snapshots/`. */
-  snapshots: string[];
+  snapshots: ListedSnapshot[];
   /** The command that opens the files in the viewer. */
   command: string;
   /** Identifies the traces, once they are loaded. */

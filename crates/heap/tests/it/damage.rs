@@ -3,7 +3,7 @@
 use heapline_heap::reports::{
     FindingsOptions, RetainedBy, RetainedOptions, WhyOptions, diff, findings, retained, why,
 };
-use heapline_heap::{Heap, read_property};
+use heapline_heap::{Heap, read_properties};
 use heapline_heapfile::{Writer, compress};
 use heapline_testkit::heap::{server_after, without_checksums};
 use heapline_testkit::property_config;
@@ -19,12 +19,12 @@ fn a_property_is_not_looked_for_in_a_large_section() {
         writer.finish(&[]).unwrap();
         file
     };
-    let found = read_property(&file("a.ctf")[..], "trace").unwrap();
-    assert_eq!(found.as_deref(), Some("a.ctf"));
+    let found = read_properties(&file("a.ctf")[..], ["trace", "pid"]).unwrap();
+    assert_eq!(found, [Some("a.ctf".to_owned()), None]);
     let mut packed = Vec::new();
     compress(&file(&"a".repeat(1 << 20))[..], &mut packed).unwrap();
     assert!(packed.len() < 1000);
-    read_property(&packed[..], "trace").unwrap_err();
+    read_properties(&packed[..], ["trace"]).unwrap_err();
 }
 
 proptest! {

@@ -103,13 +103,16 @@ fn snapshots_beside_a_trace_are_served_with_their_sites() {
     let mut snapshot = heapline_testkit::heap::server();
     // It was recorded elsewhere, and moved together with the trace.
     snapshot.property("trace", "/elsewhere/server.ctf");
+    snapshot.property("time_ns", "1700000000123456789");
     fs::write(folder.path().join("server end.heap"), snapshot.finish()).unwrap();
     fs::copy(fixture(AFTER), folder.path().join("other.heap")).unwrap();
     let viewer = Viewer::start(&["view", trace.to_str().unwrap()]);
     assert!(viewer.get("/api/v1/info").contains("\"packets\""));
     let status = viewer.get("/api/v1/status");
     assert!(
-        status.contains("\"snapshots\":[\"server end.heap\"]"),
+        status.contains(
+            r#""snapshots":[{"name":"server end.heap","time_us":1700000000123456,"file_bytes":"#
+        ),
         "{status}"
     );
     let why = viewer.get("/snapshots/server%20end.heap/api/v1/why?site=Module2.*");
