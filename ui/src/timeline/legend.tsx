@@ -58,12 +58,13 @@ export function Legend(props: {
           </li>
         ))}
       </ul>
-      {(hidden > 0 || other >= 0) && (
+      {(named.length > 0 || other >= 0) && (
         <div class="layers layers-rest">
-          {hidden > 0 && (
+          {named.length > 0 && (
+            // It keeps its room when it is not needed: names that only fit without it would come and go.
             <button
               type="button"
-              class="layers-more"
+              class={`layers-more ${hidden > 0 ? "" : "is-unneeded"}`}
               onClick={(event) =>
                 openMenuBelow(
                   event,
@@ -71,7 +72,7 @@ export function Legend(props: {
                 )
               }
             >
-              +{hidden}
+              +{Math.max(hidden, 1)}
               <span class="spoken"> more layers</span>
             </button>
           )}
