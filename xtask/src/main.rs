@@ -22,6 +22,7 @@ mod programs;
 mod reproduce;
 mod setup;
 mod test;
+mod unit;
 mod workspace;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::command::{Outcome, cargo, lint, root};
 use crate::{
-    arm64, browser, consumers, fleet, licenses, ocaml, package, programs, reproduce, setup,
+    arm64, browser, consumers, fleet, licenses, ocaml, package, programs, reproduce, setup, unit,
     workspace,
 };
 
@@ -31,7 +31,7 @@ const STAGES: &[Stage] = &[
     stage(
         "unit",
         "tests of all crates, and examples in documentation",
-        unit,
+        unit::run,
     ),
     stage("arm64", "recording on arm64, emulated", arm64::check),
     stage("references", "tests on the reference traces", references),
@@ -173,20 +173,6 @@ fn compile() -> Outcome {
         "--no-default-features",
     ])
     .run()
-}
-
-fn unit() -> Outcome {
-    // Many tests wait for programs that they record: with a test for each core, most of the time would be spent waiting.
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    // What is missing is a failure here, not a test less.
-    // Those of arm64 have a stage of their own.
-    let options = ["--no-fail-fast", "--", "--skip=arm64::"];
-    lint(&[&TESTS[..], &options].concat())
-        .env("RUST_TEST_THREADS", &(3 * cores).to_string())
-        .env(ocaml::COMPILERS, &ocaml::compilers()?)
-        .env(programs::PROGRAMS, &programs::set_up()?)
-        .reproducible()
-        .run()
 }
 
 /// Attaches and snapshots at random moments, more than the ordinary tests do.

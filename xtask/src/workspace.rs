@@ -38,7 +38,8 @@ pub(crate) fn features_without(some: &[&str]) -> Outcome<Vec<String>> {
     Ok(names)
 }
 
-fn members() -> Outcome<Vec<Member>> {
+/// All packages.
+pub(crate) fn members() -> Outcome<Vec<Member>> {
     let list = cargo(&[
         "tree",
         "--quiet",

@@ -130,7 +130,7 @@ fn definitions_of_packed_modules_hold_what_they_reach() {
 
 #[test]
 fn deep_lists_are_walked_and_folded() {
-    const CELLS: u64 = 10_000_000;
+    const CELLS: u64 = 2_000_000;
     for compiler in compilers("deep_lists_are_walked_and_folded") {
         let running = start_with(&compiler.program("heap"), &[&CELLS.to_string()]);
         let folded = take(&running, &["--fold", "always"]);
