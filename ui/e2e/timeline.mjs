@@ -80,7 +80,7 @@ export const timelineTests = [
   [
     "the views follow a layer, which gets the whole chart",
     async ({ page, url, heapline, trace }) => {
-      await open(page, url, "live=all&view=table");
+      await open(page, url, "live=all&view=table&split=function");
       await page.locator(".layers button", { hasText: "Mix.words" }).click();
       await settled(page);
       await assertHeadline(page, heapline("summary", trace(MIX), "--where", 'own function = "Mix.words"'));
@@ -144,7 +144,7 @@ export const timelineTests = [
   [
     "a layer splits into its callers, and breadcrumbs lead back",
     async ({ page, url }) => {
-      await open(page, url, "lists=all");
+      await open(page, url, "split=function&lists=all");
       await page.locator(".layers button", { hasText: "Stdlib.Map.Make.bal" }).click();
       await settled(page);
       assert.equal(await chosen(page, "callers"), "Stdlib.Map.Make.bal");
@@ -156,6 +156,21 @@ export const timelineTests = [
       await page.locator(".crumbs button", { hasText: "all" }).click();
       await settled(page);
       assert.equal(await chosen(page, "callers"), null);
+    },
+  ],
+  [
+    "a branch of the call tree becomes the filter, and has the memory that its layer had",
+    async ({ page, url, heapline, trace }) => {
+      await open(page, url);
+      assert.equal(await page.getByRole("combobox", { name: "by" }).inputValue(), "branches");
+      await page.locator(".layers button", { hasText: "Mix.words" }).click();
+      await settled(page);
+      const where = await chosen(page, "where");
+      const { groups } = heapline("series", trace(MIX), "--branches", "--points", "400", "--json");
+      const branch = groups.find(({ label }) => label.name === "Mix.words");
+      assert.equal(where, branch.query);
+      const { total } = heapline("series", trace(MIX), "--where", where, "--points", "400", "--json");
+      assert.deepEqual(total.values, branch.values);
     },
   ],
   [

@@ -105,9 +105,9 @@ function FileHelp(): JSX.Element {
       <p>
         <b>Timeline</b>: drag to select memory allocated in a time window (in Compare: the window after, with Shift the
         one before; elsewhere with Ctrl the second of two windows to compare); click anywhere to select memory live at
-        that time; click the name of a layer to split it by caller. <b>Flame graph</b>: click to zoom in on a box, turn
-        the wheel with Ctrl to zoom anywhere, drag to pan, right click for more. <b>Heat map</b>: click a cell to select
-        its blocks.
+        that time; click the name of a layer to see only its memory, by branch or by caller. <b>Flame graph</b>: click
+        to zoom in on a box, turn the wheel with Ctrl to zoom anywhere, drag to pan, right click for more.{" "}
+        <b>Heat map</b>: click a cell to select its blocks.
       </p>
     </>
   );

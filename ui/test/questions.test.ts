@@ -23,7 +23,7 @@ test("the filter, the window and the moment must all hold", () => {
 
 test("the timeline is not cut by the window or the moment, which it shows", () => {
   const asked = questions.seriesQuestion(state("#window=0.5..1&live=end&where=promoted"), 400);
-  assert.equal(address(asked), "series?by=function&points=400&where=promoted");
+  assert.equal(address(asked), "series?branches=true&points=400&where=promoted");
 });
 
 test("drilling into a layer asks for its callers", () => {

@@ -13,6 +13,7 @@ mod allocated;
 mod amount;
 mod at_snapshots;
 mod attribution;
+mod branches;
 mod by_event;
 mod callers;
 mod crates;

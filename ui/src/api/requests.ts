@@ -77,6 +77,7 @@ export const REQUESTS = {
     "keep-recursion": { kind: "flag" },
     measure: { kind: "value", values: ["live-bytes", "live-blocks", "live-words", "allocated-words", "allocated-bytes", "allocation-rate", "promoted-bytes", "promotion-rate"], default: "live-bytes" },
     by: { kind: "value", values: ["site", "address", "function", "file", "module", "crate", "domain", "size", "age"] },
+    branches: { kind: "flag" },
     top: { kind: "value", default: "10" },
     points: { kind: "value" },
     from: { kind: "value" },

@@ -415,6 +415,8 @@ export type GroupLine = {
 label: Label,
 /** True for the group that contains all groups not shown. */
 is_other: boolean,
+/** The query that selects the blocks of a branch. */
+query?: string,
 /** The value at each point. */
 values: Array<number>,
 /** The least value since the point before. */

@@ -53,7 +53,7 @@ function look(state: State) {
 
 /** True if the layers of the timeline are attributed to own code. */
 function isOfOwnLayers({ ownCode, lists, split }: State): boolean {
-  return ownCode || (lists === "own" && (split === "function" || split === "site"));
+  return ownCode || (lists === "own" && !["module", "file", "crate"].includes(split));
 }
 
 /** The display of functions in lists, which attribute memory to own code by default. */
@@ -107,16 +107,16 @@ export const POINTS = 400;
 /** Memory over time. The timeline marks the window and the point in time, so these do not filter it. */
 export function seriesQuestion(state: State, points: number): Question {
   const isDrilled = state.callers.length > 0;
+  const { split } = state;
   // The callers of a line are functions.
-  const by =
-    state.split === "none" || (isDrilled && (state.split === "site" || state.split === "function"))
-      ? null
-      : state.split;
+  const hasNoGroups =
+    split === "none" || split === "branches" || (isDrilled && (split === "site" || split === "function"));
   return question("series", {
     where: typed(state),
     estimator: state.estimator,
     measure: state.measure,
-    by,
+    by: hasNoGroups ? null : split,
+    branches: split === "branches" && !isDrilled,
     points,
     "callers-of": state.callers,
     ...lookOfLists(state),

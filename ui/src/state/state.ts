@@ -62,7 +62,7 @@ const CODECS = {
   unit: choice(["bytes", "blocks"], "bytes"),
   // The timeline.
   measure: choice(MEASURES, REQUESTS.series.measure.default),
-  split: choice([...GROUPS, "none"], "function"),
+  split: choice(["branches", ...GROUPS, "none"], "branches"),
   callers: list,
   zoom: span,
   clock: choice(["elapsed", "utc", "local"], "elapsed"),

@@ -43,7 +43,7 @@ export function layerColours(
   isDark: boolean,
 ): LayerColours {
   // The callers of a line are functions.
-  const kind = callers.length > 0 && split === "site" ? "function" : split;
+  const kind = split === "branches" || (callers.length > 0 && split === "site") ? "function" : split;
   const ranges = tones(
     isDark,
     RANGE_HUES.map((hue, k): Tone => [0.1, hue, k % 2 === 0 ? 0.05 : 0.09]),

@@ -7,7 +7,7 @@ import { reserved } from "../colours";
 import { seconds } from "../format";
 import { currentSource, isAwaited, useAnswer } from "../state/answers";
 import type { Span } from "../state/codec";
-import { patternOf } from "../state/patterns";
+import { patternOf, withClause } from "../state/patterns";
 import { usePicture } from "../save/pictures";
 import { selectionText } from "../save/requests";
 import {
@@ -287,12 +287,14 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const drillable = (group: GroupLine) =>
     !props.slices &&
     !group.is_other &&
-    ["function", "site", "module", "file", "crate"].includes(now.split) &&
+    ["branches", "function", "site", "module", "file", "crate"].includes(now.split) &&
     !group.label.name.startsWith("(");
 
   const drillInto = (group: GroupLine) => {
     hideTip();
-    update({ callers: [...now.callers, patternOf(group.label.name)], node: "" });
+    const { query } = group;
+    if (query !== undefined) update({ where: withClause(now.where, query), node: "" });
+    else update({ callers: [...now.callers, patternOf(group.label.name)], node: "" });
   };
 
   const onContextMenu = (event: MouseEvent) => {
@@ -305,7 +307,13 @@ export function Timeline(props: TimelineProps): JSX.Element {
       { text: `What is alive at ${seconds(t)}`, isDisabled: !hasMoments, run: () => update(chooseMoment(now, t)) },
       "line",
       ...(group && drillable(group)
-        ? [{ text: `Only ${group.label.name}, by caller`, run: () => drillInto(group) }, "line" as const]
+        ? [
+            {
+              text: `Only ${group.label.name}${group.query === undefined ? ", by caller" : ""}`,
+              run: () => drillInto(group),
+            },
+            "line" as const,
+          ]
         : []),
       {
         text: "Zoom to the window",

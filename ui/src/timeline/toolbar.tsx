@@ -13,6 +13,13 @@ import { Legend } from "./legend";
 import { tipOn } from "../widgets/tip";
 import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./scale";
 
+/** What the layers of a timeline are. */
+const SPLIT_NAMES: Record<State["split"], string> = {
+  branches: "branch of the call tree",
+  ...GROUP_NAMES,
+  none: "nothing",
+};
+
 /** Controls for measure, grouping and layers. */
 export function TimelineBar(props: {
   series: Series | null;
@@ -31,7 +38,7 @@ export function TimelineBar(props: {
       (tells().promotions || !PROMOTION_MEASURES.has(measure)) && (tells().lifetimes || measure !== "allocation-rate"),
   );
   const isTold = (group: (typeof GROUPS)[number]) => tells().lifetimes || !["size", "age", "domain"].includes(group);
-  const splits = [...GROUPS.filter(isTold), "none" as const];
+  const splits = ["branches" as const, ...GROUPS.filter(isTold), "none" as const];
   const held = (change: Partial<State>) => seriesQuestion({ ...props.shown, ...change }, POINTS);
   return (
     <div class="timeline-bar">
@@ -50,7 +57,7 @@ export function TimelineBar(props: {
         value={now.split}
         options={offered(splits, (split) => held({ split })).map((value) => ({
           value,
-          text: value === "none" ? "nothing" : GROUP_NAMES[value],
+          text: SPLIT_NAMES[value],
         }))}
         onChange={(split) => update({ split, callers: [], node: "" })}
       />

@@ -2,6 +2,7 @@
 
 mod alloc_stats;
 mod blocks;
+mod branches;
 mod diff_tree;
 mod estimates;
 mod findings;

@@ -1,6 +1,7 @@
 //! Memory over time.
 
 mod live;
+mod weights;
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::Subject;
+use crate::branches::Division;
 use crate::callers::by_caller;
 use crate::estimate::Sum;
 use crate::groups::{GroupBy, Groups, Label, NONE};
@@ -75,6 +77,12 @@ pub struct SeriesOptions {
     #[arg(long, value_enum)]
     pub by: Option<GroupBy>,
 
+    /// Split the series by the functions that divide it best
+    ///
+    /// A block belongs to the innermost of these functions that is in its stack.
+    #[arg(long, conflicts_with_all = ["by", "callers_of"])]
+    pub branches: bool,
+
     /// Show the N largest groups and merge the others
     #[arg(long, short = 'n', alias = "rows", default_value_t = 10, value_name = "N", value_parser = options::number(0, 1000))]
     pub top: usize,
@@ -126,16 +134,25 @@ impl SeriesOptions {
 
     /// The grouping by which the series is split, if any.
     fn split(&self) -> Option<GroupBy> {
-        let callers = (!self.callers_of.is_empty()).then_some(GroupBy::Function);
-        self.by.or(callers)
+        let has_functions = self.branches || !self.callers_of.is_empty();
+        self.by.or(has_functions.then_some(GroupBy::Function))
     }
 
     /// The display of functions. Callers of a function are asked for by its name, which may be that of a library's.
     fn look(&self) -> Look {
-        match self.by {
+        match self.split() {
             Some(by) if self.callers_of.is_empty() => self.look.of_list(by),
             _ => self.look.clone(),
         }
+    }
+
+    /// The functions whose branches are the groups, if these are branches.
+    fn division(&self, scope: &Scope<'_>) -> Option<Division> {
+        self.branches.then(|| {
+            let view = self.look().view(GroupBy::Function);
+            let weights = weights::of_stacks(scope, self.measure);
+            Division::new(scope.profile(), &view, &weights, self.top)
+        })
     }
 
     /// The part of the run that is shown, if it is not the whole.
@@ -214,6 +231,10 @@ pub struct GroupLine {
     pub label: Label,
     /// True for the group that contains all groups not shown.
     pub is_other: bool,
+    /// The query that selects the blocks of a branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub query: Option<String>,
     /// The line.
     #[serde(flatten)]
     pub line: Line,
@@ -222,16 +243,21 @@ pub struct GroupLine {
 /// The series of the blocks in scope. Fails if the window is not in the run.
 pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Series, TimeError> {
     let look = options.look();
-    let groups = options.split().map(|by| {
-        let view = look.view(by);
-        let groups = match &options.callers_of[..] {
+    let division = options.division(scope);
+    // Where no function stands out, there is nothing to split by.
+    let is_undivided = division.as_ref().is_some_and(Division::is_empty);
+    let groups = options.split().filter(|_| !is_undivided).map(|by| {
+        let view = match &division {
+            Some(division) => division.look(&look).view(by),
+            None => look.view(by),
+        };
+        match &options.callers_of[..] {
             [] => Groups::shared(scope.profile(), &view),
             functions => Arc::new(by_caller(scope.profile(), &view, functions)),
-        };
-        (groups, options.top)
+        }
     });
     let inside = match &groups {
-        Some((groups, _)) if !options.callers_of.is_empty() => {
+        Some(groups) if !options.callers_of.is_empty() => {
             let profile = scope.profile();
             Some(scope.filter(|stay| groups.of(profile, stay) != NONE))
         }
@@ -240,7 +266,10 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Series, Time
     let scope = inside.as_ref().unwrap_or(scope);
     let profile = scope.profile();
     let points = Points::new(scope, options)?;
-    let rows = Rows::new(scope, options.measure, groups);
+    let rows = match groups {
+        Some(groups) => Rows::new(scope, options, groups),
+        None => Rows::default(),
+    };
     let parts = Timeline::of_moments(points.moments.clone(), profile);
     let (mut lines, mut error) = if options.measure.is_live() {
         live::live(scope, options.measure, &rows, &parts, points.ends.len())
@@ -269,10 +298,15 @@ pub fn series(scope: &Scope<'_>, options: &SeriesOptions) -> Result<Series, Time
             .into_iter()
             .zip(lines)
             .enumerate()
-            .map(|(row, (label, line))| GroupLine {
-                label,
-                is_other: Some(row) == rows.other,
-                line,
+            .map(|(row, (label, line))| {
+                let is_other = Some(row) == rows.other;
+                let division = division.as_ref().filter(|_| !is_other);
+                GroupLine {
+                    query: division.and_then(|division| division.query(&label, &look)),
+                    label,
+                    is_other,
+                    line,
+                }
             })
             .collect(),
         callers_of: options
@@ -352,6 +386,7 @@ impl Points {
 }
 
 /// The groups that get a line of their own.
+#[derive(Default)]
 struct Rows {
     groups: Option<Arc<Groups>>,
     row_of_group: Vec<u32>,
@@ -361,31 +396,30 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(scope: &Scope<'_>, measure: Measure, groups: Option<(Arc<Groups>, usize)>) -> Self {
-        let Some((groups, top)) = groups else {
-            return Self {
-                groups: None,
-                row_of_group: Vec::new(),
-                labels: Vec::new(),
-                other: None,
-            };
-        };
-        let top = top.min(65_000);
-        let sizes = sizes(scope, measure, &groups);
+    fn new(scope: &Scope<'_>, options: &SeriesOptions, groups: Arc<Groups>) -> Self {
+        let top = options.top.min(65_000);
+        let sizes = weights::of_groups(scope, options.measure, &groups);
         let mut order: Vec<usize> = (0..groups.len()).filter(|&i| sizes[i].is_some()).collect();
         order.sort_by(|&a, &b| {
             let size = |group: usize| sizes[group].unwrap_or(0.0);
             size(b).total_cmp(&size(a))
         });
+        // What is in no branch is no group of its own, however much that is.
+        let no_branch = options.branches.then_some(groups.unknown as usize);
+        let has_rest = no_branch.is_some_and(|group| sizes[group].is_some());
+        order.retain(|&group| Some(group) != no_branch);
         let mut row_of_group = vec![NONE; groups.len()];
         let mut labels = Vec::new();
         for (row, &group) in (0..).zip(order.iter().take(top)) {
             row_of_group[group] = row;
             labels.push(groups.labels[group].clone());
         }
-        let rest = order.len().saturating_sub(top);
-        let other = (rest > 0).then(|| {
-            labels.push(Label::named(format!("other ({rest})")));
+        let merged = order.len().saturating_sub(top);
+        let other = (merged > 0 || has_rest).then(|| {
+            labels.push(Label::named(match merged {
+                0 => "other".to_owned(),
+                merged => format!("other ({merged})"),
+            }));
             labels.len() - 1
         });
         if let Some(other) = other {
@@ -400,55 +434,6 @@ impl Rows {
             other,
         }
     }
-}
-
-/// The size by which groups are ranked: the maximum of live memory, or the total. `None` for groups
-/// without blocks.
-fn sizes(scope: &Scope<'_>, measure: Measure, groups: &Groups) -> Vec<Option<f64>> {
-    // The largest value at a few points in time tells well enough.
-    const POINTS: usize = 32;
-    let profile = scope.profile();
-    if !measure.is_live() {
-        return groups
-            .sums(scope)
-            .iter()
-            .map(|amount| (!amount.is_empty()).then_some(amount.bytes.value))
-            .collect();
-    }
-    let parts = Timeline::new(profile, POINTS);
-    let (changes, is_used) = scope.fold(
-        || (vec![0.0; groups.len() * POINTS], vec![false; groups.len()]),
-        |(changes, is_used), stay| {
-            let group = groups.of(profile, stay) as usize;
-            is_used[group] = true;
-            let row = group * POINTS;
-            let weight = scope.bytes(&stay);
-            changes[row + parts.slot(stay.start)] += weight;
-            if stay.ends() {
-                changes[row + parts.slot(stay.end)] -= weight;
-            }
-        },
-        |(changes, is_used), (more, more_used)| {
-            for (change, more) in changes.iter_mut().zip(more) {
-                *change += more;
-            }
-            for (is_used, more) in is_used.iter_mut().zip(more_used) {
-                *is_used |= more;
-            }
-        },
-    );
-    changes
-        .chunks(POINTS)
-        .zip(is_used)
-        .map(|(changes, is_used)| {
-            let mut live = 0.0;
-            let most = changes.iter().fold(0.0, |most: f64, change| {
-                live += change;
-                most.max(live)
-            });
-            is_used.then_some(most)
-        })
-        .collect()
 }
 
 /// Lines of what was allocated or promoted so far, or per second: the total, then the rows. Also the errors of the total.
