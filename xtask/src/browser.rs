@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::command::{Outcome, Run, cargo, exists, program, root};
 use crate::setup;
+use crate::test::build_workspace;
 
 /// Installs what the page is built with; to be called before the first build, which embeds it.
 pub(crate) fn setup() -> Outcome {
@@ -14,6 +15,7 @@ pub(crate) fn setup() -> Outcome {
 
 /// Checks the page by itself, and with the built program in a browser without a screen.
 pub(crate) fn check() -> Outcome {
+    build_workspace()?;
     for script in ["check", "format", "test"] {
         npm(script, "debug", &[]).run()?;
     }

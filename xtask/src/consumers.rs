@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::{Outcome, exists, program, root};
 use crate::setup;
+use crate::test::build_workspace;
 
 /// One with everything, several domains, no names, nothing at all, stacks that were cut.
 const TRACES: [&str; 5] = [
@@ -16,6 +17,7 @@ const TRACES: [&str; 5] = [
 
 /// Installs them where later runs find them, and checks the exports of the built program.
 pub(crate) fn check() -> Outcome {
+    build_workspace()?;
     let python = python()?;
     let cache = cache()?;
     let folder = folder();

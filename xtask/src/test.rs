@@ -35,7 +35,6 @@ const STAGES: &[Stage] = &[
     ),
     stage("arm64", "recording on arm64, emulated", arm64::check),
     stage("references", "tests on the reference traces", references),
-    stage("portable", "the program without recording", portable),
     stage(
         "package",
         "packages, and a program installed from them",
@@ -52,6 +51,8 @@ const STAGES: &[Stage] = &[
         "heapline-fleet with DuckDB, S3 and a cluster",
         fleet::check,
     ),
+    // It replaces the program that other stages try.
+    stage("portable", "the program without recording", portable),
     stage("docs", "documentation of the code", docs),
     stage("demo", "the release build, and its demo", demo),
 ];
@@ -163,8 +164,13 @@ fn build() -> Outcome {
     }
 }
 
+/// Builds the workspace and its tests, with the programs in `target/debug`; it does nothing if they are there.
+pub(crate) fn build_workspace() -> Outcome {
+    lint(&[&TESTS[..], &["--no-run"]].concat()).run()
+}
+
 fn compile() -> Outcome {
-    lint(&[&TESTS[..], &["--no-run"]].concat()).run()?;
+    build_workspace()?;
     // The recorder of OCaml programs takes the trace library without its extras.
     lint(&[
         "check",
@@ -216,9 +222,7 @@ fn portable() -> Outcome {
     ];
     lint(&[&workspace[..], &["--bin=heapline"]].concat()).run()?;
     // Help, errors and reports.
-    lint(&[&workspace[..], &["--test=it", "cmd::"]].concat()).run()?;
-    // The program with all features, which is tried next.
-    lint(&[&TESTS[..], &["--no-run"]].concat()).run()
+    lint(&[&workspace[..], &["--test=it", "cmd::"]].concat()).run()
 }
 
 fn docs() -> Outcome {

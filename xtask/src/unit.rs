@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{fs, thread};
 
 use crate::command::{Outcome, Run, lint, root};
-use crate::test::TESTS;
+use crate::test::{TESTS, build_workspace};
 use crate::{ocaml, programs, workspace};
 
 /// Tests that record programs, attach to them, and look at screens: they wait most of the time.
@@ -14,7 +14,7 @@ const WAITING: [&str; 3] = ["record", "live", "top"];
 /// Runs the tests that wait beside those that compute, and then the examples in documentation.
 pub(crate) fn run() -> Outcome {
     // Some run the examples, which are only built with everything.
-    lint(&[&TESTS[..], &["--no-run"]].concat()).run()?;
+    build_workspace()?;
     let compilers = ocaml::compilers()?;
     let programs = programs::set_up()?;
     let cores = thread::available_parallelism().map_or(2, usize::from);
