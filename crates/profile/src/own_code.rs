@@ -149,7 +149,7 @@ impl OwnFrames {
                 },
             };
         }
-        let is_library = libraries(symbols, &crates);
+        let is_library = libraries(symbols, &crates, &profile.header().program);
         let is_own = symbols.frames().ids().map(|frame| {
             !is_library[crates.id(frame)] && !is_listed(&function(frame).name, RUNTIME)
         });
@@ -175,7 +175,8 @@ impl OwnFrames {
 }
 
 /// For each crate, true if it is a library: by where its files are, where they tell, and otherwise by its name.
-fn libraries(symbols: &Symbols, crates: &Crates) -> IdVec<CrateId, bool> {
+fn libraries(symbols: &Symbols, crates: &Crates, program: &str) -> IdVec<CrateId, bool> {
+    let main = main_module(program);
     let mut is_library = IdVec::like(crates.names(), false);
     let mut module_places = IdVec::like(crates.names(), ModulePlace::Unknown);
     for (frame, info) in symbols.frames().enumerate() {
@@ -206,10 +207,21 @@ fn libraries(symbols: &Symbols, crates: &Crates) -> IdVec<CrateId, bool> {
             || match place {
                 ModulePlace::Package if is_apart => true,
                 ModulePlace::Elsewhere => false,
-                ModulePlace::Package | ModulePlace::Unknown => is_known_library(name),
+                ModulePlace::Package | ModulePlace::Unknown => {
+                    *name != main && is_known_library(name)
+                }
             };
     }
     is_library
+}
+
+/// The module that an OCaml program is named after: a program `lwt_server` is not a part of Lwt.
+fn main_module(program: &str) -> String {
+    let file = program.rsplit('/').next().unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default();
+    let mut letters = stem.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// Returns true if a crate is a top-level module of OCaml.

@@ -68,9 +68,16 @@ enum Happening {
 /// The trace of a program with these blocks, each of whose words is sampled with probability `rate`.
 #[must_use]
 pub fn trace(lives: &[Life], rate: f64, seed: u64) -> Vec<u8> {
+    trace_of("/usr/bin/generated", lives, rate, seed)
+}
+
+/// The trace of an executable.
+#[must_use]
+pub fn trace_of(executable: &str, lives: &[Life], rate: f64, seed: u64) -> Vec<u8> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let info = TraceInfo {
         sample_rate: rate,
+        executable_name: executable.into(),
         ..generate::info()
     };
     let mut names: Vec<&str> = Vec::new();

@@ -324,6 +324,34 @@ fn paths_of_ocaml_files_tell_libraries_whatever_their_names() {
     assert_eq!(own_code.libraries, ["Fmt", "Ptree", "Trie"]);
 }
 
+#[test]
+fn the_module_of_the_program_is_own_code_whatever_its_name() {
+    let lives = [
+        Life::new(16, 1, &["Lwt_server.serve", "Lwt.bind", "Stdlib__List.map"]),
+        Life::new(32, 2, &["Lwt_main.run", "Lwt_server.answer"]),
+    ];
+    for executable in [
+        "lwt_server",
+        "/srv/bin/lwt_server.exe",
+        "./lwt_server.native",
+    ] {
+        let bytes = std::io::Cursor::new(lives::trace_of(executable, &lives, 1.0, 0));
+        let mut reader = Reader::new(bytes, Options::default()).unwrap();
+        let profile = Profile::load(&mut reader, StoreOptions::default()).unwrap();
+        let (found, own_code) = table(&profile, GroupBy::Function, own());
+        assert_eq!(
+            found,
+            rows(&[
+                ("Lwt_server.serve", 16.0, 16.0),
+                ("Lwt_server.answer", 32.0, 32.0)
+            ])
+        );
+        assert_eq!(own_code.libraries, ["Lwt", "Lwt_main", "Stdlib"]);
+    }
+    let (_, own_code) = table(&load(&lives), GroupBy::Function, own());
+    assert!(own_code.libraries.contains(&"Lwt_server".to_owned()));
+}
+
 /// All of its files are in the package manager's directories.
 #[test]
 fn programs_that_a_package_manager_built_have_own_code() {

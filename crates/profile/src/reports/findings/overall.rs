@@ -11,6 +11,9 @@ use crate::reports::Figures;
 /// Functions that are named at the peak.
 const NAMED: usize = 3;
 
+/// The least share of memory without own code that is told.
+const NOTEWORTHY: f64 = 0.05;
+
 /// A sentence that is always said, and so is not a part of anything.
 fn always(
     sentence: Vec<Phrase>,
@@ -48,6 +51,21 @@ pub(super) fn peak(facts: &Facts<'_>) -> Option<Found> {
         sentence.push(Phrase::Name(label.name.clone()));
         sentence.push(if number == 0 { " has " } else { " " }.into());
         sentence.push(Percent(100.0 * amount.bytes.value / whole));
+    }
+    let amounts = facts.by_function.iter().map(|(_, amount)| amount);
+    let without = 1.0 - amounts.map(|amount| amount.bytes.value).sum::<f64>() / whole;
+    if without >= NOTEWORTHY {
+        let start = if facts.by_function.is_empty() {
+            ": "
+        } else {
+            ", "
+        };
+        let rest = [
+            start.into(),
+            Percent(100.0 * without),
+            " has no own code".into(),
+        ];
+        sentence.extend(rest);
     }
     let others = facts.by_function.len().saturating_sub(NAMED);
     if others > 0 {
