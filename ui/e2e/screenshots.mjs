@@ -19,13 +19,13 @@ const PICTURES = [
   { name: "overview", hash: "view=overview", theme: "light" },
   {
     name: "viewer",
-    hash: "split=module&live=all",
+    hash: "live=all",
     theme: "light",
     act: async (page) => page.mouse.move(...(await flamePoint(page, 12, 0.2))),
   },
   {
     name: "viewer-dark",
-    hash: "split=module",
+    hash: "",
     theme: "dark",
     act: async (page) => page.mouse.move(...(await timelinePoint(page, 0.45, 0.55))),
   },

@@ -50,8 +50,10 @@ impl Division {
         let groups = Groups::shared(profile, view);
         let branches = Branches::new(profile, &groups, weights);
         let chosen = branches.divide(most.min(u64::BITS as usize), |group| {
-            let is_anonymous = is_anonymous(&groups.labels[group as usize].name);
-            if is_anonymous { ANONYMOUS } else { 1.0 }
+            let name = &groups.labels[group as usize].name;
+            // An address stands for a function of which the name is not known.
+            let is_nameless = is_anonymous(name) || name.starts_with("0x");
+            if is_nameless { ANONYMOUS } else { 1.0 }
         });
         let inner = inner(profile, &groups, &chosen);
         let functions = chosen.iter().zip(inner).map(|(&group, inner)| Divider {

@@ -15,7 +15,7 @@ import { MEASURE_HELP, MEASURE_NAMES, PROMOTION_MEASURES, spanText } from "./sca
 
 /** What the layers of a timeline are. */
 const SPLIT_NAMES: Record<State["split"], string> = {
-  branches: "branch of the call tree",
+  branches: "branch",
   ...GROUP_NAMES,
   none: "nothing",
 };

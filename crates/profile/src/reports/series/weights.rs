@@ -9,7 +9,7 @@ use crate::timeline::Timeline;
 /// Points in time at which live memory is looked at: a few tell well enough.
 const POINTS: usize = 32;
 
-/// The memory of each stack in a measure: what is live, at all times together, or the total.
+/// The memory of each stack in a measure: what is live, at all times and at the peak, or the total.
 pub(super) fn of_stacks(scope: &Scope<'_>, measure: Measure) -> IdVec<ContextId, f64> {
     if measure.is_live() {
         let live = live_of_stacks(scope);
@@ -25,8 +25,21 @@ pub(super) fn of_stacks(scope: &Scope<'_>, measure: Measure) -> IdVec<ContextId,
     by_stack.iter().map(|amount| amount.bytes.value).collect()
 }
 
-/// The live memory of each stack, summed over points in time.
+/// The share of each stack in the live memory of all points in time, and in that of the peak: what is there at the peak only is a
+/// small part of the picture, but the one that is looked at.
 fn live_of_stacks(scope: &Scope<'_>) -> IdVec<ContextId, f64> {
+    let at_peak = scope.at_own_peak().by_stack();
+    let at_peak: IdVec<ContextId, f64> = at_peak.iter().map(|amount| amount.bytes.value).collect();
+    let mut weights = live_at_points(scope);
+    let [all_times, peak] = [&weights, &at_peak].map(|weights| weights.iter().sum::<f64>());
+    for (weight, at_peak) in weights.iter_mut().zip(&at_peak) {
+        *weight = *weight / all_times.max(1.0) + at_peak / peak.max(1.0);
+    }
+    weights
+}
+
+/// The live memory of each stack, summed over points in time.
+fn live_at_points(scope: &Scope<'_>) -> IdVec<ContextId, f64> {
     let profile = scope.profile();
     let parts = Timeline::new(profile, POINTS);
     let classes = profile.classes().len();
