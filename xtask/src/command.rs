@@ -30,8 +30,14 @@ pub(crate) fn cargo(arguments: &[&str]) -> Run {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut run = program(&cargo, arguments);
     run.text = format!("cargo {}", arguments.join(" "));
-    // The flags of the build that built us are not meant for what we build.
-    run.command.env_remove("RUSTFLAGS");
+    // What the cargo that runs us sets is not meant for what we build: build scripts that look at it, as that of ring does,
+    // would run again whenever cargo is run by hand in between.
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let of_package =
+        |name: &String| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for name in names.filter(of_package).chain(["RUSTFLAGS".to_owned()]) {
+        run.command.env_remove(name);
+    }
     run
 }
 
