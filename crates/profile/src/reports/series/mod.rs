@@ -73,14 +73,14 @@ pub struct SeriesOptions {
     #[arg(long, value_enum, default_value_t)]
     pub measure: Measure,
 
-    /// Split the series by
+    /// Split the series by (see also --branches in --help)
     #[arg(long, value_enum)]
     pub by: Option<GroupBy>,
 
     /// Split the series by the functions that divide it best
     ///
     /// A block belongs to the innermost of these functions that is in its stack.
-    #[arg(long, conflicts_with_all = ["by", "callers_of"])]
+    #[arg(long, conflicts_with_all = ["by", "callers_of"], hide_short_help = true)]
     pub branches: bool,
 
     /// Show the N largest groups and merge the others
