@@ -141,10 +141,10 @@ export const reportTests = [
       await brush(page, 0.3, 0.6);
       assert.equal(await chosen(page, "window"), null);
       const choices = (label) => page.getByLabel(label).first().locator("option").allTextContents();
-      assert.deepEqual(await choices(/^by/), ["branch", "function", "module"]);
+      assert.deepEqual(await choices(/^by/), ["branch", "function"]);
       await page.getByLabel("Measure").selectOption("allocation-rate");
       await settled(page);
-      assert.deepEqual(await choices(/^by/), ["branch", "function", "module"]);
+      assert.deepEqual(await choices(/^by/), ["branch", "function"]);
       assert.equal(await page.locator(".timeline .command").count(), 0);
       await open(page, url, "live=all&view=tree");
       assert.equal(await page.getByLabel("A row is a").count(), 0);

@@ -225,6 +225,13 @@ pub(crate) unsafe fn at_safe_point(runtime: &Runtime) {
     }
 }
 
+/// The process that a snapshot is of, which is not the one that writes it, and when it was as the snapshot has it.
+#[derive(Clone, Copy)]
+struct Origin {
+    pid: u32,
+    time: SystemTime,
+}
+
 /// Starts to write a snapshot.
 ///
 /// # Safety
@@ -255,19 +262,22 @@ unsafe fn begin(
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         return Err(failed(io::Error::last_os_error()));
     }
-    let pid = std::process::id();
+    let origin = Origin {
+        pid: std::process::id(),
+        time: SystemTime::now(),
+    };
     let elapsed = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if settings.in_place {
         CONTROL.set(State::Recording);
         // SAFETY: as the caller's.
-        return unsafe { write(runtime, file, domains, settings, pid, elapsed) };
+        return unsafe { write(runtime, file, domains, settings, origin, elapsed) };
     }
     let file_number = file.as_raw_fd();
     let shared = copy::Shared::new()?;
     let write = || {
         let stopped = || shared.number().load(Ordering::Acquire);
         // SAFETY: as the caller's, in the copy.
-        let result = unsafe { write(runtime, file, domains, settings, pid, stopped) };
+        let result = unsafe { write(runtime, file, domains, settings, origin, stopped) };
         u8::from(result.is_err())
     };
     // SAFETY: the copy only reads, and writes to the file.
@@ -293,7 +303,7 @@ unsafe fn write(
     file: File,
     domains: &[usize],
     settings: &SnapshotSettings,
-    pid: u32,
+    origin: Origin,
     stopped: impl FnOnce() -> u64,
 ) -> io::Result<()> {
     // SAFETY: as the caller's.
@@ -331,7 +341,7 @@ unsafe fn write(
     let walked = start.elapsed();
 
     let symbols = Symbols::read(raw, &mappings);
-    let meta = meta(runtime.kind, pid, settings.in_place);
+    let meta = meta(runtime.kind, origin, settings.in_place);
     let meta: Vec<(&str, &str)> = meta
         .iter()
         .map(|(key, value)| (*key, value.as_str()))
@@ -378,8 +388,8 @@ fn walk(raw: Raw, functions: &Functions) -> Walk {
 }
 
 /// The properties of the snapshot.
-fn meta(kind: Kind, pid: u32, in_place: bool) -> Vec<(&'static str, String)> {
-    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+fn meta(kind: Kind, origin: Origin, in_place: bool) -> Vec<(&'static str, String)> {
+    let time = origin.time.duration_since(SystemTime::UNIX_EPOCH);
     let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let directory = std::env::current_dir().unwrap_or_default();
     let runtime = match kind {
@@ -391,7 +401,7 @@ fn meta(kind: Kind, pid: u32, in_place: bool) -> Vec<(&'static str, String)> {
         ("word_bytes", "8".to_owned()),
         ("program", program.display().to_string()),
         ("directory", directory.display().to_string()),
-        ("pid", pid.to_string()),
+        ("pid", origin.pid.to_string()),
         (
             "time_ns",
             time.map_or(0, |time| time.as_nanos()).to_string(),

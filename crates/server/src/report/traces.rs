@@ -127,7 +127,7 @@ fn series(has_lifetimes: bool) -> Vec<Question> {
     let mut requests = vec![Request::Info, Request::Summary(Params::all(overview))];
     let measures = [Measure::LiveBytes, Measure::AllocationRate];
     for measure in measures.into_iter().take(1 + usize::from(has_lifetimes)) {
-        for by in [None, Some(GroupBy::Function), Some(GroupBy::Module)] {
+        for by in [None, Some(GroupBy::Function)] {
             requests.push(Request::Series(Params::all(SeriesOptions {
                 measure,
                 by,
