@@ -126,6 +126,9 @@ try {
         () => {},
       );
     } finally {
+      // Answers that a test changes may still be on their way.
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await context.unrouteAll({ behavior: "ignoreErrors" });
       await context.close();
     }
   }
