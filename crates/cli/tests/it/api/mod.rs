@@ -287,7 +287,7 @@ fn a_report_has_the_answers_in_it() {
         "flame?min=0.1%25&where=allocated+in+0.013973s..0.041922s",
         "stats?where=allocated+in+0s..0.013973s",
         "heatmap",
-        "series?by=module&measure=allocation-rate&points=400",
+        "series?branches=true&measure=allocation-rate&points=400",
         "leaks?rows=100",
         "diff?rows=5000&window=0s..0.02096s&window=0.02096s..0.041921s",
         "diff-tree?min=0.1%25&window=0s..0.02096s&window=0.02096s..0.041921s",
