@@ -181,6 +181,29 @@ export const viewTests = [
     },
   ],
   [
+    "the heap snapshots of a run have their times and sizes",
+    async ({ page, url }) => {
+      const { trace } = await (await fetch(`${url}api/v1/info`)).json();
+      await page.route(/\/status/, async (route) => {
+        const response = await route.fetch();
+        const snapshots = [
+          { name: "run 1.heap", time_us: trace.start_time_us + 21_000, file_bytes: 3 * 2 ** 20 },
+          { name: "run.end.heap", time_us: null, file_bytes: 512 },
+        ];
+        await route.fulfill({ response, json: { ...(await response.json()), snapshots } });
+      });
+      await open(page, url, "view=snapshots");
+      const rows = await page
+        .locator(".snapshot-list tbody tr")
+        .evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.innerText)));
+      assert.deepEqual(rows, [
+        ["run 1.heap", "21 ms", "3 MiB"],
+        ["run.end.heap", "unknown", "512 B"],
+      ]);
+      assert.equal(await page.locator(".snapshot-list a").first().getAttribute("href"), "snapshots/run%201.heap/");
+    },
+  ],
+  [
     "native programs are not asked about promotions, nor about heaps",
     async ({ page, url, serve, trace, scratch }) => {
       const offered = async (address) => {

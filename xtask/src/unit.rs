@@ -42,7 +42,9 @@ pub(crate) fn run() -> Outcome {
         // With a test for each core, most of the time would be spent waiting.
         let waiting = scope.spawn(|| tests(&waiting, 3 * cores).run_into(&log));
         let computed = tests(&others, cores).run();
-        let waited = waiting.join().unwrap_or_else(|_| Err("a panic".into()));
+        let waited = waiting
+            .join()
+            .unwrap_or_else(|_| Err("the tests that wait ended in a panic".into()));
         [waited, computed]
     });
     print!("{}", fs::read_to_string(&log).unwrap_or_default());

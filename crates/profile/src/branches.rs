@@ -32,9 +32,10 @@ pub(crate) struct Division {
     functions: Vec<Divider>,
 }
 
+/// All functions of a name: a query cannot tell them apart.
 #[derive(Debug)]
 struct Divider {
-    label: Label,
+    name: String,
     /// The others that it calls, directly or not: their blocks are not its own.
     inner: Vec<usize>,
 }
@@ -55,12 +56,17 @@ impl Division {
             let is_nameless = is_anonymous(name) || name.starts_with("0x");
             if is_nameless { ANONYMOUS } else { 1.0 }
         });
-        let inner = inner(profile, &groups, &chosen);
-        let functions = chosen.iter().zip(inner).map(|(&group, inner)| Divider {
-            label: groups.labels[group as usize].clone(),
-            inner: (0..chosen.len())
-                .filter(|place| inner >> place & 1 == 1)
-                .collect(),
+        let mut names: Vec<&str> = Vec::new();
+        for group in chosen {
+            let name = &*groups.labels[group as usize].name;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let inner = inner(profile, &groups, &names);
+        let functions = names.iter().zip(inner).map(|(&name, inner)| Divider {
+            name: name.to_owned(),
+            inner: places(inner).collect(),
         });
         Self {
             functions: functions.collect(),
@@ -80,7 +86,7 @@ impl Division {
     fn look_with(&self, look: &Look, functions: impl IntoIterator<Item = usize>) -> Look {
         let names = functions
             .into_iter()
-            .map(|place| &self.functions[place].label.name);
+            .map(|place| &self.functions[place].name);
         Look {
             own_code: true,
             all_code: false,
@@ -92,25 +98,28 @@ impl Division {
     /// The query that selects the blocks of a branch.
     pub(crate) fn query(&self, label: &Label, look: &Look) -> Option<String> {
         let mut functions = self.functions.iter();
-        let place = functions.position(|function| function.label == *label)?;
+        let place = functions.position(|function| function.name == label.name)?;
         let meant = std::iter::once(place).chain(self.functions[place].inner.iter().copied());
         GroupBy::Function.condition(label, &self.look_with(look, meant))
     }
 }
 
-/// For each of the chosen groups, the places of the others that are below it in some stack, as bits.
-fn inner(profile: &Profile, groups: &Groups, chosen: &[u32]) -> Vec<u64> {
-    let place_of = |group: u32| chosen.iter().position(|&other| other == group);
-    let mut inner = vec![0_u64; chosen.len()];
-    let mut meet = |outer: u64, group: u32| match place_of(group) {
-        Some(place) => {
-            let others = outer & !(1 << place);
-            for outer in (0..chosen.len()).filter(|outer| others >> outer & 1 == 1) {
-                inner[outer] |= 1 << place;
-            }
-            outer | 1 << place
+/// For each name, the places of the others that are below it in some stack, as bits.
+fn inner(profile: &Profile, groups: &Groups, names: &[&str]) -> Vec<u64> {
+    let labels = groups.labels.iter();
+    let place_of: Vec<Option<usize>> = labels
+        .map(|label| names.iter().position(|name| *name == label.name))
+        .collect();
+    let mut inner = vec![0_u64; names.len()];
+    let mut meet = |outer: u64, group: u32| {
+        // Functions that are left out have no group.
+        let Some(place) = place_of.get(group as usize).copied().flatten() else {
+            return outer;
+        };
+        for caller in places(outer & !(1 << place)) {
+            inner[caller] |= 1 << place;
         }
-        None => outer,
+        outer | 1 << place
     };
     let tree = profile.tree();
     let mut of_node = IdVec::like(&tree.parent, 0_u64);
@@ -124,6 +133,11 @@ fn inner(profile: &Profile, groups: &Groups, chosen: &[u32]) -> Vec<u64> {
         }
     }
     inner
+}
+
+/// The places of the bits that are set.
+fn places(bits: u64) -> impl Iterator<Item = usize> {
+    (0..u64::BITS as usize).filter(move |place| bits >> place & 1 == 1)
 }
 
 /// The large branches of a call tree. Each is behind the one that calls it.

@@ -53,7 +53,7 @@ function look(state: State) {
 
 /** True if the layers of the timeline are attributed to own code. */
 function isOfOwnLayers({ ownCode, lists, split }: State): boolean {
-  return ownCode || (lists === "own" && !["module", "file", "crate"].includes(split));
+  return ownCode || (lists === "own" && ["branches", "function", "site"].includes(split));
 }
 
 /** The display of functions in lists, which attribute memory to own code by default. */

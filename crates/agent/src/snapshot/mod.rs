@@ -225,7 +225,7 @@ pub(crate) unsafe fn at_safe_point(runtime: &Runtime) {
     }
 }
 
-/// The process that a snapshot is of, which is not the one that writes it, and when it was as the snapshot has it.
+/// The process of a snapshot, and the time at which its heap was copied. Another process may write it, later.
 #[derive(Clone, Copy)]
 struct Origin {
     pid: u32,

@@ -42,6 +42,10 @@ fn branches_are_what_their_queries_select() {
             ..Look::default()
         },
         Look {
+            split_anonymous: true,
+            ..Look::default()
+        },
+        Look {
             hide: vec![Pattern::parse("Mix.*").unwrap()],
             ..Look::default()
         },

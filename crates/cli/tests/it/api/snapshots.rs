@@ -106,15 +106,20 @@ fn snapshots_beside_a_trace_are_served_with_their_sites() {
     snapshot.property("time_ns", "1700000000123456789");
     fs::write(folder.path().join("server end.heap"), snapshot.finish()).unwrap();
     fs::copy(fixture(AFTER), folder.path().join("other.heap")).unwrap();
+    let mut earlier = heapline_testkit::heap::server();
+    earlier.property("trace", "server.ctf");
+    earlier.property("time_ns", "1600000000000000000");
+    fs::write(folder.path().join("z written last.heap"), earlier.finish()).unwrap();
     let viewer = Viewer::start(&["view", trace.to_str().unwrap()]);
     assert!(viewer.get("/api/v1/info").contains("\"packets\""));
     let status = viewer.get("/api/v1/status");
-    assert!(
-        status.contains(
-            r#""snapshots":[{"name":"server end.heap","time_us":1700000000123456,"file_bytes":"#
-        ),
-        "{status}"
-    );
+    let listed = [
+        r#""snapshots":[{"name":"z written last.heap","time_us":1600000000000000,"file_bytes":"#,
+        r#"},{"name":"server end.heap","time_us":1700000000123456,"file_bytes":"#,
+    ];
+    for listed in listed {
+        assert!(status.contains(listed), "{status}");
+    }
     let why = viewer.get("/snapshots/server%20end.heap/api/v1/why?site=Module2.*");
     assert!(why.starts_with("HTTP/1.0 200"), "{why}");
     let status = viewer.get("/snapshots/server%20end.heap/api/v1/status");

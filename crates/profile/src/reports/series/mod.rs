@@ -79,7 +79,7 @@ pub struct SeriesOptions {
 
     /// Split the series by the functions that divide it best
     ///
-    /// A block belongs to the innermost of these functions that is in its stack.
+    /// A block belongs to the innermost of these functions that is in its stack. There are at most 64.
     #[arg(long, conflicts_with_all = ["by", "callers_of"], hide_short_help = true)]
     pub branches: bool,
 
