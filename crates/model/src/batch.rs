@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Mark, Snapshot};
+use crate::{Collection, Mark, Snapshot};
 
 /// Where a block is.
 #[derive(
@@ -199,6 +199,7 @@ pub struct Batch {
     marks: Vec<Mark>,
     boundaries: Vec<u64>,
     gaps: Vec<(u64, u64)>,
+    collections: Vec<Collection>,
 }
 
 impl Batch {
@@ -210,7 +211,7 @@ impl Batch {
     #[must_use]
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.events.len() + self.frames.len() >= Self::FULL
+        self.events.len() + self.frames.len() + self.collections.len() >= Self::FULL
     }
 
     /// Returns true if there is nothing in it.
@@ -222,6 +223,7 @@ impl Batch {
             && self.marks.is_empty()
             && self.boundaries.is_empty()
             && self.gaps.is_empty()
+            && self.collections.is_empty()
     }
 
     /// Forgets everything but the memory.
@@ -236,6 +238,7 @@ impl Batch {
         self.marks.clear();
         self.boundaries.clear();
         self.gaps.clear();
+        self.collections.clear();
     }
 
     /// Adds an allocation. `frames` follow those that the stack shares with the last one of the same
@@ -357,6 +360,18 @@ impl Batch {
     #[must_use]
     pub fn gaps(&self) -> &[(u64, u64)] {
         &self.gaps
+    }
+
+    /// Adds work of the garbage collector. It is in no order with the events; within a lane it comes in the order of its
+    /// ends.
+    pub fn collection(&mut self, collection: Collection) {
+        self.collections.push(collection);
+    }
+
+    /// The work of the garbage collector.
+    #[must_use]
+    pub fn collections(&self) -> &[Collection] {
+        &self.collections
     }
 
     /// The snapshots, in order, each with the number of the batch's events before it.

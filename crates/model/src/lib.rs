@@ -6,6 +6,7 @@
 //! - [`Header`]: which program was profiled, how it was sampled, and what the source can tell.
 //! - [`Batch`]: a few thousand events (births, promotions and deaths of blocks), with their stacks.
 //! - [`Snapshot`]: what was alive at a moment, from sources that do not know single blocks.
+//! - [`Collection`]: what the garbage collector did, and its counters.
 //! - [`Damage`]: what is wrong with the input.
 //! - [`Decoder`]: bytes in, batches out, no input of its own. A format implements this.
 //! - [`Source`]: batches out, wherever they come from. Consumers take this. A [`GrowingSource`] is one
@@ -34,6 +35,7 @@
 
 mod batch;
 mod block_index;
+mod collection;
 mod damage;
 mod decoder;
 mod header;
@@ -41,6 +43,7 @@ mod snapshot;
 
 pub use batch::{Batch, Birth, Event, EventKind, Frame, LocationDefinition, LocationId, Space};
 pub use block_index::BlockIndex;
+pub use collection::{Collection, CollectionKind, CollectorCounters, Phase};
 pub use damage::{Damage, Flaw};
 pub use decoder::{Decoder, Error, GrowingSource, InputSize, Source, Step};
 pub use header::{Capabilities, Header, Runtime, Scheme, attached_context};
