@@ -1,7 +1,7 @@
 //! Writes smaller traces: a time window, fewer samples, no names.
 //!
 //! A block that is kept is kept with its whole life: its promotion and its collection are kept too,
-//! wherever they are. When threads exchange blocks, they may be in the file before the allocation, so
+//! wherever they are. Of the work of the garbage collector that is kept which ended in the window. When threads exchange blocks, they may be in the file before the allocation, so
 //! a trace is read twice: [`Cut::scan`] finds such blocks, [`Cut::apply`] writes the result.
 
 use std::hash::Hasher;
@@ -11,7 +11,8 @@ use std::ops::Range;
 use hashbrown::{HashMap, HashSet};
 use heapline_model::BlockIndex;
 use heapline_trace::{
-    Alloc, Event, Frame, FrameSink, Locations, PacketSink, Reader, TraceInfo, Writer,
+    Alloc, Collection, Event, Frame, FrameSink, Locations, Mark, PacketSink, Reader, TraceInfo,
+    Visitor, Writer,
 };
 use rand::SeedableRng;
 use rand_distr::{Binomial, Distribution};
@@ -160,17 +161,20 @@ impl Cut {
             kept: Kept::default(),
             error: None,
         };
-        while reader
-            .next_packet(|event, locations| cutter.event(&event, locations))?
-            .is_some()
-        {
+        while reader.visit_packet(&mut cutter)?.is_some() {
             if let Some(error) = cutter.error {
                 return Err(CutError::Write(error));
             }
         }
         let Cutter {
-            mut kept, writer, ..
+            mut kept,
+            writer,
+            error,
+            ..
         } = cutter;
+        if let Some(error) = error {
+            return Err(CutError::Write(error));
+        }
         kept.shortened_stacks = writer.shortened_stacks();
         writer.finish().map_err(CutError::Write)?;
         Ok(kept)
@@ -233,6 +237,27 @@ struct Cutter<'a, S> {
     error: Option<io::Error>,
 }
 
+impl<S: PacketSink> Visitor for Cutter<'_, S> {
+    fn alloc(&mut self, alloc: &Alloc<'_>, locations: &Locations) {
+        self.event(&Event::Alloc(*alloc), locations);
+    }
+
+    fn promote(&mut self, mark: Mark, locations: &Locations) {
+        self.event(&Event::Promote(mark), locations);
+    }
+
+    fn collect(&mut self, mark: Mark, locations: &Locations) {
+        self.event(&Event::Collect(mark), locations);
+    }
+
+    fn collection(&mut self, work: &Collection) {
+        let end = work.start.saturating_add(work.length) / 1000;
+        if self.error.is_none() && self.cut.time.contains(&end) {
+            self.error = self.writer.collection(work).err();
+        }
+    }
+}
+
 impl<S: PacketSink> Cutter<'_, S> {
     fn event(&mut self, event: &Event<'_>, locations: &Locations) {
         if self.error.is_some() {
@@ -240,7 +265,7 @@ impl<S: PacketSink> Cutter<'_, S> {
         }
         self.kept.duration = self.kept.duration.max(event.time());
         let result = match event {
-            Event::Alloc(alloc) => self.alloc(alloc, locations),
+            Event::Alloc(alloc) => self.write_alloc(alloc, locations),
             Event::Promote(mark) => match self.new_id(mark.id) {
                 Some(id) => self.writer.promote(mark.domain, mark.time, id),
                 None => Ok(()),
@@ -261,7 +286,7 @@ impl<S: PacketSink> Cutter<'_, S> {
         }
     }
 
-    fn alloc(&mut self, alloc: &Alloc<'_>, locations: &Locations) -> io::Result<()> {
+    fn write_alloc(&mut self, alloc: &Alloc<'_>, locations: &Locations) -> io::Result<()> {
         self.kept.allocations_before += 1;
         self.kept.samples_before = self.kept.samples_before.saturating_add(alloc.samples);
         let samples = self.selection.samples(alloc);

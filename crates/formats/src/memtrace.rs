@@ -1,8 +1,8 @@
 //! memtrace's traces, and those that Heapline records.
 
 use heapline_model::{
-    Batch, Birth, Capabilities, Damage, Decoder, Error, Flaw, Frame, Header, InputSize, LocationId,
-    Runtime, Scheme, Space, Step,
+    Batch, Birth, Capabilities, Collection, CollectionKind, CollectorCounters, Damage, Decoder,
+    Error, Flaw, Frame, Header, InputSize, LocationId, Phase, Runtime, Scheme, Space, Step,
 };
 use heapline_trace as trace;
 use serde_json::Value;
@@ -195,6 +195,42 @@ impl trace::Visitor for Fill<'_> {
     #[inline]
     fn collect(&mut self, mark: trace::Mark, _: &trace::Locations) {
         self.batch.death(mark.time, mark.domain, mark.id);
+    }
+
+    fn collection(&mut self, work: &trace::Collection) {
+        self.batch.collection(collection(work));
+    }
+}
+
+fn collection(work: &trace::Collection) -> Collection {
+    Collection {
+        lane: work.domain,
+        kind: match work.kind {
+            trace::CollectionKind::Minor => CollectionKind::Minor,
+            trace::CollectionKind::Slice => CollectionKind::Slice,
+            trace::CollectionKind::Forced => CollectionKind::Forced,
+            trace::CollectionKind::Finalisers => CollectionKind::Finalisers,
+            trace::CollectionKind::Reading => CollectionKind::Reading,
+        },
+        start: work.start,
+        length: work.length,
+        phase: work.phase.map(|phase| match phase {
+            trace::Phase::Mark => Phase::Mark,
+            trace::Phase::Clean => Phase::Clean,
+            trace::Phase::Sweep => Phase::Sweep,
+            trace::Phase::Idle => Phase::Idle,
+        }),
+        counters: work.counters.map(|counters| CollectorCounters {
+            minor_words: counters.minor_words,
+            promoted_words: counters.promoted_words,
+            major_words: counters.major_words,
+            heap_words: counters.heap_words,
+            free_words: counters.free_words,
+            minor_collections: counters.minor_collections,
+            major_collections: counters.major_collections,
+            compactions: counters.compactions,
+            forced_major_collections: counters.forced_major_collections,
+        }),
     }
 }
 

@@ -18,7 +18,7 @@ pub fn run(bytes: &[u8]) {
     let mut tail = vec![0; PAGE + usize::from(how % 4) * SLOT];
     for (word, value) in [
         (Word::Magic, MAGIC),
-        (Word::Version, 1 + u64::from(how >> 7)),
+        (Word::Version, 1 + u64::from(how >> 6) % 3),
         (Word::State, 1),
         (Word::Lanes, u64::from(how % 4)),
     ] {

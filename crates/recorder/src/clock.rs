@@ -26,6 +26,14 @@ impl Clock {
     pub(crate) fn time(self, steady: Reading) -> u64 {
         self.offset.wrapping_add(steady.micros())
     }
+
+    /// Nanoseconds from a time of this clock to a reading, 0 if that is before.
+    pub(crate) fn nanos_since(self, start: u64, steady: Reading) -> u64 {
+        let micros = self.time(steady).saturating_sub(start);
+        micros
+            .saturating_mul(1000)
+            .saturating_add(steady.nanos % 1000)
+    }
 }
 
 /// A reading of a clock.

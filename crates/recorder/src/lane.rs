@@ -6,7 +6,9 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use heapline_trace::tail::layout::LaneWord;
-use heapline_trace::{Block, Detached, Encoder, Frames, PacketMemory, PacketSink, Pending};
+use heapline_trace::{
+    Block, CollectionEncoder, Detached, Encoder, Frames, PacketMemory, PacketSink, Pending,
+};
 
 use crate::clock::{Clock, Reading};
 use crate::file::TraceFile;
@@ -229,6 +231,7 @@ type LaneEncoder = Encoder<&'static mut PacketMemory>;
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) encoder: LaneEncoder,
+    pub(crate) collections: CollectionEncoder<&'static mut PacketMemory>,
     pub(crate) ids: Ids,
     pub(crate) counters: Counters,
 }
@@ -378,17 +381,18 @@ pub(crate) struct LaneSink {
     /// The domain's page in the tail.
     pub(crate) page: Page,
     pub(crate) file: &'static TraceFile,
-    /// The address of the memory in which the domain puts names together.
-    pub(crate) names_at: usize,
+    /// The addresses of the memory of the domain's packets: as [`LaneWord::Writing`] numbers them.
+    pub(crate) packets_at: [usize; 3],
     /// True if a packet was written since the last query.
     pub(crate) wrote: bool,
 }
 
 impl PacketSink for LaneSink {
     fn packet(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let is_names = bytes.as_ptr().addr() == self.names_at;
+        let at = bytes.as_ptr().addr();
+        let number = self.packets_at.iter().position(|packet| *packet == at);
         let mut end = self.file.end();
-        self.set(LaneWord::Writing, u64::from(is_names));
+        self.set(LaneWord::Writing, number.unwrap_or(0) as u64);
         self.set(LaneWord::Place, end.offset() + 1);
         self.wrote = true;
         end.write(bytes)?;

@@ -26,6 +26,7 @@ pub mod capi;
 #[cfg(feature = "c-api")]
 pub mod capi_listen;
 mod clock;
+mod collector;
 #[cfg(feature = "listen")]
 pub mod control;
 mod file;
@@ -43,9 +44,11 @@ pub mod settings;
 pub mod tail;
 
 pub use clock::{Reading, thread_cpu_time};
+pub use collector::Work as CollectorWork;
 pub use file::check_size_limit;
 pub use heapline_trace::{
-    Block, DEEPER_CALLS, Frame, FrameSink, Frames, OMITTED_FRAMES, Source, TaggedCode,
+    Block, CollectionKind, CollectorCounters, DEEPER_CALLS, Frame, FrameSink, Frames,
+    OMITTED_FRAMES, Phase, Source, TaggedCode,
 };
 pub use lane::{Lane, PendingBlock};
 pub use recorder::{Options, Recorder, contained};

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word};
 use heapline_trace::{
-    Block, DEEPER_CALLS, EarlyEnd, Encoder, FrameSink, Frames, MAX_WRITTEN_PACKET, PacketMemory,
-    TaggedCode,
+    Block, CollectionEncoder, DEEPER_CALLS, EarlyEnd, Encoder, FrameSink, Frames,
+    MAX_WRITTEN_PACKET, PacketMemory, TaggedCode,
 };
 
 use crate::beginning;
@@ -305,7 +305,12 @@ impl Recorder {
                 all = false;
                 continue;
             };
-            let flush = || self.work(&mut domain, |work, sink| work.encoder.flush(sink));
+            let flush = || {
+                self.work(&mut domain, |work, sink| {
+                    work.encoder.flush(sink)?;
+                    work.collections.flush(sink)
+                })
+            };
             let written = contained(None, flush);
             domain.publish();
             all &= written.is_some();
@@ -401,13 +406,30 @@ impl Recorder {
         kind: Kind,
         encode: impl FnOnce(&mut Work, u64, &mut LaneSink) -> io::Result<R>,
     ) -> Option<R> {
+        let mut domain = self.take_lane(domain)?;
+        let time = domain.begin(Reading::now());
+        self.with_taken(domain, kind, |work, sink| encode(work, time, sink))
+    }
+
+    /// Takes the lane of a domain, unless the recording has ended.
+    pub(crate) fn taken_lane(&self, domain: usize) -> Option<TakenLane<'_>> {
+        if !self.is_recording() {
+            return None;
+        }
+        self.take_lane(domain)
+    }
+
+    fn take_lane(&self, domain: usize) -> Option<TakenLane<'_>> {
         let lane = match load(self.lanes.get(domain)?) {
             Some(lane) => lane,
             None => self.new_lane(domain)?,
         };
-        let mut domain = lane.take()?;
-        let time = domain.begin(Reading::now());
-        self.with_taken(domain, kind, |work, sink| encode(work, time, sink))
+        lane.take()
+    }
+
+    /// Nanoseconds from the start of the trace to a reading of a lane's clock.
+    pub(crate) fn nanos_since_start(&self, clock: Clock, time: Reading) -> u64 {
+        clock.nanos_since(self.start_time, time)
     }
 
     /// Takes an event that has begun, and gives the lane back.
@@ -427,7 +449,7 @@ impl Recorder {
     }
 
     /// Does something for a domain. What goes wrong ends the recording.
-    fn work<R>(
+    pub(crate) fn work<R>(
         &self,
         domain: &mut Domain,
         f: impl FnOnce(&mut Work, &mut LaneSink) -> io::Result<R>,
@@ -506,15 +528,18 @@ impl Recorder {
         let offset = PAGE as u64 + lanes * SLOT as u64;
         reserve(&tail, offset, SLOT)?;
         let (page, packets) = map(&tail, offset, SLOT)?.split_at_mut(PAGE);
-        let (events, names) = packets.split_at_mut(MAX_WRITTEN_PACKET);
+        let (events, packets) = packets.split_at_mut(MAX_WRITTEN_PACKET);
+        let (names, collections) = packets.split_at_mut(MAX_WRITTEN_PACKET);
+        let packets_at = [&*events, &*names, &*collections].map(|memory| memory.as_ptr().addr());
         let packet = |memory| <&mut PacketMemory>::try_from(memory).map_err(io::Error::other);
-        let names_at = names.as_ptr().addr();
         let (events, names) = (packet(events)?, packet(names)?);
+        let collections = packet(collections)?;
         let encoder = Encoder::within(self.pid, number, self.start_time, events, names);
+        let collections = CollectionEncoder::within(number, self.start_time, collections);
         let sink = LaneSink {
             page: Page::new(page),
             file: self.file,
-            names_at,
+            packets_at,
             wrote: false,
         };
         sink.set(LaneWord::Domain, u64::from(number));
@@ -522,6 +547,7 @@ impl Recorder {
         Ok(Box::into_raw(Box::new(Lane::new(Domain {
             work: Work {
                 encoder,
+                collections,
                 ids: Ids::default(),
                 counters: Counters::default(),
             },

@@ -3,28 +3,22 @@
 //! In a long recording, blocks that died long ago are merged: one allocation event stands for several
 //! blocks of the same stack and length that were allocated in one interval of time and freed in one. Its
 //! samples are theirs together, so readers that count samples need nothing else. The number of blocks, and
-//! the intervals, are in packets of their own behind the first one. Their process id is none that a system
-//! gives, so memtrace's reader skips them like those of a forked child.
+//! the intervals, are in packets of their own behind the first one, which memtrace's reader skips.
 
 use std::io;
 
 use crate::event::{Alloc, Mark};
-use crate::format::{CacheCheck, MAX_WRITTEN_PACKET, PacketHeader, VERSION};
+use crate::format::{CacheCheck, MAX_WRITTEN_PACKET, OWN_PID, PacketHeader, VERSION};
 use crate::info::TraceInfo;
 use crate::location::Locations;
+use crate::varint::{MAX_NUMBER, number, put_number};
 use crate::visitor::Visitor;
 use crate::writer::PacketSink;
-
-/// The process id of packets about the history.
-pub(crate) const COARSE_PID: u64 = u64::from_le_bytes(*b"Heapline");
 
 /// The first byte behind the header of a packet about the history.
 const BOUNDARIES: u8 = 1;
 const MERGED: u8 = 2;
 const GAPS: u8 = 3;
-
-/// The most that a number takes.
-const MAX_NUMBER: usize = 10;
 
 /// The intervals of a trace whose older part is summed up, and the blocks that were merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -177,7 +171,7 @@ impl OpenPacket {
                 time_end: info.start_time,
                 flush_duration: 0,
                 version: VERSION,
-                pid: COARSE_PID,
+                pid: OWN_PID,
                 domain: info.initial_domain,
                 check: CacheCheck::NONE,
                 first_id: 0,
@@ -219,45 +213,9 @@ impl OpenPacket {
     }
 }
 
-/// Appends a number: seven bits a byte, the lowest first; the last byte has its highest bit clear.
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    out.push(number.to_le_bytes()[0]);
-}
-
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_arrive_as_they_were_sent() {
-        for sent in [0, 1, 127, 128, 300, 1 << 32, u64::MAX] {
-            let mut bytes = Vec::new();
-            put_number(&mut bytes, sent);
-            assert!(bytes.len() <= MAX_NUMBER);
-            let mut rest = &bytes[..];
-            assert_eq!(number(&mut rest), Some(sent));
-            assert!(rest.is_empty());
-        }
-        assert_eq!(number(&mut &[0x80; 12][..]), None);
-        assert_eq!(number(&mut &[0x80; 2][..]), None);
-    }
 
     #[test]
     fn hostile_payloads_are_refused() {

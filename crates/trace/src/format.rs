@@ -15,6 +15,10 @@ pub const MAX_WRITTEN_PACKET: usize = 1 << 15;
 /// value is a damaged size field.
 pub(crate) const MAX_READ_PACKET: usize = 1 << 24;
 
+/// The process id of packets that only Heapline reads: what is merged in a [coarse history](crate::CoarseHistory), and the work
+/// of the garbage collector. It is none that a system gives, so memtrace's reader skips them like those of a forked child.
+pub(crate) const OWN_PID: u64 = u64::from_le_bytes(*b"Heapline");
+
 /// Buckets of the backtrace cache.
 pub(crate) const BUCKETS: usize = 1 << 14;
 

@@ -93,6 +93,7 @@
 //! [memtrace]: https://github.com/janestreet/memtrace
 
 mod coarse;
+mod collection;
 mod damage;
 mod decoder;
 mod ending;
@@ -107,10 +108,12 @@ mod mtf;
 mod reader;
 mod snapshot;
 pub mod tail;
+mod varint;
 mod visitor;
 mod writer;
 
 pub use coarse::CoarseHistory;
+pub use collection::{Collection, CollectionEncoder, CollectionKind, CollectorCounters, Phase};
 pub use damage::{Damage, Flaw, FlawKind};
 pub use decoder::{Decoder, Options, PacketPart, PacketSummary, Step};
 pub use ending::{EarlyEnd, Ending};

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::info::TraceInfo;
 use crate::location::Locations;
+use crate::visitor::{OnEvent, Visitor};
 
 /// Reads a trace from anything that implements [`Read`].
 ///
@@ -124,10 +125,19 @@ impl<R: Read> Reader<R> {
     /// Hands the events of the next packet to `on_event`; `None` at the end.
     pub fn next_packet(
         &mut self,
-        mut on_event: impl FnMut(Event<'_>, &Locations),
+        on_event: impl FnMut(Event<'_>, &Locations),
+    ) -> Result<Option<PacketSummary>, Error> {
+        self.visit_packet(&mut OnEvent(on_event))
+    }
+
+    /// Like [`next_packet`](Self::next_packet), with a method for each kind of event. The work of the garbage collector is only
+    /// told this way.
+    pub fn visit_packet(
+        &mut self,
+        visitor: &mut impl Visitor,
     ) -> Result<Option<PacketSummary>, Error> {
         loop {
-            match self.decoder.next_packet(&mut on_event)? {
+            match self.decoder.visit_packet(visitor)? {
                 Step::Packet(packet) => return Ok(Some(packet)),
                 Step::End => return Ok(None),
                 Step::NeedInput => self.read_more()?,

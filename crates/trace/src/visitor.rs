@@ -1,5 +1,6 @@
 //! Consumers of events.
 
+use crate::collection::Collection;
 use crate::event::{Alloc, Event, Mark};
 use crate::location::Locations;
 
@@ -11,6 +12,9 @@ pub trait Visitor {
     fn promote(&mut self, mark: Mark, locations: &Locations);
     /// A block was found dead.
     fn collect(&mut self, mark: Mark, locations: &Locations);
+    /// The garbage collector worked. That comes in the order of the packets of its domain, in no order with blocks. By
+    /// default it is ignored.
+    fn collection(&mut self, _work: &Collection) {}
 }
 
 /// A closure as a visitor.

@@ -13,9 +13,9 @@ use crate::tail::Ending;
 /// Maximum number of bytes for the promotion and the collection of a block in the trace.
 const MAX_FATE: u64 = 2 * 9;
 
-/// The most that a domain may add before it is counted: two packets, and the ends of all blocks
+/// The most that a domain may add before it is counted: three packets, and the ends of all blocks
 /// that fit into one.
-const UNWRITTEN: u64 = 5 * MAX_WRITTEN_PACKET as u64;
+const UNWRITTEN: u64 = 6 * MAX_WRITTEN_PACKET as u64;
 
 /// Blocks that are not recorded in a pause before it is looked whether that can end: looking is a system
 /// call.

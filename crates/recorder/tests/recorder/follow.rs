@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use heapline_formats::{Follower, Options, Reader};
-use heapline_model::{Batch, EventKind, GrowingSource, LocationId, Source};
+use heapline_model::{Batch, Collection, EventKind, GrowingSource, LocationId, Source};
 use heapline_profile::query::TimePoint;
 use heapline_profile::reports::{self, HotspotOptions};
 use heapline_profile::{Estimator, LiveProfile, Profile, Query, Scope, StoreOptions};
@@ -39,6 +39,7 @@ struct Events {
     lanes: BTreeMap<u16, Vec<Told>>,
     names: BTreeMap<LocationId, String>,
     stacks: BTreeMap<u16, Vec<LocationId>>,
+    collections: BTreeMap<u16, Vec<Collection>>,
 }
 
 impl Events {
@@ -56,6 +57,10 @@ impl Events {
             let frame = definition.frames().last().unwrap();
             let name = String::from_utf8_lossy(frame.name).into_owned();
             self.names.insert(definition.id, name);
+        }
+        for work in batch.collections() {
+            let lane = self.collections.entry(work.lane).or_default();
+            lane.push(*work);
         }
         let mut frames = batch.frames();
         let mut births = batch.births().iter();
@@ -111,6 +116,9 @@ fn a_million_events_are_followed_at_any_moment() {
     expected.add_all(&mut reader);
     assert_eq!(expected.blocks(), [BLOCKS; LANES]);
     assert!(events.lanes == expected.lanes, "a lane differs");
+    let collections: usize = expected.collections.values().map(Vec::len).sum();
+    assert_eq!(collections as u64, LANES as u64 * (BLOCKS / 7));
+    assert!(events.collections == expected.collections);
     assert_eq!(size, reader.size());
 }
 
@@ -420,7 +428,12 @@ fn a_damaged_recording_does_no_harm() {
             tail_bytes[PAGE + at] = u8::try_from(value).unwrap();
             // The words of a lane, and the headers of its packets.
             let (lane, at) = (random(LANES), random(16 * 8));
-            let places = [0, PAGE, PAGE + MAX_WRITTEN_PACKET];
+            let places = [
+                0,
+                PAGE,
+                PAGE + MAX_WRITTEN_PACKET,
+                PAGE + 2 * MAX_WRITTEN_PACKET,
+            ];
             let place = PAGE + lane * SLOT + places[random(places.len())] + at;
             tail_bytes[place] = u8::try_from(random(256)).unwrap();
         }

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use heapline_recorder::{Reading, Recorder, TaggedCode, tail};
-use heapline_trace::{Event, Reader};
+use heapline_recorder::{
+    CollectionKind, CollectorCounters, CollectorWork, Phase, Reading, Recorder, TaggedCode, tail,
+};
+use heapline_trace::{Alloc, Collection, Event, Locations, Mark, Reader, Visitor};
 
 use super::{BLOCK, collect, name, options, place, promote};
 
@@ -41,6 +43,67 @@ pub(super) fn step(recorder: &Recorder, lane: usize, n: u64) {
         promote(recorder, lane, id + 10_000_000);
     }
     collect(recorder, lane, id);
+    if n % 7 == 6 {
+        let now = Reading::now();
+        recorder.collection(lane, &work(now, n));
+    }
+}
+
+/// The work of the collector after the `n`th block of a lane.
+fn work(now: Reading, n: u64) -> CollectorWork {
+    CollectorWork {
+        kind: if n % 2 == 0 {
+            CollectionKind::Minor
+        } else {
+            CollectionKind::Slice
+        },
+        began: now,
+        ended: now,
+        phase: (n % 3 == 0).then_some(Phase::Sweep),
+        counters: (n % 5 != 0).then(|| CollectorCounters {
+            minor_words: n << 20,
+            // It goes back now and then.
+            heap_words: n * 7919 % 1000,
+            ..CollectorCounters::default()
+        }),
+    }
+}
+
+/// Compares what was read of the collector in a lane with what was recorded.
+pub(super) fn check_collections(lane: u16, found: &[Collection]) {
+    for (number, (found, n)) in found.iter().zip((6..).step_by(7)).enumerate() {
+        let expected = work(Reading::now(), n);
+        assert_eq!(found.domain, lane);
+        assert_eq!(found.kind, expected.kind, "{number}");
+        assert_eq!(found.length, 0);
+        assert_eq!(found.phase, expected.phase);
+        assert_eq!(found.counters, expected.counters, "{number}");
+    }
+    assert!(found.is_sorted_by_key(|work| work.start));
+}
+
+/// Keeps the work of the collector, by lane.
+#[derive(Default)]
+struct Collections([Vec<Collection>; LANES]);
+
+impl Visitor for Collections {
+    fn alloc(&mut self, _: &Alloc<'_>, _: &Locations) {}
+    fn promote(&mut self, _: Mark, _: &Locations) {}
+    fn collect(&mut self, _: Mark, _: &Locations) {}
+    fn collection(&mut self, work: &Collection) {
+        self.0[usize::from(work.domain)].push(*work);
+    }
+}
+
+/// Reads the work of the collector, which is that of so many blocks.
+fn check_collections_of(trace: &Path, blocks: [u64; LANES]) {
+    let mut reader = Reader::open(trace, heapline_trace::Options::new()).unwrap();
+    let mut found = Collections::default();
+    while reader.visit_packet(&mut found).unwrap().is_some() {}
+    for ((lane, found), blocks) in (0..).zip(&found.0).zip(blocks) {
+        assert_eq!(found.len() as u64, blocks / 7);
+        check_collections(lane, found);
+    }
 }
 
 /// Reads a trace, which has no flaw and tells of each lane what it did first. Returns how many
@@ -126,8 +189,10 @@ fn a_recording_is_read_at_any_moment() {
     look_while_recording(recorder, || read_prefix(&trace));
     recorder.stop();
     assert_eq!(read_prefix(&trace), [BLOCKS; LANES]);
+    check_collections_of(&trace, [BLOCKS; LANES]);
     tail::finish(&trace).unwrap().unwrap();
     assert_eq!(read_prefix(&trace), [BLOCKS; LANES]);
+    check_collections_of(&trace, [BLOCKS; LANES]);
 }
 
 #[test]

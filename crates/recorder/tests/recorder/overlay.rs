@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use heapline_recorder::tail::{self, Ending};
 use heapline_recorder::{Options, Recorder};
-use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word};
+use heapline_trace::tail::layout::{LaneWord, MAX_LANES, PAGE, SLOT, Word, slot};
 use heapline_trace::{MAX_WRITTEN_PACKET, Snapshot, TailProblem, whole_packet};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -217,10 +217,13 @@ fn downgrade(trace: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     for word in [Word::StartTime, Word::Locked] {
         set(&mut bytes, word as usize * 8, 0);
     }
-    for lane in bytes[PAGE..].chunks_exact_mut(SLOT) {
+    // It had no packet of collections.
+    let mut lanes = bytes.split_off(PAGE);
+    for lane in lanes.chunks_exact_mut(SLOT) {
         for word in [LaneWord::Domain, LaneWord::Written] {
             set(lane, word as usize * 8, 0);
         }
+        bytes.extend_from_slice(&lane[..slot(1)]);
     }
     change(&mut bytes);
     // The recorder has the old one mapped.
@@ -256,7 +259,7 @@ fn a_packet_that_version_1_was_writing_is_put_in_its_place() {
         let mut bytes = fs::read(&trace).unwrap();
         let place = bytes.len() as u64;
         downgrade(&trace, |tail| {
-            let (first, second) = tail[PAGE..].split_at_mut(SLOT);
+            let (first, second) = tail[PAGE..].split_at_mut(slot(1));
             set(second, LaneWord::Place as usize * 8, place + 1);
             set(second, LaneWord::Writing as usize * 8, 0);
             let packet = whole_packet(&second[PAGE..][..MAX_WRITTEN_PACKET]).unwrap();
@@ -332,13 +335,13 @@ fn a_tail_may_claim_anything() {
     fs::remove_file(tail::path(&trace)).unwrap();
     let words = (0..16).map(|word| word * 8);
     let lane = words.clone().map(|at| PAGE + at);
-    let headers = [PAGE, PAGE + MAX_WRITTEN_PACKET].map(|at| PAGE + at);
+    let headers = [0, 1, 2].map(|packet| 2 * PAGE + packet * MAX_WRITTEN_PACKET);
     let headers = headers
         .iter()
         .flat_map(|at| (0..9).map(move |field| at + 8 * field));
     for at in words.chain(lane).chain(headers) {
         for value in [0, 1, 2, MAX_LANES as u64, u64::MAX, u64::MAX / 2, 1 << 32] {
-            for version in [1, 2] {
+            for version in [1, 2, 3] {
                 let mut bytes = original.clone();
                 set(&mut bytes, Word::Version as usize * 8, version);
                 set(&mut bytes, at, value);

@@ -1,10 +1,10 @@
 //! Finds the start and end of packets, in data that may be cut, spliced or overwritten anywhere.
 
 use super::{Decoder, Trace};
-use crate::coarse::COARSE_PID;
+use crate::collection::{COLLECTIONS, decode_collections};
 use crate::damage::FlawKind;
 use crate::error::{Error, describe};
-use crate::format::{MAGIC, MAX_HEADER, NotAHeader, PacketHeader, could_be_magic};
+use crate::format::{MAGIC, MAX_HEADER, NotAHeader, OWN_PID, PacketHeader, could_be_magic};
 
 /// The next item in the input.
 pub(super) enum Framed {
@@ -77,8 +77,11 @@ impl Decoder {
                 extent,
                 end,
             };
-            if header.pid == COARSE_PID && self.trace.is_some() {
-                self.read_coarse(&frame)?;
+            if header.pid == OWN_PID
+                && let Some(trace) = &self.trace
+            {
+                let start_time = trace.info.start_time;
+                self.read_own(&frame, start_time)?;
                 self.input.consume(extent);
                 continue;
             }
@@ -107,15 +110,29 @@ impl Decoder {
         }
     }
 
-    /// Reads a packet about the coarse history.
-    fn read_coarse(&mut self, frame: &Frame) -> Result<(), Error> {
+    /// Reads a packet that only Heapline reads: the work of the collector, or a part of the coarse history.
+    fn read_own(&mut self, frame: &Frame, start_time: u64) -> Result<(), Error> {
         let payload = self.input.unread().get(frame.header.len()..frame.extent);
-        let is_read = self.coarse.read(payload.unwrap_or_default()).is_some();
+        let payload = payload.unwrap_or_default();
+        let (is_read, reason) = match payload.split_first() {
+            Some((&COLLECTIONS, rest)) => {
+                let collections = &mut self.collections;
+                let found = decode_collections(&frame.header, start_time, rest, 0, |work| {
+                    collections.push(work);
+                });
+                let reason = "the work of the garbage collector in it cannot be read to the end";
+                (found.is_some(), reason)
+            }
+            _ => {
+                let reason = "it does not say which blocks were merged";
+                (self.coarse.read(payload).is_some(), reason)
+            }
+        };
         if is_read && frame.end == End::AsSaid {
             return Ok(());
         }
         let kind = FlawKind::BadPacket {
-            reason: "it does not say which blocks were merged",
+            reason,
             kept_events: 0,
             lost_bytes: (frame.extent - frame.header.len()) as u64,
             lost_allocations: 0,

@@ -10,6 +10,7 @@ mod names;
 mod resume;
 
 use crate::coarse::{CoarseHistory, WithMerged};
+use crate::collection::Collection;
 use crate::damage::{Damage, Flaw, FlawKind};
 use crate::ending::EarlyEnd;
 use crate::error::Error;
@@ -153,6 +154,8 @@ pub struct Decoder {
     domains: Domains,
     locations: Locations,
     coarse: CoarseHistory,
+    /// The work of the collector in packets that were skipped on the way to the next one of events.
+    collections: Vec<Collection>,
     damage: Damage,
     packets: u64,
     /// The number of losses that cannot be attributed to a domain.
@@ -179,6 +182,7 @@ impl Decoder {
             domains: Domains::default(),
             locations: Locations::default(),
             coarse: CoarseHistory::default(),
+            collections: Vec::new(),
             damage: Damage::default(),
             packets: 0,
             losses: 0,
@@ -277,7 +281,11 @@ impl Decoder {
     /// Decodes the next packet like [`next_packet`](Self::next_packet), without a closure: a
     /// [`Visitor`] has a method for each kind of event, which saves time in tight loops.
     pub fn visit_packet(&mut self, visitor: &mut impl Visitor) -> Result<Step, Error> {
-        let frame = match self.frame()? {
+        let framed = self.frame();
+        for work in self.collections.drain(..) {
+            visitor.collection(&work);
+        }
+        let frame = match framed? {
             Framed::Packet(frame) => frame,
             Framed::NeedInput => return Ok(Step::NeedInput),
             Framed::End => return Ok(Step::End),

@@ -7,15 +7,18 @@ use super::events::{self, Packet};
 use super::framing::{End, Frame};
 use super::input::PADDING;
 use super::{Decoder, Report};
+use crate::collection::{COLLECTIONS, decode_collections};
 use crate::error::Error;
-use crate::format::{PacketHeader, code};
+use crate::format::{OWN_PID, PacketHeader, code};
 use crate::visitor::Visitor;
 
-/// Packets that are being filled, as far as they have been decoded: of each domain one of events, and
-/// one of names.
+/// Packets that are being filled, as far as they have been decoded: of each domain one of events, one of names, and one of
+/// collections.
 #[derive(Debug, Default)]
 pub(super) struct OpenPackets {
     packets: HashMap<Key, OpenPacket>,
+    /// Collections in the packet of each domain that were handed over.
+    collections: HashMap<u16, usize>,
     /// The bytes of the packet at hand, with padding.
     scratch: Vec<u8>,
 }
@@ -79,6 +82,9 @@ impl Decoder {
             .bytes
             .get(header.len()..header.size)
             .ok_or(bad("a packet is incomplete"))?;
+        if header.pid == OWN_PID {
+            return self.resume_collections(&header, part, start_time, visitor);
+        }
         if header.pid != pid {
             return Err(bad("a packet is of another process"));
         }
@@ -164,5 +170,34 @@ impl Decoder {
             );
         }
         Ok(outcome.events)
+    }
+
+    /// Hands over what is new in a packet of collections. These are small and few, so all is decoded again.
+    fn resume_collections(
+        &mut self,
+        header: &PacketHeader,
+        part: PacketPart<'_>,
+        start_time: u64,
+        visitor: &mut impl Visitor,
+    ) -> Result<u64, Error> {
+        let bad = |reason| Error::NotTheRecording { reason };
+        let payload = part.bytes.get(header.len()..header.size);
+        let Some((&COLLECTIONS, bytes)) = payload.and_then(<[u8]>::split_first) else {
+            return Err(bad("a packet is of an unknown kind"));
+        };
+        let seen = self.open.collections.remove(&header.domain).unwrap_or(0);
+        let mut events = 0;
+        let count = decode_collections(header, start_time, bytes, seen, |work| {
+            visitor.collection(&work);
+            events += 1;
+        });
+        let count = count.ok_or(bad("a packet of collections is damaged"))?;
+        if count < seen {
+            return Err(bad("a packet has changed"));
+        }
+        if part.is_open {
+            self.open.collections.insert(header.domain, count);
+        }
+        Ok(events)
     }
 }

@@ -5,8 +5,9 @@
 //! length and heap that were allocated in one interval of time, promoted in one, and freed in one become a
 //! single record with their samples together and the means of their times. At the boundaries between
 //! intervals all sums are what they were, with their errors, because every estimate is a sum over sampled
-//! blocks. Intervals get longer with age.
+//! blocks. Intervals get longer with age. Of the work of the garbage collector the latest is kept, and the counters before it.
 
+mod collections;
 mod gaps;
 mod intervals;
 mod record;
@@ -14,9 +15,10 @@ mod stacks;
 mod write;
 
 use crate::tail::Pause;
-use crate::{Alloc, Locations, Mark, Visitor};
+use crate::{Alloc, Collection, Locations, Mark, Visitor};
 use hashbrown::HashMap;
 
+use collections::Collections;
 use gaps::Gaps;
 use intervals::Intervals;
 use record::{Lengths, NEVER, Record, micros};
@@ -85,6 +87,7 @@ pub struct Keeper {
     merged: Vec<Record>,
     intervals: Intervals,
     gaps: Gaps,
+    collections: Collections,
     /// Which lengths are merged.
     lengths: Lengths,
     /// Frames that are kept of the stacks of merged blocks.
@@ -115,6 +118,7 @@ impl Keeper {
             merged: Vec::new(),
             intervals: Intervals::default(),
             gaps: Gaps::default(),
+            collections: Collections::default(),
             lengths: Lengths::Same,
             depth: None,
             now: 0,
@@ -348,6 +352,10 @@ impl Visitor for Keeper {
         self.change(mark, |_, death| {
             *death = death.min(mark.time as f64);
         });
+    }
+
+    fn collection(&mut self, work: &Collection) {
+        self.collections.push(work, self.budget);
     }
 }
 

@@ -49,6 +49,7 @@ impl Keeper {
             history.push_merged(id, record.blocks - 1);
         }
         history.write(info, &mut sink)?;
+        self.collections.write(info.start_time, &mut sink)?;
         self.write_events(&records, info, locations, &mut sink)?;
         let size = sink.written;
         if !records.is_empty() {

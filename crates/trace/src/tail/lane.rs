@@ -3,10 +3,10 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::thread;
 
-use super::layout::{LaneWord, PAGE};
+use super::layout::{LaneWord, PAGE, packets};
 use super::read_words;
 use crate::decoder::{PacketEnd, measure};
-use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, PacketHeader, VERSION};
+use crate::format::{MAX_HEADER, MAX_WRITTEN_PACKET, OWN_PID, PacketHeader, VERSION};
 
 /// The number of times that a lane is read until nothing is moved meanwhile. Reading takes
 /// microseconds, and filling a packet of 32 KiB takes longer.
@@ -16,16 +16,21 @@ const MAX_TRIES: u32 = 1000;
 #[derive(Clone, Debug)]
 pub(super) struct Lane {
     words: Vec<u64>,
-    /// Names and events that are only here, or are being written to the trace.
+    /// Names, events and collections that are only here, or are being written to the trace.
     names: Option<Vec<u8>>,
     events: Option<Vec<u8>>,
+    collections: Option<Vec<u8>>,
 }
 
 impl Lane {
-    /// Reads the lane at an offset of the tail.
-    pub(super) fn read(source: &mut (impl Read + Seek), offset: u64) -> io::Result<Self> {
+    /// Reads the lane at an offset of a tail of a version.
+    pub(super) fn read(
+        source: &mut (impl Read + Seek),
+        offset: u64,
+        version: u64,
+    ) -> io::Result<Self> {
         for _ in 0..MAX_TRIES {
-            if let Some(lane) = Self::try_read(source, offset)? {
+            if let Some(lane) = Self::try_read(source, offset, version)? {
                 return Ok(lane);
             }
             thread::yield_now();
@@ -37,16 +42,30 @@ impl Lane {
     }
 
     /// `None` if the lane changed meanwhile.
-    fn try_read(source: &mut (impl Read + Seek), offset: u64) -> io::Result<Option<Self>> {
+    fn try_read(
+        source: &mut (impl Read + Seek),
+        offset: u64,
+        version: u64,
+    ) -> io::Result<Option<Self>> {
         let words = read_words(source, offset)?;
         // Events first: the names that they need are there by then.
         let events = read_packet(source, offset + PAGE as u64)?;
         let names = read_packet(source, offset + (PAGE + MAX_WRITTEN_PACKET) as u64)?;
+        let collections = if packets(version) > 2 {
+            read_packet(source, offset + (PAGE + 2 * MAX_WRITTEN_PACKET) as u64)?
+        } else {
+            Memory::Whole(None)
+        };
         let again = read_words(source, offset)?;
         let is_same = [LaneWord::Place, LaneWord::Writing, LaneWord::Written]
             .into_iter()
             .all(|word| words.get(word as usize) == again.get(word as usize));
-        let (Memory::Whole(mut events), Memory::Whole(mut names), true) = (events, names, is_same)
+        let (
+            Memory::Whole(mut events),
+            Memory::Whole(mut names),
+            Memory::Whole(mut collections),
+            true,
+        ) = (events, names, collections, is_same)
         else {
             return Ok(None);
         };
@@ -54,21 +73,23 @@ impl Lane {
             words: again,
             names: None,
             events: None,
+            collections: None,
         };
         // What belongs to the trace already may not be marked as empty yet.
         if lane
             .place()
             .is_some_and(|place| place < lane.word(LaneWord::Written))
         {
-            if lane.writes_names() {
-                names = None;
-            } else {
-                events = None;
+            match lane.word(LaneWord::Writing) {
+                1 => names = None,
+                2 => collections = None,
+                _ => events = None,
             }
         }
         Ok(Some(Self {
             names,
             events,
+            collections,
             ..lane
         }))
     }
@@ -95,12 +116,14 @@ impl Lane {
     pub(super) fn packets(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let names = self.names.as_deref().map(|packet| (packet, true));
         let events = self.events.as_deref().map(|packet| (packet, false));
-        names.into_iter().chain(events)
+        let collections = self.collections.as_deref().map(|packet| (packet, false));
+        names.into_iter().chain(events).chain(collections)
     }
 
     /// The packets, without their kinds.
     pub(super) fn into_packets(self) -> impl Iterator<Item = Vec<u8>> {
-        self.names.into_iter().chain(self.events)
+        let packets = self.names.into_iter().chain(self.events);
+        packets.chain(self.collections)
     }
 
     /// The start time of the packet of events, if there is one.
@@ -135,6 +158,10 @@ fn read_packet(source: &mut (impl Read + Seek), offset: u64) -> io::Result<Memor
         Ok(header) if header.version == VERSION => header,
         _ => return Ok(Memory::Whole(None)),
     };
+    if header.pid == OWN_PID {
+        // Its times are in its own events.
+        return Ok(Memory::Whole(Some(packet)));
+    }
     match measure(&header, &packet) {
         Some(PacketEnd { time, id }) => {
             set_field(&mut packet, PacketHeader::TIME_END, &time.to_le_bytes());

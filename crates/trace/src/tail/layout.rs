@@ -5,14 +5,26 @@ use crate::format::MAX_WRITTEN_PACKET;
 /// The value of [`Word::Magic`].
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heaptail");
 
-/// The version that is written. Version 1 is read too: see [`LaneWord::Written`].
-pub const VERSION: u64 = 2;
+/// The version that is written. Earlier ones are read too. Version 1: see [`LaneWord::Written`]; up to version 2 lanes have no
+/// packet of collections.
+pub const VERSION: u64 = 3;
 
 /// The size of the first page, and of the page that a lane begins with.
 pub const PAGE: usize = 4096;
 
-/// The size of a lane: its page, then memory for the packet of events and the packet of names.
-pub const SLOT: usize = PAGE + 2 * MAX_WRITTEN_PACKET;
+/// The size of a lane: its page, then memory for the packet of events, the packet of names, and the packet of collections.
+pub const SLOT: usize = slot(VERSION);
+
+/// The size of a lane in a version.
+#[must_use]
+pub const fn slot(version: u64) -> usize {
+    PAGE + packets(version) * MAX_WRITTEN_PACKET
+}
+
+/// Packets that a lane has memory for in a version.
+pub(super) const fn packets(version: u64) -> usize {
+    if version < 3 { 2 } else { 3 }
+}
 
 /// Lanes that a tail can have; OCaml allows no more domains.
 pub const MAX_LANES: usize = 4096;
@@ -68,7 +80,7 @@ pub(super) const WORDS: usize = Word::SnapshotSignals as usize + 1;
 pub enum LaneWord {
     /// Offset in the trace at which a packet is being written, plus 1; 0 if none is.
     Place = 0,
-    /// The packet: 0 events, 1 names.
+    /// The packet: 0 events, 1 names, 2 collections.
     Writing,
     /// Events recorded.
     Events,

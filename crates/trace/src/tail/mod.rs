@@ -9,8 +9,8 @@
 //! # The file
 //!
 //! A page about the recording ([`Word`]s), then a slot for each lane, that is for each domain of the
-//! program: a page about it ([`LaneWord`]s), a packet of events, and a packet of names (locations)
-//! that must come before them. A packet whose magic number is 0 is empty.
+//! program: a page about it ([`LaneWord`]s), a packet of events, a packet of names (locations) that must come before them,
+//! and a packet of [collections](crate::Collection). A packet whose magic number is 0 is empty.
 //!
 //! # How the recorder writes
 //!
@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 
 use crate::format::{CacheCheck, PacketHeader};
 use lane::Lane;
-use layout::{LaneWord, MAGIC, MAX_LANES, PAGE, SLOT, VERSION, WORDS, Word};
+use layout::{LaneWord, MAGIC, MAX_LANES, PAGE, VERSION, WORDS, Word, slot};
 
 pub use overlay::{Completion, Overlay};
 
@@ -105,10 +105,11 @@ impl Tail {
                 "not the tail of a trace, or written by a newer heapline",
             ));
         }
-        let room = size.saturating_sub(PAGE as u64) / SLOT as u64;
+        let slot = slot(version) as u64;
+        let room = size.saturating_sub(PAGE as u64) / slot;
         let lanes = word(Word::Lanes).min(room).min(MAX_LANES as u64);
         let lanes = (0..lanes)
-            .map(|lane| Lane::read(source, PAGE as u64 + lane * SLOT as u64))
+            .map(|lane| Lane::read(source, PAGE as u64 + lane * slot, version))
             .collect::<io::Result<_>>()?;
         Ok(Self { words, lanes })
     }

@@ -13,13 +13,14 @@ use std::io;
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 
+use crate::collection::{Collection, CollectionEncoder};
 use crate::event::{Alloc, Event, Source};
 use crate::format::{CacheCheck, PacketHeader, VERSION, code, event_head};
 use crate::info::TraceInfo;
 use crate::location::{LocationId, Locations};
 pub use encoder::{DEEPER_CALLS, Encoder, OMITTED_FRAMES};
 pub use names::FrameSink;
-use packet::PacketBuffer;
+pub(crate) use packet::PacketBuffer;
 pub use packet::{PacketMemory, PacketSink, whole_packet};
 pub use pending::{Detached, Pending};
 use stack::Stack;
@@ -91,6 +92,7 @@ pub struct Writer<S> {
     pid: u64,
     start_time: u64,
     encoders: HashMap<u16, Encoder>,
+    collections: HashMap<u16, CollectionEncoder>,
     current: u16,
     /// The stack at hand.
     stack: Stack,
@@ -122,6 +124,7 @@ impl<S: PacketSink> Writer<S> {
             pid: info.pid,
             start_time: info.start_time,
             encoders: HashMap::new(),
+            collections: HashMap::new(),
             current: info.initial_domain,
             stack: Stack::default(),
             followed: HashMap::new(),
@@ -190,6 +193,17 @@ impl<S: PacketSink> Writer<S> {
         encoder.collect(time, id, sink)
     }
 
+    /// Writes a piece of work of the garbage collector. Within a domain they come in the order of their ends.
+    pub fn collection(&mut self, work: &Collection) -> io::Result<()> {
+        let domains = self.collections.len();
+        let encoder = match self.collections.entry(work.domain) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if domains >= MAX_DOMAINS => return Err(too_many_domains()),
+            Entry::Vacant(new) => new.insert(CollectionEncoder::new(work.domain, self.start_time)),
+        };
+        encoder.push(work, &mut self.sink)
+    }
+
     /// Writes an event that was read, under its own id.
     ///
     /// Allocations that are not written must be [followed](Self::follow) instead.
@@ -255,15 +269,20 @@ impl<S: PacketSink> Writer<S> {
 
     /// Writes all that is still waiting.
     pub fn flush(&mut self) -> io::Result<()> {
-        match self.encoders.get_mut(&self.current) {
-            Some(encoder) => encoder.flush(&mut self.sink),
-            None => Ok(()),
+        if let Some(encoder) = self.encoders.get_mut(&self.current) {
+            encoder.flush(&mut self.sink)?;
         }
+        Ok(())
     }
 
     /// Ends the trace, and returns what it was written to.
     pub fn finish(mut self) -> io::Result<S> {
         self.flush()?;
+        let mut collections: Vec<_> = self.collections.into_iter().collect();
+        collections.sort_unstable_by_key(|(domain, _)| *domain);
+        for (_, mut encoder) in collections {
+            encoder.flush(&mut self.sink)?;
+        }
         Ok(self.sink)
     }
 
@@ -275,14 +294,15 @@ impl<S: PacketSink> Writer<S> {
         let domains = self.encoders.len();
         let encoder = match self.encoders.entry(domain) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(_) if domains >= MAX_DOMAINS => {
-                let problem = format!("the trace has more than {MAX_DOMAINS} domains");
-                return Err(io::Error::other(problem));
-            }
+            Entry::Vacant(_) if domains >= MAX_DOMAINS => return Err(too_many_domains()),
             Entry::Vacant(new) => new.insert(Encoder::new(self.pid, domain, self.start_time)),
         };
         Ok((encoder, &mut self.sink))
     }
+}
+
+fn too_many_domains() -> io::Error {
+    io::Error::other(format!("the trace has more than {MAX_DOMAINS} domains"))
 }
 
 /// Writes the packet with which a trace begins.

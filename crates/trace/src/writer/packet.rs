@@ -36,40 +36,40 @@ pub type PacketMemory = [u8; MAX_WRITTEN_PACKET];
 /// [opened](Self::open) it is whole after every [`seal`](Self::seal), and an empty one has no magic
 /// number.
 #[derive(Debug)]
-pub(super) struct PacketBuffer<M> {
+pub(crate) struct PacketBuffer<M> {
     memory: M,
     len: usize,
 }
 
 impl PacketBuffer<Box<PacketMemory>> {
     /// A packet in memory of its own.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::within(zeros())
     }
 }
 
 impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
     /// A packet in the given memory.
-    pub(super) fn within(memory: M) -> Self {
+    pub(crate) fn within(memory: M) -> Self {
         Self {
             memory,
             len: MAX_HEADER,
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == MAX_HEADER
     }
 
     /// Bytes that still fit.
     #[inline]
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         MAX_WRITTEN_PACKET.saturating_sub(self.len)
     }
 
     /// Appends an event in pieces, for which there must be room. Returns where it ends. It does not
     /// count before it is [sealed](Self::seal).
-    pub(super) fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> usize {
+    pub(crate) fn put<const N: usize>(&mut self, pieces: [&[u8]; N]) -> usize {
         let mut end = self.len;
         for piece in pieces {
             self.memory.borrow_mut()[end..][..piece.len()].copy_from_slice(piece);
@@ -80,12 +80,12 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
 
     /// The memory, and where the next event goes.
     #[inline]
-    pub(super) fn memory(&mut self) -> (&mut PacketMemory, usize) {
+    pub(crate) fn memory(&mut self) -> (&mut PacketMemory, usize) {
         (self.memory.borrow_mut(), self.len)
     }
 
     /// Writes the header of a packet that has no sealed events yet.
-    pub(super) fn open(&mut self, mut header: PacketHeader) {
+    pub(crate) fn open(&mut self, mut header: PacketHeader) {
         header.size = MAX_HEADER;
         if let Some(place) = self.memory.borrow_mut().first_chunk_mut() {
             *place = header.encode();
@@ -94,7 +94,7 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
 
     /// Makes all up to `end` part of the packet.
     #[inline]
-    pub(super) fn seal(&mut self, end: usize) {
+    pub(crate) fn seal(&mut self, end: usize) {
         self.len = end;
         let [a, b, c, d, ..] = (end as u64 * 8).to_le_bytes();
         // What is sealed must be there before it counts: the process can be killed at any time, and
@@ -106,24 +106,24 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
 
     /// The time of the last event, which stays when the packet has been written.
     #[inline]
-    pub(super) fn time_end(&self) -> u64 {
+    pub(crate) fn time_end(&self) -> u64 {
         self.field::<{ PacketHeader::TIME_END }>()
     }
 
     /// To be set before an event is sealed, not behind: a packet may last longer than its events.
     #[inline]
-    pub(super) fn set_time_end(&mut self, time: u64) {
+    pub(crate) fn set_time_end(&mut self, time: u64) {
         self.set_field::<{ PacketHeader::TIME_END }>(time);
     }
 
     /// The id after the last, which stays when the packet has been written.
     #[inline]
-    pub(super) fn end_id(&self) -> u64 {
+    pub(crate) fn end_id(&self) -> u64 {
         self.field::<{ PacketHeader::END_ID }>()
     }
 
     #[inline]
-    pub(super) fn set_end_id(&mut self, id: u64) {
+    pub(crate) fn set_end_id(&mut self, id: u64) {
         self.set_field::<{ PacketHeader::END_ID }>(id);
     }
 
@@ -142,7 +142,7 @@ impl<M: BorrowMut<PacketMemory>> PacketBuffer<M> {
     }
 
     /// Hands the packet, as it was sealed, to `sink`, and empties it. If that fails, the packet stays.
-    pub(super) fn write(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
+    pub(crate) fn write(&mut self, sink: &mut impl PacketSink) -> io::Result<()> {
         let memory = self.memory.borrow_mut();
         sink.packet(&memory[..self.len])?;
         fence(Ordering::Release);
