@@ -90,6 +90,10 @@
 //! byte says (2), or is not there and follows as a u64 (3). Each bucket predicts the bucket that
 //! came after it last time. Each domain has its own cache, tables and last stack.
 //!
+//! Packets whose process is the ASCII text `Heapline` are not memtrace's, whose reader skips them as it skips those of a forked
+//! child. The byte behind their header says what they have: 1 to 3 a part of a [`CoarseHistory`], 4 the work of the garbage
+//! collector in a domain ([`Collection`]), which `collection.rs` describes.
+//!
 //! [memtrace]: https://github.com/janestreet/memtrace
 
 mod coarse;
