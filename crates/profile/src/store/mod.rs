@@ -3,6 +3,7 @@
 
 mod classes;
 mod clock;
+mod collections;
 mod growing;
 mod ids;
 mod index;
@@ -30,6 +31,8 @@ mod tree_builder;
 use serde::Serialize;
 
 pub(crate) use classes::Class;
+pub use collections::Collections;
+pub(crate) use collections::merged;
 pub use growing::{Recursion, Store, StoreOptions};
 pub(crate) use ids::{ClassId, CrateId, Id, KindId, NodeId, SortId, saturated};
 pub use ids::{ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId};
