@@ -61,6 +61,15 @@ impl Version {
             },
         }
     }
+
+    /// The offsets of counters, from the same file. They are verified by [`crate::collector`].
+    pub(crate) fn counters(self) -> CounterOffsets {
+        CounterOffsets {
+            allocated_words: 16,
+            // Before `id`, which was found.
+            shared_heap: self.offsets().id - 1,
+        }
+    }
 }
 
 impl fmt::Display for Version {
@@ -84,4 +93,11 @@ pub(crate) struct Offsets {
     pub(crate) id: usize,
     pub(crate) unique_id: usize,
     pub(crate) memprof: usize,
+}
+
+/// Offsets of counters in `caml_domain_state`, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CounterOffsets {
+    pub(crate) allocated_words: usize,
+    pub(crate) shared_heap: usize,
 }
