@@ -18,6 +18,31 @@ const ROOM: usize = 64;
 /// The largest number of words, and of anything else, that is believed.
 const MOST: u64 = 1 << 56;
 
+/// OCaml 5: what a slice is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SliceKind {
+    /// The collector is to keep up with the program.
+    Ordinary,
+    /// The domain waits for others, and there may be something to do. There are up to a million in a second.
+    Opportunistic,
+    /// The program has asked for a whole collection. All domains do one slice after the other until that is finished, also
+    /// those that have nothing left to do.
+    Forced,
+}
+
+impl SliceKind {
+    /// By the words that are to be marked or swept, at least.
+    pub(super) fn of_budget(budget: u64) -> Self {
+        match budget {
+            // Major_slice_work_min
+            512 => Self::Opportunistic,
+            // stw_finish_major_cycle
+            10_000_000 => Self::Forced,
+            _ => Self::Ordinary,
+        }
+    }
+}
+
 /// The reason why counters are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
@@ -188,6 +213,21 @@ impl Counters {
         ];
         words.iter().all(|words| *words < MOST).then_some(counted)
     }
+
+    /// What the slice is for that begins now.
+    ///
+    /// # Safety
+    ///
+    /// As for [`read`](Self::read).
+    pub(super) unsafe fn slice(&self, state: usize) -> SliceKind {
+        match self {
+            Self::Single(_) => SliceKind::Ordinary,
+            Self::Domains(domains) => {
+                // SAFETY: a state has that word.
+                SliceKind::of_budget(unsafe { word(state + 8 * domains.offsets.slice_budget) })
+            }
+        }
+    }
 }
 
 impl Single {
@@ -254,10 +294,11 @@ impl Domains {
             }
         };
         // SAFETY: the function reads a few words of what is passed.
-        if unsafe { follow_each_other(found.sample_words) } {
+        let words = unsafe { words_of_sample(found.sample_words) };
+        if words == Some(found.offsets.minor_words) {
             Ok(found)
         } else {
-            Err(Unknown::Differs("caml_collect_alloc_stats_sample"))
+            Err(Unknown::Differs("stat_minor_words"))
         }
     }
 
@@ -318,12 +359,12 @@ impl Domains {
     }
 }
 
-/// Returns true if the function copies four words of a state, which follow each other, and writes nothing else.
+/// The first of four words of a state that the function copies, if they follow each other and it writes nothing else.
 ///
 /// # Safety
 ///
 /// It is a function that reads words of a domain's state.
-unsafe fn follow_each_other(sample_words: SampleWords) -> bool {
+unsafe fn words_of_sample(sample_words: SampleWords) -> Option<usize> {
     /// In no state.
     const NOTHING: u64 = u64::MAX;
     let state: [u64; layout::STATE_WORDS] = std::array::from_fn(|n| n as u64);
@@ -331,9 +372,9 @@ unsafe fn follow_each_other(sample_words: SampleWords) -> bool {
     // SAFETY: there are as many words as in the largest state, and more than are written.
     unsafe { sample_words(state.as_ptr().expose_provenance(), &raw mut sample) };
     let first = sample[0];
-    first != NOTHING
-        && (first..).zip(&sample).take(4).all(|(n, found)| n == *found)
-        && sample[4..].iter().all(|word| *word == NOTHING)
+    let follow = (first..).zip(&sample).take(4).all(|(n, found)| n == *found);
+    let is_all = sample[4..].iter().all(|word| *word == NOTHING);
+    usize::try_from(first).ok().filter(|_| follow && is_all)
 }
 
 /// The phases of the major collector, by their numbers.

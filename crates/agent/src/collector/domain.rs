@@ -56,6 +56,8 @@ pub(super) struct Domain {
     pub(super) opened: Opened,
     /// The counters at the beginning of a minor collection by which they are verified.
     pub(super) before_minor: Option<Counted>,
+    /// Slices of a collection that the program has asked for, one after the other.
+    forced: Option<CollectorWork>,
     /// Work that is recorded when it is decided if its counters are right.
     held: Vec<CollectorWork>,
 }
@@ -102,6 +104,7 @@ impl Domain {
         if self.recording != recording {
             self.recording = recording;
             self.opened.clear();
+            self.forced = None;
             self.held.clear();
         }
     }
@@ -117,8 +120,24 @@ impl Domain {
         Some(self.state)
     }
 
+    /// Takes note of a slice of a collection that the program has asked for. Those that follow each other are recorded as one,
+    /// before what comes then: a minor collection, before the next major one begins.
+    pub(super) fn tell_forced(&mut self, slice: CollectorWork) {
+        let began = self.forced.map_or(slice.began, |first| first.began);
+        let phase = self.forced.map_or(slice.phase, |first| first.phase);
+        self.forced = Some(CollectorWork {
+            kind: CollectionKind::Forced,
+            began,
+            phase,
+            ..slice
+        });
+    }
+
     /// Records work, or holds it back.
     pub(super) fn tell(&mut self, session: &Session, number: usize, work: CollectorWork) {
+        if let Some(forced) = self.forced.take() {
+            self.tell(session, number, forced);
+        }
         if VERIFICATION.is_undecided() && self.held.len() < HELD {
             self.held.reserve(HELD);
             self.held.push(work);
@@ -130,7 +149,7 @@ impl Domain {
 
     /// Records what was held back.
     pub(super) fn release(&mut self, session: &Session, number: usize) {
-        for work in self.held.drain(..) {
+        for work in self.held.drain(..).chain(self.forced.take()) {
             record(session, number, work);
         }
     }

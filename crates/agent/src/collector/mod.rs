@@ -22,7 +22,7 @@ use heapline_recorder::{CollectionKind, CollectorWork, Reading, contained};
 use crate::callbacks::{self, Session};
 use crate::hook::{Chain, Hook};
 use crate::runtime::{Kind, Runtime, UNIT, Value, symbol};
-use counters::{Counted, Counters, PhaseVariable};
+use counters::{Counted, Counters, PhaseVariable, SliceKind};
 use domain::Domain;
 use open::Open;
 use verify::{Answer, State, Verification};
@@ -135,8 +135,13 @@ fn began(kind: CollectionKind) {
             if kind == CollectionKind::Minor && VERIFICATION.is_undecided() {
                 domain.before_minor = watch.count(domain);
             }
+            let slice = match kind {
+                CollectionKind::Slice => watch.slice(domain),
+                _ => SliceKind::Ordinary,
+            };
             domain.opened.begin(Open {
                 kind,
+                slice,
                 phase: watch.phase.as_ref().and_then(PhaseVariable::get),
                 // Last: what is before is not the collector's.
                 began: Reading::now(),
@@ -160,25 +165,30 @@ fn ended(kind: CollectionKind) {
         let number = watch.runtime.domain();
         domain::with(number, |domain| {
             domain.enter(recording);
+            let open = domain.opened.take(kind);
+            if open.is_some_and(|open| open.slice == SliceKind::Opportunistic) {
+                return;
+            }
             let counted = watch.count(domain);
             if kind == CollectionKind::Minor
                 && let (Some(before), Some(after)) = (domain.before_minor.take(), &counted)
             {
                 VERIFICATION.decide(verify::across_minor(&before, after));
             }
-            let (Some(Open { began, phase, .. }), Some(session)) =
-                (domain.opened.take(kind), session)
-            else {
+            let (Some(open), Some(session)) = (open, session) else {
                 return;
             };
             let work = CollectorWork {
                 kind,
-                began,
+                began: open.began,
                 ended,
-                phase,
+                phase: open.phase,
                 counters: counted.as_ref().map(Counted::counters),
             };
-            domain.tell(session, number, work);
+            match open.slice {
+                SliceKind::Forced => domain.tell_forced(work),
+                _ => domain.tell(session, number, work),
+            }
         });
     });
 }
@@ -233,7 +243,7 @@ pub(crate) unsafe fn verify_at_end() {
 /// The session ends: records what was held back in any domain.
 pub(crate) fn session_ends(session: &Session) {
     contained((), || {
-        domain::for_each(|number, domain| domain.release(session, number))
+        domain::for_each(|number, domain| domain.release(session, number));
     });
 }
 
@@ -264,6 +274,21 @@ impl Watch {
             VERIFICATION.refuse(counters::Unknown::Differs("a counter"));
         }
         counted
+    }
+
+    /// What the slice is for that begins now. In OCaml 5, where that cannot be told, slices are not recorded: there might be too
+    /// many.
+    fn slice(&self, domain: &mut Domain) -> SliceKind {
+        let known = self.counters.as_ref().and_then(|counters| {
+            let state = domain.state(counters)?;
+            // SAFETY: it is that of this thread's domain.
+            Some(unsafe { counters.slice(state) })
+        });
+        let unknown = match self.runtime.kind {
+            Kind::Single => SliceKind::Ordinary,
+            Kind::Domains { .. } => SliceKind::Opportunistic,
+        };
+        known.unwrap_or(unknown)
     }
 
     /// Returns true if this thread runs a domain.

@@ -2,12 +2,16 @@
 
 use heapline_recorder::{CollectionKind, Phase, Reading};
 
+use super::counters::SliceKind;
+
 /// Work that has begun.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) kind: CollectionKind,
     pub(super) began: Reading,
     pub(super) phase: Option<Phase>,
+    /// What a slice is for.
+    pub(super) slice: SliceKind,
 }
 
 /// Work inside of work: a slice, in which the domain waits for others, in which it does a slice; or collections in
@@ -67,6 +71,7 @@ mod tests {
             kind,
             began: Reading::now(),
             phase: Some(phase),
+            slice: SliceKind::Ordinary,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Counters of simulated runtimes.
 
-use super::counters::{Counted, Unknown, phases};
+use super::counters::{Counted, SliceKind, Unknown, phases};
 use super::verify::{Answer, State, Verdict, Verification, across_minor, compare};
 use crate::layout::{Version, single::Statistics};
 use heapline_recorder::{CollectorCounters, Phase};
@@ -213,10 +213,17 @@ fn each_version_has_its_layout_and_phases() {
     assert_eq!((first.minor_words, first.has_forced), (36, false));
     let later = Statistics::of(|_| false);
     assert_eq!((later.minor_words, later.has_forced), (37, true));
-    let heap = |version: Version| version.counters().shared_heap;
-    assert_eq!(heap(Version::V5_3), 35);
-    assert_eq!(heap(Version::V5_4), 39);
-    assert_eq!(heap(Version::V5_5), 39);
+    let offsets = |version: Version| {
+        let offsets = version.counters();
+        [
+            offsets.shared_heap,
+            offsets.slice_budget,
+            offsets.minor_words,
+        ]
+    };
+    assert_eq!(offsets(Version::V5_3), [35, 44, 48]);
+    assert_eq!(offsets(Version::V5_4), [39, 48, 52]);
+    assert_eq!(offsets(Version::V5_5), [39, 48, 53]);
     assert_eq!(phases(None)[3], Phase::Idle);
     assert_eq!(phases(Some(Version::V5_3))[0], Phase::Mark);
     // 5.5 sweeps for a while before it marks.
@@ -224,4 +231,13 @@ fn each_version_has_its_layout_and_phases() {
         phases(Some(Version::V5_5))[..2],
         [Phase::Sweep, Phase::Mark]
     );
+}
+
+#[test]
+fn slices_are_told_apart_by_their_budgets() {
+    for ordinary in [0, 1, 511, 513, 65_536, u64::MAX] {
+        assert_eq!(SliceKind::of_budget(ordinary), SliceKind::Ordinary);
+    }
+    assert_eq!(SliceKind::of_budget(512), SliceKind::Opportunistic);
+    assert_eq!(SliceKind::of_budget(10_000_000), SliceKind::Forced);
 }
