@@ -31,12 +31,15 @@ pub(super) enum SliceKind {
 }
 
 impl SliceKind {
-    /// By the words that are to be marked or swept, at least.
-    pub(super) fn of_budget(budget: u64) -> Self {
+    /// By the words that are to be marked or swept, at least. The program may ask for a slice of the same size, which is then taken
+    /// for one of the others.
+    pub(super) fn of_budget(budget: u64, version: Version) -> Self {
         match budget {
-            // Major_slice_work_min
+            // Major_slice_work_min, in minor collections.
             512 => Self::Opportunistic,
-            // stw_finish_major_cycle
+            // In caml_mark_roots_stw.
+            1000 if version == Version::V5_5 => Self::Opportunistic,
+            // In stw_finish_major_cycle.
             10_000_000 => Self::Forced,
             _ => Self::Ordinary,
         }
@@ -116,6 +119,7 @@ pub(super) struct Single {
 /// OCaml 5.
 #[derive(Debug)]
 pub(super) struct Domains {
+    version: Version,
     offsets: CounterOffsets,
     minor_words: extern "C" fn() -> f64,
     sample_words: SampleWords,
@@ -224,7 +228,8 @@ impl Counters {
             Self::Single(_) => SliceKind::Ordinary,
             Self::Domains(domains) => {
                 // SAFETY: a state has that word.
-                SliceKind::of_budget(unsafe { word(state + 8 * domains.offsets.slice_budget) })
+                let budget = unsafe { word(state + 8 * domains.offsets.slice_budget) };
+                SliceKind::of_budget(budget, domains.version)
             }
         }
     }
@@ -283,6 +288,7 @@ impl Domains {
         // SAFETY: these are their types in OCaml 5.3 to 5.5.
         let found = unsafe {
             Self {
+                version: layout.version(),
                 offsets: layout.version().counters(),
                 minor_words: function(c"caml_gc_minor_words_unboxed")?,
                 sample_words: function(c"caml_collect_alloc_stats_sample")?,

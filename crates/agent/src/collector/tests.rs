@@ -187,7 +187,7 @@ fn one_that_differs_counts_more_than_those_that_agree() {
     assert_eq!(verification.state(), State::Undecided);
     assert_eq!(
         verification.to_string(),
-        "counters of the collector: to be verified at the next minor collection"
+        "counters of the collector: to be verified at the first minor collection of a recording"
     );
     verification.decide(Verdict::Agrees);
     assert_eq!(verification.state(), State::Verified);
@@ -235,9 +235,15 @@ fn each_version_has_its_layout_and_phases() {
 
 #[test]
 fn slices_are_told_apart_by_their_budgets() {
-    for ordinary in [0, 1, 511, 513, 65_536, u64::MAX] {
-        assert_eq!(SliceKind::of_budget(ordinary), SliceKind::Ordinary);
+    let of = SliceKind::of_budget;
+    for version in [Version::V5_3, Version::V5_4, Version::V5_5] {
+        for ordinary in [0, 1, 511, 513, 65_536, u64::MAX] {
+            assert_eq!(of(ordinary, version), SliceKind::Ordinary);
+        }
+        assert_eq!(of(512, version), SliceKind::Opportunistic);
+        assert_eq!(of(10_000_000, version), SliceKind::Forced);
     }
-    assert_eq!(SliceKind::of_budget(512), SliceKind::Opportunistic);
-    assert_eq!(SliceKind::of_budget(10_000_000), SliceKind::Forced);
+    // Only 5.5 marks roots in such slices.
+    assert_eq!(of(1000, Version::V5_4), SliceKind::Ordinary);
+    assert_eq!(of(1000, Version::V5_5), SliceKind::Opportunistic);
 }

@@ -93,7 +93,9 @@ impl fmt::Display for Verification {
             State::Verified => {
                 f.write_str("minor, promoted and major words, heap, collections: verified")
             }
-            State::Undecided => f.write_str("to be verified at the next minor collection"),
+            State::Undecided => {
+                f.write_str("to be verified at the first minor collection of a recording")
+            }
             State::Refused => match self.reason() {
                 Some(Unknown::Missing(name)) => write!(
                     f,
