@@ -38,9 +38,9 @@ pub use diff::{
 };
 pub use findings::{Phrase, TraceFinding, TraceFindingKind};
 pub use gc::{
-    AuditedQuantity, CollectorTime, CollectorWords, DomainStops, Gc, GcAudit, GcCounts, GcDomain,
-    GcHeap, GcOptions, GcSeries, KindTimes, Lengths, PauseCause, PauseCauseKind, PausePiece,
-    PromotedSite, PromotedSites, Stop, Stops, WorstPause, gc,
+    AuditedQuantity, CollectorTime, CollectorWords, CountedMemory, DomainStops, Gc, GcAudit,
+    GcCounts, GcDomain, GcHeap, GcOptions, GcSeries, KindTimes, Lengths, PauseCause,
+    PauseCauseKind, PausePiece, PromotedSite, PromotedSites, Stop, Stops, WorstPause, gc,
 };
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};

@@ -45,6 +45,8 @@ pub(crate) use profile::Segment;
 pub use sealed::MemoryLimit;
 pub(crate) use segment::{NEVER, SEGMENT};
 pub(crate) use stacks::CallTree;
+#[cfg(test)]
+pub(crate) use stored::memory::create as memory_storage;
 pub use stored::{CreateStorage, Storage};
 pub(crate) use stored::{StoredNumbers, Zone};
 pub use symbols::{FrameInfo, Function, Symbols};

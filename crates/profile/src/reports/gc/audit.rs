@@ -4,7 +4,7 @@ use heapline_model::Space;
 use serde::{Deserialize, Serialize};
 
 use super::lane::LaneWork;
-use super::ledger::Completeness;
+use super::ledger::{Completeness, CountedWords};
 use super::words;
 use crate::amount::Amount;
 use crate::estimate::{Estimate, Level};
@@ -67,47 +67,65 @@ impl AuditedQuantity {
     }
 }
 
-/// Compares what the runtime counted with the samples, if both are of the whole run.
-pub(super) fn audit(
-    scope: &Scope<'_>,
-    lanes: &[LaneWork],
-    completeness: &Completeness,
-) -> Option<GcAudit> {
+/// What the runtime counted in the whole run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    pub(super) words: CountedWords,
+    /// Words promoted by the first minor collections, some of which were allocated before the recording.
+    first_promotion: u64,
+}
+
+impl Counted {
+    /// `None` if that is not known, or not all of the run.
+    pub(super) fn new(lanes: &[LaneWork], completeness: &Completeness) -> Option<Self> {
+        let first = lanes.iter().map(|lane| lane.ledger.first_promotion());
+        let counted = Self {
+            words: words::sum(lanes)?,
+            first_promotion: first.fold(0, u64::saturating_add),
+        };
+        completeness.is_whole.then_some(counted)
+    }
+}
+
+/// The sampled blocks that were allocated in a space.
+pub(super) fn allocated_in(scope: &Scope<'_>, space: Space) -> Amount {
     let profile = scope.profile();
-    let words = words::sum(lanes)?;
-    let is_whole = completeness.is_whole
-        && scope.selection().is_all(profile)
+    let kinds = profile.kinds().iter().zip(scope.weights());
+    kinds
+        .zip(profile.tallies())
+        .filter(|((kind, _), _)| kind.space == space)
+        .map(|((_, weight), tally)| weight.times(tally.blocks))
+        .sum()
+}
+
+/// Compares what the runtime counted with the samples, if these are of the whole run.
+pub(super) fn audit(scope: &Scope<'_>, counted: &Counted) -> Option<GcAudit> {
+    let profile = scope.profile();
+    let is_whole = scope.selection().is_all(profile)
         && profile.damage().count == 0
         && profile.gaps().is_empty()
         && profile.tells().sizes;
     if !is_whole {
         return None;
     }
-    let in_space = |space: Space| -> Amount {
-        let kinds = profile.kinds().iter().zip(scope.weights());
-        kinds
-            .zip(profile.tallies())
-            .filter(|((kind, _), _)| kind.space == space)
-            .map(|((_, weight), tally)| weight.times(tally.blocks))
-            .sum()
-    };
     let promoted = || -> Amount {
         let kinds = scope.weights().iter().zip(profile.tallies());
         kinds
             .map(|(weight, tally)| weight.times(tally.promoted))
             .sum()
     };
-    let of =
-        |words, amount: &Amount, uncertain| AuditedQuantity::new(scope, words, amount, uncertain);
-    let minor = of(words.minor, &in_space(Space::Minor), 0.0);
-    let direct = of(words.direct(), &in_space(Space::Major), 0.0);
+    let words = &counted.words;
+    let of = |words, space, uncertain| {
+        AuditedQuantity::new(scope, words, &allocated_in(scope, space), uncertain)
+    };
+    let minor = of(words.minor, Space::Minor, 0.0);
+    let direct = of(words.direct(), Space::Major, 0.0);
     // The first minor collection also promotes what was allocated before the recording.
-    let first = lanes.iter().map(|lane| lane.ledger.first_promotion());
-    let before = first.fold(0, u64::saturating_add) as f64 * profile.sampling().word_bytes();
+    let before = counted.first_promotion as f64 * profile.sampling().word_bytes();
     let promoted = profile
         .tells()
         .promotions
-        .then(|| of(words.promoted, &promoted(), before));
+        .then(|| AuditedQuantity::new(scope, words.promoted, &promoted(), before));
     Some(GcAudit {
         minor,
         direct,

@@ -2,6 +2,7 @@
 
 mod audit;
 mod causes;
+mod facts;
 mod heap;
 mod lane;
 mod ledger;
@@ -18,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 pub use audit::{AuditedQuantity, GcAudit};
 pub use causes::{PauseCause, PauseCauseKind};
+pub use facts::CountedMemory;
+pub(super) use facts::GcFacts;
 pub use heap::GcHeap;
 pub use lengths::Lengths;
 pub use series::GcSeries;
@@ -31,6 +34,7 @@ use crate::options::{self, Look};
 use crate::query::{TimeError, Window};
 use crate::scope::Scope;
 use crate::store::Profile;
+use audit::Counted;
 use lane::{LaneWork, Total};
 use ledger::Completeness;
 use series::Buckets;
@@ -287,10 +291,9 @@ pub fn gc(scope: &Scope<'_>, options: &GcOptions) -> Result<Gc, TimeError> {
         pauses: Lengths::new(pauses),
         words: CollectorWords::of_all(&lanes, &completeness),
         counts: GcCounts::new(&lanes),
-        audit: window
-            .is_none()
-            .then(|| audit::audit(scope, &lanes, &completeness))
-            .flatten(),
+        audit: Counted::new(&lanes, &completeness)
+            .filter(|_| window.is_none())
+            .and_then(|counted| audit::audit(scope, &counted)),
         heap,
         series: buckets.series(heap_series, &lanes),
         stops,

@@ -7,6 +7,7 @@ use heapline_model::{
 use proptest::prelude::*;
 
 use super::*;
+use crate::estimate::Estimate;
 use crate::query::Query;
 use crate::reports::Phrase;
 use crate::sampling::Estimator;
@@ -590,6 +591,137 @@ fn samples_that_agree_with_the_runtime_are_said_to_agree() {
     assert!(none.report(&options(10)).audit.unwrap().minor.disagrees);
     none.rate = 1e-6;
     assert!(!none.report(&options(10)).audit.unwrap().minor.disagrees);
+}
+
+fn summary_of(run: &Run, query: &str) -> crate::reports::Summary {
+    let profile = run.profile();
+    let scope = Scope::new(
+        &profile,
+        &Query::parse(query).unwrap(),
+        Estimator::default(),
+    );
+    crate::reports::summary(&scope, &crate::reports::SummaryOptions::default())
+}
+
+#[test]
+fn totals_are_those_that_the_runtime_counted() {
+    let mut run = Run::new();
+    run.rate = 0.01;
+    run.reading(0, 0);
+    run.blocks(1000, 0, 0, 5_000, Some(11_000));
+    run.minor(0, 10 * MS, MS, 105_000, 105_000);
+    run.counters[0].major_words += 2_000;
+    run.reading(0, 100 * MS);
+    let summary = summary_of(&run, "");
+    let counted = summary.counted.unwrap();
+    assert_eq!(counted.allocated, Estimate::exact(107_000.0 * 8.0));
+    assert_eq!(
+        (counted.minor, counted.direct, counted.promoted),
+        (840_000.0, 16_000.0, 840_000.0)
+    );
+    // What samples tell is still there.
+    assert!(summary.allocated.bytes.error > 0.0);
+    // 2,000 words on the major heap at a rate of 1 in 100 cannot all be missed.
+    assert!(counted.audit.unwrap().direct.disagrees);
+    assert!(
+        summary_of(&run, "promoted").counted.is_some(),
+        "every block is"
+    );
+    assert_eq!(summary_of(&run, "size > 1MiB").counted, None);
+
+    // Memory outside of the heaps is not counted, and has its error.
+    let birth = Birth {
+        size: 4_000,
+        samples: 5,
+        space: Space::External,
+        ..Birth::default()
+    };
+    run.batch
+        .birth(20_000, 0, 1_000_000, birth, [LocationId(2)].into_iter());
+    let counted = summary_of(&run, "").counted.unwrap();
+    let outside = counted.allocated.value - 856_000.0;
+    assert!((outside - counted.external.value).abs() < 1e-6, "{outside}");
+    assert!(counted.external.value > 4_000.0 && counted.external.error > 0.0);
+    assert_eq!(counted.allocated.error, counted.external.error);
+    assert_eq!(crate::reports::info(&run.profile()).counted, Some(counted));
+
+    // Nothing is exact if the end was not recorded.
+    run.slice(0, 110 * MS, MS);
+    assert_eq!(summary_of(&run, "").counted, None);
+}
+
+#[test]
+fn a_collector_that_takes_much_time_is_a_finding() {
+    use crate::reports::TraceFindingKind;
+    let found = |run: &mut Run| {
+        run.blocks(10, 0, 0, 10, None);
+        let findings = summary_of(run, "").findings.into_iter();
+        let mut found = findings.filter(|found| found.kind == TraceFindingKind::Collector);
+        found.next().map(|found| text(&found.sentence))
+    };
+    let sentence = found(&mut steady()).unwrap();
+    assert!(
+        sentence.starts_with(
+            "The garbage collector takes 30.0 % of the time; its longest pause is 0.0030005 s at "
+        ),
+        "{sentence}"
+    );
+    // A fifth of the time is much, a tenth is not.
+    let mut run = Run::new();
+    run.reading(0, 0);
+    for i in 0..100 {
+        run.minor(0, i * 10 * MS + 5 * MS, MS, 1000, 100);
+    }
+    run.reading(0, 1000 * MS);
+    assert_eq!(found(&mut run), None);
+    run.slice(0, 1100 * MS, 120 * MS);
+    run.reading(0, 2000 * MS);
+    assert!(found(&mut run).is_some());
+    // A program that ran for a moment did not spend much time in anything.
+    let mut run = Run::new();
+    run.reading(0, 0)
+        .minor(0, MS, 10 * MS, 1000, 100)
+        .reading(0, 12 * MS);
+    assert_eq!(found(&mut run), None);
+}
+
+#[test]
+fn an_indexed_profile_has_the_same_report() {
+    use crate::store::memory_storage;
+    use crate::store::{Index, MemoryLimit};
+    let mut run = steady();
+    run.blocks(100, 0, 0, 15_000, Some(16_500));
+    let profile = run.profile();
+    let storage = profile
+        .write_index(b"trace", &[], || (memory_storage())())
+        .unwrap();
+    let len = storage.append(&[]).unwrap();
+    let limit = MemoryLimit {
+        bytes: 64 << 20,
+        create: memory_storage(),
+    };
+    let indexed = Index::open(storage, len).unwrap().profile(limit).unwrap();
+    assert_eq!(report(&indexed, &options(10)), run.report(&options(10)));
+    assert!(indexed.failure().is_none());
+}
+
+#[test]
+fn a_profile_that_grows_has_the_collections_so_far() {
+    let whole = steady();
+    let mut store = Store::new(whole.header(), StoreOptions::default());
+    let mut batch = Batch::default();
+    let mut reports = Vec::new();
+    for part in whole.batch.collections().chunks(41) {
+        batch.clear();
+        part.iter()
+            .for_each(|collection| batch.collection(*collection));
+        store.append(&batch);
+        let profile = store.snapshot(Damage::default(), InputSize::default());
+        reports.push(report(&profile, &options(10)));
+    }
+    assert!(reports.is_sorted_by(|a, b| a.pauses.count < b.pauses.count));
+    assert!(reports[0].words.unwrap().to < 0.3);
+    assert_eq!(reports.last(), Some(&whole.report(&options(10))));
 }
 
 fn any_collection() -> impl Strategy<Value = Collection> {
