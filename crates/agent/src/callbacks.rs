@@ -24,6 +24,12 @@ pub(crate) const MAX_DOMAINS: usize = 4096;
 const CUSTOM: Value = 2 << 1 | 1;
 const MAP_FILE: Value = 3 << 1 | 1;
 
+/// Words of the record by which the sampler describes a block, with its header.
+const DESCRIPTION: u64 = 5;
+
+/// The longest array that the runtime allocates on the minor heap.
+const MAX_YOUNG: usize = 256;
+
 /// The number 1.
 const ONE: Value = 1 << 1 | 1;
 
@@ -41,6 +47,14 @@ pub(crate) struct Session {
 pub(crate) fn current_domain() -> Option<&'static Domain> {
     let number = session()?.runtime.domain();
     DOMAINS.get(number)
+}
+
+/// The words that the sampler has allocated for itself in a domain, on the minor and on the major heap.
+pub(crate) fn sampler_words(number: usize) -> [u64; 2] {
+    let words = DOMAINS.get(number).map(|domain| &domain.sampler_words);
+    words.map_or([0; 2], |words| {
+        [0, 1].map(|heap| words[heap].load(Ordering::Relaxed))
+    })
 }
 
 /// The current session.
@@ -226,6 +240,7 @@ pub(crate) unsafe extern "C" fn alloc_minor<W: CurrentDomain>(allocation: Value)
             })
         });
         if let Some(id) = id {
+            domain.count_description(allocation);
             return domain.some(data(id, false));
         }
     }
@@ -264,6 +279,7 @@ fn alloc(allocation: &Allocation, source: Source) -> Value {
         return NONE;
     };
     domain.prepare();
+    domain.count_description(allocation);
     let is_external = allocation.is_external();
     let source = if is_external {
         Source::External
@@ -383,6 +399,8 @@ static DOMAINS: [Domain; MAX_DOMAINS] = [const { Domain::new() }; MAX_DOMAINS];
 pub(crate) struct Domain {
     /// A `Some`, header and field. The sampler takes out what is in it at once.
     some: UnsafeCell<[Value; 2]>,
+    /// The words that the sampler has allocated for itself, on the minor and on the major heap.
+    sampler_words: [AtomicU64; 2],
     /// The lane that its events are written to.
     lane: AtomicPtr<Lane>,
     /// The stacks of its blocks, if they are found by us.
@@ -396,6 +414,7 @@ impl Domain {
     const fn new() -> Self {
         Self {
             some: UnsafeCell::new([0; 2]),
+            sampler_words: [const { AtomicU64::new(0) }; 2],
             lane: AtomicPtr::new(std::ptr::null_mut()),
             stacks: AtomicPtr::new(std::ptr::null_mut()),
         }
@@ -410,6 +429,24 @@ impl Domain {
     fn set_lane(&self, lane: &'static Lane) {
         let lane = std::ptr::from_ref(lane).cast_mut();
         self.lane.store(lane, Ordering::Release);
+    }
+
+    /// Counts the words that the sampler has allocated to describe a block: a record, and an array for the stack, which has the
+    /// ticket of one if stacks are ours.
+    #[inline]
+    fn count_description(&self, allocation: &Allocation) {
+        let depth = allocation.stack().len();
+        let array = if depth > 0 { depth as u64 + 1 } else { 0 };
+        let is_young = depth <= MAX_YOUNG && collector::is_young(allocation.stack.addr());
+        let words = if is_young {
+            [DESCRIPTION + array, 0]
+        } else {
+            [DESCRIPTION, array]
+        };
+        for (counter, words) in self.sampler_words.iter().zip(words) {
+            // One thread at a time runs the domain.
+            counter.store(counter.load(Ordering::Relaxed) + words, Ordering::Relaxed);
+        }
     }
 
     /// The stacks of its blocks, for the thread that runs it.

@@ -230,6 +230,8 @@ fn collection(work: &trace::Collection) -> Collection {
             major_collections: counters.major_collections,
             compactions: counters.compactions,
             forced_major_collections: counters.forced_major_collections,
+            sampler_minor_words: counters.sampler_minor_words,
+            sampler_major_words: counters.sampler_major_words,
         }),
     }
 }

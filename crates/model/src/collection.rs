@@ -84,6 +84,10 @@ pub struct CollectorCounters {
     pub major_collections: u64,
     /// Compactions of the program.
     pub compactions: u64,
-    /// Major collections that the program asked for.
+    /// Whole major collections that were done at once: for the program, or in OCaml 4 to find out whether to compact the heap.
     pub forced_major_collections: u64,
+    /// The part of `minor_words` that the sampler allocated for itself: some words for each sample.
+    pub sampler_minor_words: u64,
+    /// The part of `major_words` that the sampler allocated for itself.
+    pub sampler_major_words: u64,
 }

@@ -233,14 +233,14 @@ impl Run {
             counters.major_collections = cycle / 40;
         }
         // One domain is late now and then, and the others wait for it.
-        let late = self.random.random_range(0..50) == 0 && n > 1;
+        let is_late = self.random.random_range(0..50) == 0 && n > 1;
         let mut end = start;
         for lane in 0..n {
-            let last = late && lane == 1;
+            let last = is_late && lane == 1;
             let begin = start + if last { 6 * MS } else { lane as u64 * 20_000 };
             end = end.max(begin + length);
             let lane = u16::try_from(lane).unwrap_or(0);
-            let waits = if late && !last {
+            let waits = if is_late && !last {
                 start + 6 * MS - begin
             } else {
                 0

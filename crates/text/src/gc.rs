@@ -83,7 +83,7 @@ fn counts(report: &Gc) -> String {
     ];
     if counts.forced_major_collections > 0 {
         let forced = count(counts.forced_major_collections);
-        parts.push(format!("{forced} asked for"));
+        parts.push(format!("{forced} forced"));
     }
     if counts.compactions > 0 {
         parts.push(plural(counts.compactions, "compaction"));

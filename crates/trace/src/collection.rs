@@ -26,7 +26,7 @@ pub(crate) const COLLECTIONS: u8 = 4;
 const HAS_COUNTERS: u8 = 0x80;
 
 /// Number of counters that are written.
-const COUNTERS: usize = 9;
+const COUNTERS: usize = 11;
 
 /// The most that a piece of work takes.
 const MAX_EVENT: usize = 2 + (2 + COUNTERS) * MAX_NUMBER;
@@ -115,8 +115,12 @@ pub struct CollectorCounters {
     pub major_collections: u64,
     /// Compactions of the program.
     pub compactions: u64,
-    /// Major collections that the program asked for.
+    /// Whole major collections that were done at once: for the program, or in OCaml 4 to find out whether to compact the heap.
     pub forced_major_collections: u64,
+    /// The part of `minor_words` that the sampler allocated for itself: some words for each sample.
+    pub sampler_minor_words: u64,
+    /// The part of `major_words` that the sampler allocated for itself.
+    pub sampler_major_words: u64,
 }
 
 impl CollectorCounters {
@@ -132,6 +136,8 @@ impl CollectorCounters {
             self.major_collections,
             self.compactions,
             self.forced_major_collections,
+            self.sampler_minor_words,
+            self.sampler_major_words,
         ]
     }
 
@@ -146,6 +152,8 @@ impl CollectorCounters {
             major_collections,
             compactions,
             forced_major_collections,
+            sampler_minor_words,
+            sampler_major_words,
         ] = fields;
         Self {
             minor_words,
@@ -157,6 +165,8 @@ impl CollectorCounters {
             major_collections,
             compactions,
             forced_major_collections,
+            sampler_minor_words,
+            sampler_major_words,
         }
     }
 }
@@ -405,6 +415,8 @@ mod tests {
                     n / 10,
                     0,
                     1,
+                    n * 7,
+                    n,
                 ])
             }),
         }

@@ -5,6 +5,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use heapline_recorder::{CollectorCounters, Phase};
 
@@ -84,7 +85,9 @@ impl Counted {
         self.sliced_words.saturating_add(self.allocated_words)
     }
 
-    pub(super) fn counters(&self) -> CollectorCounters {
+    /// `of_sampler`: the words that the sampler has allocated for itself on the minor and on the major heap.
+    pub(super) fn counters(&self, of_sampler: [u64; 2]) -> CollectorCounters {
+        let [sampler_minor_words, sampler_major_words] = of_sampler;
         CollectorCounters {
             minor_words: self.minor_words,
             promoted_words: self.promoted_words,
@@ -95,6 +98,8 @@ impl Counted {
             major_collections: self.major_collections,
             compactions: self.compactions,
             forced_major_collections: self.forced_major_collections,
+            sampler_minor_words,
+            sampler_major_words,
         }
     }
 }
@@ -194,6 +199,20 @@ impl Counters {
                 Some(state.expose_provenance())
             }
         }
+    }
+
+    /// OCaml 4: the addresses of the minor heap; `None` if they are not known.
+    pub(super) fn minor_heap(&self) -> Option<Range<usize>> {
+        let Self::Single(_) = self else {
+            return None;
+        };
+        let state = self.state()?;
+        let [young_ptr, start, end] = layout::single::YOUNG.map(|index| {
+            // SAFETY: a state has more words than these.
+            usize::try_from(unsafe { word(state + 8 * index) }).unwrap_or(0)
+        });
+        let heap = start..end;
+        (young_ptr == end || heap.contains(&young_ptr)).then_some(heap)
     }
 
     /// Reads all; `None` if what is there can be no counters.

@@ -46,6 +46,14 @@ struct Watch {
     phase: Option<PhaseVariable>,
 }
 
+/// Returns true if a block is on the minor heap: one of which only that may be in doubt in OCaml 4. True if it is not known.
+#[inline]
+pub(crate) fn is_young(address: usize) -> bool {
+    let counters = WATCH.get().and_then(|watch| watch.counters.as_ref());
+    let heap = counters.and_then(Counters::minor_heap);
+    heap.is_none_or(|heap| heap.contains(&address))
+}
+
 /// Looks for the counters. The layout of the runtime's data was looked for.
 pub(crate) fn find(runtime: &'static Runtime) {
     WATCH.get_or_init(|| Watch {
@@ -183,7 +191,9 @@ fn ended(kind: CollectionKind) {
                 began: open.began,
                 ended,
                 phase: open.phase,
-                counters: counted.as_ref().map(Counted::counters),
+                counters: counted
+                    .as_ref()
+                    .map(|counted| counted.counters(callbacks::sampler_words(number))),
             };
             match open.slice {
                 SliceKind::Forced => domain.tell_forced(work),
@@ -320,7 +330,7 @@ impl Watch {
                 began: now,
                 ended: now,
                 phase: None,
-                counters: Some(counted.counters()),
+                counters: Some(counted.counters(callbacks::sampler_words(number))),
             };
             domain.tell(session, number, work);
         });

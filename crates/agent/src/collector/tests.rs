@@ -43,7 +43,7 @@ fn answer() -> Answer {
 #[test]
 fn counters_are_those_of_the_program() {
     assert_eq!(
-        COUNTED.counters(),
+        COUNTED.counters([70, 8]),
         CollectorCounters {
             minor_words: 1_000_000,
             promoted_words: 50_000,
@@ -54,6 +54,8 @@ fn counters_are_those_of_the_program() {
             major_collections: 1,
             compactions: 0,
             forced_major_collections: 0,
+            sampler_minor_words: 70,
+            sampler_major_words: 8,
         }
     );
 }

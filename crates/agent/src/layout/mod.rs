@@ -62,6 +62,9 @@ pub(crate) mod single {
         }
     }
 
+    /// `young_ptr` (in 4.11 and 4.12 `young_limit`), `young_start` and `young_end`. Verified by the first being between the others.
+    pub(crate) const YOUNG: [usize; 3] = [1, 4, 5];
+
     /// From `user_data` to other fields of `struct tracked`, in words.
     pub(crate) mod tracked {
         pub(crate) const BLOCK: isize = -3;

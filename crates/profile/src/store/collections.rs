@@ -331,7 +331,7 @@ fn tag(collection: &Collection) -> u64 {
 }
 
 /// The counters of a collection, one column each.
-const COUNTERS: [fn(&mut CollectorCounters) -> &mut u64; 9] = [
+const COUNTERS: [fn(&mut CollectorCounters) -> &mut u64; 11] = [
     |counters| &mut counters.minor_words,
     |counters| &mut counters.promoted_words,
     |counters| &mut counters.major_words,
@@ -341,6 +341,8 @@ const COUNTERS: [fn(&mut CollectorCounters) -> &mut u64; 9] = [
     |counters| &mut counters.major_collections,
     |counters| &mut counters.compactions,
     |counters| &mut counters.forced_major_collections,
+    |counters| &mut counters.sampler_minor_words,
+    |counters| &mut counters.sampler_major_words,
 ];
 
 fn encode(collections: &[Collection]) -> Vec<u8> {

@@ -141,14 +141,16 @@ impl Facts<'_> {
     }
 
     fn forced(&self) -> Option<Vec<Phrase>> {
-        let asked_for = self.grown(|counters| counters.forced_major_collections);
-        if !self.is_large(self.own(CollectionKind::Forced)) && asked_for == 0 {
-            return None;
-        }
-        let mut sentence = vec![
+        let forced = self.grown(|counters| counters.forced_major_collections);
+        let sentence = if self.is_large(self.own(CollectionKind::Forced)) {
             "The program asked for a whole major collection (Gc.full_major, Gc.major or Gc.compact)"
-                .into(),
-        ];
+        } else if forced > 0 {
+            // OCaml 4 does that if its estimate of the free part of the heap is above max_overhead.
+            "The runtime did a whole major collection at once, to find out whether to compact the heap (max_overhead)"
+        } else {
+            return None;
+        };
+        let mut sentence = vec![sentence.into()];
         self.add_heap(&mut sentence);
         Some(sentence)
     }

@@ -23,12 +23,18 @@ pub(super) struct CountedWords {
 }
 
 impl CountedWords {
-    /// What was counted from one reading to the next of a section; `None` if that cannot be.
+    /// What the program allocated from one reading to the next of a section, without what the sampler allocated for itself;
+    /// `None` if that cannot be.
     pub(super) fn between(before: &CollectorCounters, after: &CollectorCounters) -> Option<Self> {
+        let grown = |field: fn(&CollectorCounters) -> u64| field(after).checked_sub(field(before));
+        let [of_sampler_minor, of_sampler_major] = [
+            grown(|counters| counters.sampler_minor_words)?,
+            grown(|counters| counters.sampler_major_words)?,
+        ];
         let words = Self {
-            minor: after.minor_words.checked_sub(before.minor_words)?,
-            promoted: after.promoted_words.checked_sub(before.promoted_words)?,
-            major: after.major_words.checked_sub(before.major_words)?,
+            minor: grown(|counters| counters.minor_words)?.saturating_sub(of_sampler_minor),
+            promoted: grown(|counters| counters.promoted_words)?,
+            major: grown(|counters| counters.major_words)?.saturating_sub(of_sampler_major),
         };
         // What is promoted is allocated on the major heap.
         (words.promoted <= words.major).then_some(words)

@@ -727,7 +727,7 @@ fn a_profile_that_grows_has_the_collections_so_far() {
 fn any_collection() -> impl Strategy<Value = Collection> {
     let number = || (any::<u64>(), 0..64_u32).prop_map(|(n, shift)| n >> shift);
     let small = || prop_oneof![0..200_u64, number()];
-    let counters = prop::array::uniform9(small()).prop_map(|n| CollectorCounters {
+    let counters = prop::array::uniform11(small()).prop_map(|n| CollectorCounters {
         minor_words: n[0],
         promoted_words: n[1],
         major_words: n[2],
@@ -737,6 +737,8 @@ fn any_collection() -> impl Strategy<Value = Collection> {
         major_collections: n[6],
         compactions: n[7],
         forced_major_collections: n[8],
+        sampler_minor_words: n[9],
+        sampler_major_words: n[10],
     });
     let kinds = [
         CollectionKind::Minor,

@@ -87,7 +87,7 @@ pub struct GcCounts {
     pub major_collections: u64,
     /// Compactions of the heap.
     pub compactions: u64,
-    /// Major collections that the program asked for.
+    /// Whole major collections that were done at once: for the program, or in OCaml 4 to find out whether to compact the heap.
     pub forced_major_collections: u64,
 }
 
