@@ -158,8 +158,13 @@ impl Ledger {
                 cycles.last = counters;
             }
         }
+        // The minor heap of a domain is emptied after its last reading: that allocates nothing.
+        let is_idle = self.last.is_some_and(|last| {
+            let words = CountedWords::between(&last.counters, &counters);
+            words.is_some_and(|words| words.minor == 0 && words.direct() == 0)
+        });
+        self.ends_with_reading = is_reading || self.ends_with_reading && is_idle;
         self.last = Some(reading);
-        self.ends_with_reading = is_reading;
         is_less
     }
 
