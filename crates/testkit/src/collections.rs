@@ -233,14 +233,19 @@ impl Run {
             counters.major_collections = cycle / 40;
         }
         // One domain is late now and then, and the others wait for it.
-        let is_late = self.random.random_range(0..50) == 0 && n > 1;
+        let is_delayed = self.random.random_range(0..50) == 0 && n > 1;
         let mut end = start;
         for lane in 0..n {
-            let last = is_late && lane == 1;
-            let begin = start + if last { 6 * MS } else { lane as u64 * 20_000 };
+            let is_last = is_delayed && lane == 1;
+            let begin = start
+                + if is_last {
+                    6 * MS
+                } else {
+                    lane as u64 * 20_000
+                };
             end = end.max(begin + length);
             let lane = u16::try_from(lane).unwrap_or(0);
-            let waits = if is_late && !last {
+            let waits = if is_delayed && !is_last {
                 start + 6 * MS - begin
             } else {
                 0

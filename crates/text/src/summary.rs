@@ -1,5 +1,7 @@
 //! `summary`: totals, the peak, and ranked lists.
 
+use std::fmt::Write as _;
+
 use heapline_profile::reports::{CountedMemory, Figures, Ranking, RankingKind, Summary};
 use heapline_profile::{Estimate, GroupBy};
 
@@ -175,7 +177,8 @@ pub(crate) fn counted_by_runtime(counted: &CountedMemory) -> String {
         "Bytes allocated on OCaml's heaps and promoted are exact: the runtime counted them."
             .to_owned();
     if counted.external.value > 0.0 {
-        note += &format!(
+        let _ = write!(
+            note,
             " {} was allocated outside of them, which is estimated.",
             estimated_bytes(counted.external)
         );

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use heapline_model::{Collection, CollectionKind, CollectorCounters, Phase};
 use serde::{Deserialize, Serialize};
 
+use super::profile::Profile;
 use super::sealed::MemoryLimit;
 use super::stored::{Place, Storage, damaged, pack, unpack};
 
@@ -64,6 +65,14 @@ pub(crate) struct StoredCollections {
     refused: u64,
 }
 
+impl Profile {
+    /// The work of the garbage collector. Empty if the source does not tell it.
+    #[must_use]
+    pub fn collections(&self) -> &Collections {
+        &self.parts().collections
+    }
+}
+
 impl Collections {
     /// Returns true if there are none: the source does not tell them.
     #[must_use]
@@ -84,6 +93,7 @@ impl Collections {
     }
 
     /// The lanes that have some, in order.
+    #[must_use]
     pub fn lanes(&self) -> impl ExactSizeIterator<Item = u16> {
         self.lanes.iter().map(|lane| lane.number)
     }
@@ -251,7 +261,7 @@ impl StoredCollections {
         self.lanes.is_sorted_by(|(a, _), (b, _)| a < b)
             && self.lanes.iter().all(|(_, chunks)| {
                 let is_sound = |chunk: &ChunkEntry| {
-                    chunk.place.is_within(bytes) && (1..=CHUNK as u32).contains(&chunk.len)
+                    chunk.place.is_within(bytes) && (1..=CHUNK).contains(&(chunk.len as usize))
                 };
                 chunks.iter().all(is_sound) && chunks.is_sorted_by_key(|chunk| chunk.last_end)
             })

@@ -245,12 +245,6 @@ impl Profile {
         &self.parts.gaps
     }
 
-    /// The work of the garbage collector. Empty if the source does not tell it.
-    #[must_use]
-    pub fn collections(&self) -> &Collections {
-        &self.parts.collections
-    }
-
     /// Stacks of which only the outer part was kept, because there were too many different ones.
     #[must_use]
     pub fn shortened_stacks(&self) -> u64 {

@@ -295,7 +295,7 @@ pub fn gc(scope: &Scope<'_>, options: &GcOptions) -> Result<Gc, TimeError> {
             .filter(|_| window.is_none())
             .and_then(|counted| audit::audit(scope, &counted)),
         heap,
-        series: buckets.series(heap_series, &lanes),
+        series: buckets.series(heap_series.as_deref(), &lanes),
         stops,
         worst,
         missing_collections: ledger::missing(lanes.iter().map(|lane| &lane.ledger), has_several),

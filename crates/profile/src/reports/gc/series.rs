@@ -107,11 +107,7 @@ impl Buckets {
         spread(span, &mut self.promoted_words, times, words.promoted as f64);
     }
 
-    pub(super) fn series(
-        self,
-        heap: Option<Vec<Option<HeapSize>>>,
-        lanes: &[LaneWork],
-    ) -> GcSeries {
+    pub(super) fn series(self, heap: Option<&[Option<HeapSize>]>, lanes: &[LaneWork]) -> GcSeries {
         let points = self.busy.len();
         let width = width(self.span, points);
         let per_second = |amounts: Vec<f64>| -> Vec<f64> {
@@ -138,7 +134,7 @@ impl Buckets {
             seconds(self.span.from) + end / 1e9
         };
         let of_heap = |size: fn(&HeapSize) -> u64| {
-            heap.as_ref().map(|sizes| {
+            heap.map(|sizes| {
                 let sizes = sizes.iter();
                 let words =
                     |found: &Option<HeapSize>| found.as_ref().map(|found| size(found) as f64);
