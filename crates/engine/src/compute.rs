@@ -3,10 +3,10 @@
 use heapline_profile::query::TimeError;
 use heapline_profile::reports::{
     self, Blocks, BlocksOptions, Comparison, DiffOptions, DiffSides, DiffTreeOptions, Flame,
-    FlameOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff,
-    NamedDiffTree, PeakOptions, PeakReport, Series, SeriesOptions, Source, SourceOptions, Stats,
-    StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions,
-    WantedSource, WindowError,
+    FlameOptions, Gc, GcOptions, Heatmap, HeatmapOptions, HotspotOptions, Hotspots, LeakOptions,
+    Leaks, NamedDiff, NamedDiffTree, PeakOptions, PeakReport, Series, SeriesOptions, Source,
+    SourceOptions, Stats, StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree,
+    TreeOptions, WantedSource, WindowError,
 };
 use heapline_profile::{GroupBy, OptionError, Scope};
 
@@ -16,7 +16,8 @@ use crate::error::{EngineError, ErrorKind};
 use crate::filter::Filter;
 use crate::session::Session;
 use crate::untold::{
-    Moments, check_groups, check_hotspots, check_lifetimes, check_query, check_series,
+    Moments, check_collections, check_groups, check_hotspots, check_lifetimes, check_query,
+    check_series,
 };
 
 /// The selected blocks of the trace.
@@ -141,6 +142,21 @@ impl Ask for PeakOptions {
         }
         let scope = selected(session, filter, Moments::Many, cancel)?;
         reports::peak(&scope, self).map_err(|error| window_error(&error.into()))
+    }
+}
+
+impl Ask for GcOptions {
+    type Report = Gc;
+
+    fn ask(
+        &self,
+        session: &Session,
+        filter: &Filter,
+        cancel: &Cancel,
+    ) -> Result<Self::Report, EngineError> {
+        check_collections(session.profiles().trace)?;
+        let scope = selected(session, filter, Moments::One, cancel)?;
+        reports::gc(&scope, self).map_err(|error| window_error(&error.into()))
     }
 }
 

@@ -8,10 +8,10 @@ use heapline_heap::reports::{
 };
 use heapline_profile::Query;
 use heapline_profile::reports::{
-    Blocks, BlocksOptions, DiffOptions, DiffTreeOptions, Flame, FlameOptions, Heatmap,
-    HeatmapOptions, HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff, NamedDiffTree,
-    PeakOptions, PeakReport, Series, SeriesOptions, Source, SourceOptions, Stats, StatsOptions,
-    Summary, SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions,
+    Blocks, BlocksOptions, DiffOptions, DiffTreeOptions, Flame, FlameOptions, Gc, GcOptions,
+    Heatmap, HeatmapOptions, HotspotOptions, Hotspots, LeakOptions, Leaks, NamedDiff,
+    NamedDiffTree, PeakOptions, PeakReport, Series, SeriesOptions, Source, SourceOptions, Stats,
+    StatsOptions, Summary, SummaryOptions, Temporary, TemporaryOptions, Tree, TreeOptions,
 };
 use serde::Serialize;
 
@@ -94,6 +94,16 @@ Examples:
   heapline temporary trace.ctf --within 1ms --by function
   heapline temporary trace.ctf --where 'size >= 4KiB'")]
     Temporary(Params<TemporaryOptions>),
+    /// Show the pauses of OCaml's garbage collector, and their causes
+    ///
+    /// Every collection is recorded with its time and the runtime's counters, so times, counts and words are exact. What
+    /// single sites promoted is estimated from samples; --where selects the blocks for that.
+    #[command(after_help = "\
+Examples:
+  heapline gc trace.ctf
+  heapline gc trace.ctf --rows 20
+  heapline gc trace.ctf --window 10s..20s --json")]
+    Gc(Params<GcOptions>),
     /// Show single blocks: size, lifetime, heap and stack
     ///
     /// Each row is a sampled block. It represents as many bytes as were allocated for each such sample.
@@ -174,6 +184,8 @@ pub enum Report {
     Peak(PeakReport),
     /// Memory that is freed soon after it was allocated.
     Temporary(Temporary),
+    /// The garbage collector.
+    Gc(Gc),
     /// Single blocks.
     Blocks(Blocks),
     /// Lines of a file.
@@ -217,6 +229,7 @@ impl Request {
             Self::Leaks(params) => Some(&params.filter),
             Self::Peak(params) => Some(&params.filter),
             Self::Temporary(params) => Some(&params.filter),
+            Self::Gc(params) => Some(&params.filter),
             Self::Blocks(params) => Some(&params.filter),
             Self::Source(params) => Some(&params.filter),
             Self::Diff(params) => Some(&params.filter),
@@ -253,6 +266,7 @@ impl Request {
             Self::Leaks(params) => Report::Leaks(params.ask(session, cancel)?),
             Self::Peak(params) => Report::Peak(params.ask(session, cancel)?),
             Self::Temporary(params) => Report::Temporary(params.ask(session, cancel)?),
+            Self::Gc(params) => Report::Gc(params.ask(session, cancel)?),
             Self::Blocks(params) => Report::Blocks(params.ask(session, cancel)?),
             Self::Source(params) => Report::Source(params.ask(session, cancel)?),
             Self::Diff(params) => Report::Diff(params.ask(session, cancel)?),

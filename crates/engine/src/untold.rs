@@ -90,6 +90,25 @@ pub fn check_lifetimes(report: &str, profile: &Profile) -> Result<(), EngineErro
     ))
 }
 
+/// Refuses a report on the garbage collector if the source does not tell of it.
+pub(crate) fn check_collections(profile: &Profile) -> Result<(), EngineError> {
+    if !profile.collections().is_empty() {
+        return Ok(());
+    }
+    let header = profile.header();
+    let reason = if header.runtime.ocaml_parameters().is_none() {
+        "this program has none"
+    } else if header.format == "memtrace" {
+        "this trace has no collections: it was recorded by memtrace or an older heapline"
+    } else {
+        "this source does not tell when it ran"
+    };
+    Err(EngineError::new(
+        ErrorKind::NotTold,
+        format!("cannot show the garbage collector: {reason}"),
+    ))
+}
+
 /// Refuses measures that the source does not tell.
 pub(crate) fn check_series(options: &SeriesOptions, profile: &Profile) -> Result<(), EngineError> {
     if let Some(by) = options.by {

@@ -216,6 +216,11 @@ impl Level {
         Self::with_outside(0.05 * chosen as f64 / among as f64)
     }
 
+    /// That of so many standard errors.
+    pub(crate) const fn of_standard_errors(errors: f64) -> Self {
+        Self(errors)
+    }
+
     /// The level whose intervals miss the truth so often, on either side.
     fn with_outside(outside: f64) -> Self {
         let (mut low, mut high) = (0.0, 40.0);
@@ -231,7 +236,7 @@ impl Level {
     }
 
     /// How often intervals miss the truth, on either side.
-    fn outside(self) -> f64 {
+    pub(crate) fn outside(self) -> f64 {
         libm::erfc(self.0 / std::f64::consts::SQRT_2)
     }
 

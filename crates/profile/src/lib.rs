@@ -55,9 +55,9 @@ pub use sampling::{Estimator, Sampling};
 pub use scope::{SampledBlock, Scope};
 pub use selection::Selection;
 pub use store::{
-    ContextId, CreateStorage, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec, Index,
-    IndexedAnswer, Kind, LiveProfile, MemoryLimit, ModuleId, Moment, Peak, Profile, Recursion,
-    Storage, Store, StoreOptions, Symbols,
+    Collections, ContextId, CreateStorage, FileId, FrameId, FrameInfo, Function, FunctionId, IdVec,
+    Index, IndexedAnswer, Kind, LiveProfile, MemoryLimit, ModuleId, Moment, Peak, Profile,
+    Recursion, Storage, Store, StoreOptions, Symbols,
 };
 pub use trend::{Change as TrendChange, Trend, TrendPiece, TrendState};
 

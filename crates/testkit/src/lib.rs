@@ -10,10 +10,12 @@
 //! - [`heap`]: heap snapshots of programs that never ran.
 //! - [`harm`]: ways to damage a trace.
 //! - [`fixtures`]: where traces are.
+//! - [`collections`]: programs with the work of their garbage collector.
 //! - [`collector`]: a server that profiles are pushed to.
 
 use std::io::Write;
 
+pub mod collections;
 pub mod collector;
 pub mod fixtures;
 pub mod fleet;

@@ -19,10 +19,7 @@ pub(crate) fn findings(page: &mut Page, findings: &[TraceFinding], context: &Con
     page.title("Findings");
     for (number, finding) in (1..).zip(findings) {
         let mut line = Line::plain(&format!("  {number}. "));
-        for phrase in &finding.sentence {
-            let (text, style) = phrase_text(phrase);
-            line.push(&text, style);
-        }
+        push_sentence(&mut line, &finding.sentence);
         page.wrapped(&line, INDENT);
         if let Some(suggest) = context.suggest {
             let arguments = arguments(finding);
@@ -33,6 +30,14 @@ pub(crate) fn findings(page: &mut Page, findings: &[TraceFinding], context: &Con
                 Line::plain(&" ".repeat(INDENT)).with(&command, Style::Faint),
             ]);
         }
+    }
+}
+
+/// Adds a sentence to a line.
+pub(crate) fn push_sentence(line: &mut Line, sentence: &[Phrase]) {
+    for phrase in sentence {
+        let (text, style) = phrase_text(phrase);
+        line.push(&text, style);
     }
 }
 

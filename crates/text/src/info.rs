@@ -10,6 +10,7 @@ use crate::page::Page;
 use crate::screen::Context;
 use crate::snapshots::snapshots;
 use crate::styled::{Line, Style, Text};
+use crate::summary::counted_by_runtime;
 use crate::table::{Align, Table};
 use crate::units::{
     bytes, count, estimated_bytes, estimated_count, percent, plural, program_name, rate, seconds,
@@ -50,6 +51,9 @@ pub fn info(overview: &Overview, file: TraceFile<'_>, context: &Context<'_>) -> 
             "Estimated from the samples; sizes include headers. ± is the 95 % interval."
         }
     });
+    if let Some(counted) = &overview.counted {
+        page.note(&counted_by_runtime(counted));
+    }
     page.title(if is_native(overview) {
         "Block sizes, in bytes"
     } else {
@@ -210,7 +214,15 @@ fn ocaml_events(events: &EventCounts) -> String {
 }
 
 fn memory(overview: &Overview, context: &Context<'_>) -> Table {
-    let amounts = &overview.bytes;
+    let mut amounts = overview.bytes;
+    let mut promoted_percent = overview.promoted_percent;
+    if let Some(counted) = &overview.counted {
+        amounts.allocated = counted.allocated;
+        amounts.minor = Estimate::exact(counted.minor);
+        amounts.major = Estimate::exact(counted.direct);
+        amounts.promoted = Estimate::exact(counted.promoted);
+        promoted_percent = (counted.minor > 0.0).then(|| 100.0 * counted.promoted / counted.minor);
+    }
     let per_second = |estimate: Estimate| {
         if overview.duration > 0.0 {
             format!("{}/s", bytes(estimate.per(overview.duration).value))
@@ -219,7 +231,7 @@ fn memory(overview: &Overview, context: &Context<'_>) -> Table {
         }
     };
     let blocks = format!("in {} blocks", estimated_count(overview.blocks_allocated));
-    let promoted = match overview.promoted_percent {
+    let promoted = match promoted_percent {
         Some(share) => format!("{share:.1} % of minor heap allocations"),
         None => String::new(),
     };

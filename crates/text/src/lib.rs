@@ -9,6 +9,7 @@ mod compare_files;
 mod diff;
 mod diff_tree;
 mod findings;
+mod gc;
 pub mod heap;
 mod heatmap;
 mod hotspots;
@@ -40,6 +41,7 @@ pub use combined::combined_summary;
 pub use compare_files::compare_files;
 pub use diff::diff;
 pub use diff_tree::diff_tree;
+pub use gc::gc;
 pub use heatmap::heatmap;
 pub use hotspots::hotspots;
 pub use info::{TraceFile, info};
@@ -81,6 +83,7 @@ pub fn render(report: &Report, context: &Context<'_>) -> Text {
         Report::Leaks(report) => leaks(report, context),
         Report::Peak(report) => peak(report, context),
         Report::Temporary(report) => temporary(report, context),
+        Report::Gc(report) => gc(report, context),
         Report::Blocks(report) => blocks(report, context),
         Report::Source(report) => source(report, context),
         Report::Diff(report) => diff(report, context),

@@ -1,6 +1,6 @@
 //! `summary`: totals, the peak, and ranked lists.
 
-use heapline_profile::reports::{Ranking, RankingKind, Summary};
+use heapline_profile::reports::{CountedMemory, Figures, Ranking, RankingKind, Summary};
 use heapline_profile::{Estimate, GroupBy};
 
 use crate::chart::bar;
@@ -24,6 +24,9 @@ pub fn summary(report: &Summary, context: &Context<'_>) -> Text {
     page.title(program_name(&report.subject.program));
     page.table(&totals(report, context));
     page.note(&precision(report));
+    if let Some(counted) = &report.counted {
+        page.note(&counted_by_runtime(counted));
+    }
     if report.subject.attached_to.is_some() {
         page.note(
             "Recorded since Heapline attached to the program: what it had allocated before is not counted, nor live.",
@@ -94,22 +97,47 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
     } else {
         BY_LAST_SNAPSHOT.to_owned()
     };
+    // What the runtime counted is exact; blocks are not counted by it.
+    let counted = report.counted.as_ref();
+    let duration = report.subject.duration;
+    let amount = |counted: Option<Estimate>, figures: &Figures, rate: Option<Estimate>| {
+        let amount = counted.unwrap_or(figures.bytes);
+        let rate = match counted {
+            Some(counted) => rate.map(|_| counted.per(duration)),
+            None => rate,
+        };
+        let exact = if counted.is_some_and(|counted| counted.error == 0.0) {
+            ", exact"
+        } else {
+            ""
+        };
+        (estimated_bytes(amount), per_second(rate) + exact)
+    };
+    let (allocated, allocated_note) = amount(
+        counted.map(|counted| counted.allocated),
+        &report.allocated,
+        report.allocation_rate,
+    );
+    let (promoted, promoted_note) = amount(
+        counted.map(|counted| Estimate::exact(counted.promoted)),
+        &report.promoted,
+        report.promotion_rate,
+    );
+    let sampled = |figures: &Figures| estimated_bytes(figures.bytes);
     let rows = [
+        ("Allocated", &report.allocated, allocated, allocated_note),
+        (PROMOTED, &report.promoted, promoted, promoted_note),
+        (dead, &report.collected, sampled(&report.collected), freed),
         (
-            "Allocated",
-            &report.allocated,
-            per_second(report.allocation_rate),
+            "Live at peak",
+            &report.live_at_peak,
+            sampled(&report.live_at_peak),
+            at(report.peak_time),
         ),
-        (
-            PROMOTED,
-            &report.promoted,
-            per_second(report.promotion_rate),
-        ),
-        (dead, &report.collected, freed),
-        ("Live at peak", &report.live_at_peak, at(report.peak_time)),
         (
             "Live at end",
             &report.live_at_end,
+            sampled(&report.live_at_end),
             at(report.subject.duration),
         ),
     ];
@@ -124,13 +152,13 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
         0,
     )
     .droppable(&[3, 2]);
-    for (name, figures, note) in rows {
+    for (name, figures, amount, note) in rows {
         if name == PROMOTED && !tells.promotions {
             continue;
         }
         table.row(vec![
             (name.to_owned(), Style::Label),
-            (estimated_bytes(figures.bytes), Style::Plain),
+            (amount, Style::Plain),
             (
                 format!("{} blocks", estimated_count(figures.blocks)),
                 Style::Plain,
@@ -139,6 +167,23 @@ fn totals(report: &Summary, context: &Context<'_>) -> Table {
         ]);
     }
     table
+}
+
+/// What is exact in spite of sampling, and what is not part of it.
+pub(crate) fn counted_by_runtime(counted: &CountedMemory) -> String {
+    let mut note =
+        "Bytes allocated on OCaml's heaps and promoted are exact: the runtime counted them."
+            .to_owned();
+    if counted.external.value > 0.0 {
+        note += &format!(
+            " {} was allocated outside of them, which is estimated.",
+            estimated_bytes(counted.external)
+        );
+    }
+    if counted.audit.is_some_and(|audit| audit.disagrees) {
+        note += " The samples disagree with them by more than their error (see heapline gc): all other figures are off by as much.";
+    }
+    note
 }
 
 /// The precision of the figures.

@@ -12,7 +12,8 @@ const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Ask",
         &[
-            "hotspots", "tree", "series", "leaks", "peak", "blocks", "source", "stats", "diff",
+            "hotspots", "tree", "series", "leaks", "peak", "gc", "blocks", "source", "stats",
+            "diff",
         ],
     ),
     ("Heap", &["retained", "dominators", "why", "findings"]),

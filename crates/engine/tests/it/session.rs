@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use heapline_engine::{Cancel, EngineError, ErrorKind, LoadedTrace, Request, Session};
 use heapline_formats::{Options, Reader};
-use heapline_profile::{Profile, Recursion, StoreOptions};
+use heapline_model::{Damage, InputSize};
+use heapline_profile::{Profile, Recursion, Store, StoreOptions};
 use heapline_testkit::fixtures;
 use serde_json::Value;
 
@@ -242,4 +243,45 @@ fn recursion_is_kept_without_reading_again() {
         nodes.map(|node| node["depth"].as_u64().unwrap()).max()
     };
     assert!(depth(&kept) > depth(&collapsed));
+}
+
+#[test]
+fn a_trace_without_collections_says_so() {
+    let session = Session::new(trace(MIX), None);
+    let error = try_answer(&session, "gc").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotTold);
+    assert_eq!(
+        error.message,
+        "cannot show the garbage collector: this trace has no collections: it was recorded by memtrace or an older heapline"
+    );
+}
+
+#[test]
+fn the_collector_of_a_window_is_a_report() {
+    let run = heapline_testkit::collections::Collected {
+        seconds: 2,
+        ..Default::default()
+    };
+    let mut store = Store::new(run.header(), StoreOptions::default());
+    store.append(&run.batch());
+    let trace = LoadedTrace {
+        path: "generated".to_owned(),
+        size: None,
+        profile: store.finish(Damage::default(), InputSize::default()),
+    };
+    let session = Session::new(trace, None);
+    let whole = answer(&session, "gc | points=10");
+    assert_eq!(whole["series"]["times"].as_array().unwrap().len(), 10);
+    assert_eq!(whole["audit"]["disagrees"], false);
+    assert_eq!(whole["words"]["is_complete"], true);
+    let half = answer(&session, "gc | window=0s..1s | rows=3");
+    assert_eq!(half["worst"].as_array().unwrap().len(), 3);
+    let count = |report: &Value| report["pauses"]["count"].as_u64().unwrap();
+    assert!(count(&half) < count(&whole), "{half}");
+    // A filter is about the blocks that were promoted, and not about collections.
+    let filtered = answer(&session, "gc | where=site = Nobody");
+    assert_eq!(filtered["pauses"], whole["pauses"]);
+    assert_eq!(filtered["audit"], Value::Null);
+    let error = try_answer(&session, "gc | window=20s..30s").unwrap_err();
+    assert!(error.message.contains("the run lasts"), "{error}");
 }

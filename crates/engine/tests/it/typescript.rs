@@ -83,7 +83,7 @@ fn answers_of_the_page_are_up_to_date() {
     use heapline_engine::{Completion, Info};
     use heapline_heap::reports::{DominatorTree, Findings, HeapDiff, Retained, Why};
     use heapline_profile::reports::{
-        Blocks, Flame, Heatmap, Hotspots, Leaks, NamedDiff, NamedDiffTree, PeakReport, Series,
+        Blocks, Flame, Gc, Heatmap, Hotspots, Leaks, NamedDiff, NamedDiffTree, PeakReport, Series,
         Source, Stats, Summary, Tree,
     };
     use ts_rs::{Config, TS, TypeVisitor};
@@ -126,6 +126,7 @@ fn answers_of_the_page_are_up_to_date() {
     all.visit::<Heatmap>();
     all.visit::<Leaks>();
     all.visit::<PeakReport>();
+    all.visit::<Gc>();
     all.visit::<Blocks>();
     all.visit::<NamedDiff>();
     all.visit::<NamedDiffTree>();

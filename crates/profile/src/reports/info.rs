@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use heapline_model::{Capabilities, Damage, Header, Mark, Scheme, Snapshot, Space};
 use serde::Serialize;
 
+use super::gc::{CountedMemory, GcFacts};
 use super::{Coarse, Gaps};
 use crate::amount::Amount;
 use crate::estimate::Estimate;
@@ -46,6 +47,12 @@ pub struct Overview {
     pub samples: Samples,
     /// The estimated amounts.
     pub bytes: Activity,
+    /// What was allocated and promoted as OCaml's runtime counted it, exactly; absent if the trace does not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub counted: Option<CountedMemory>,
+    /// True if the trace tells what the garbage collector did.
+    pub has_collections: bool,
     /// Estimated blocks allocated.
     pub blocks_allocated: Estimate,
     /// Bytes promoted, in percent of those allocated on the minor heap. Absent if there are none.
@@ -384,6 +391,8 @@ pub fn info(profile: &Profile) -> Overview {
             collected: sampling.bytes(&collected),
             live_at_end: sampling.bytes(&live_at_end),
         },
+        counted: GcFacts::of(profile).and_then(|facts| facts.counted(&self::everything(profile))),
+        has_collections: !profile.collections().is_empty(),
         blocks_allocated: allocated.estimated_blocks(),
         promoted_percent: (minor.bytes.value > 0.0)
             .then(|| 100.0 * promoted.bytes.value / minor.bytes.value),

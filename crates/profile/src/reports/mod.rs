@@ -10,6 +10,7 @@ mod coarse;
 mod combined;
 mod diff;
 mod findings;
+mod gc;
 mod growth;
 mod heatmap;
 mod hotspots;
@@ -36,6 +37,11 @@ pub use diff::{
     diff, diff_sides, diff_tree,
 };
 pub use findings::{Phrase, TraceFinding, TraceFindingKind};
+pub use gc::{
+    AuditedQuantity, CollectorTime, CollectorWords, CountedMemory, DomainStops, Gc, GcAudit,
+    GcCounts, GcDomain, GcHeap, GcOptions, GcSeries, KindTimes, Lengths, PauseCause,
+    PauseCauseKind, PausePiece, PromotedSite, PromotedSites, Stop, Stops, WorstPause, gc,
+};
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};
 pub use hotspots::{Hotspot, HotspotOptions, Hotspots, Quantiles, SortBy, Totals, hotspots};
 pub use info::{

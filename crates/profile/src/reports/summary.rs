@@ -4,6 +4,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{self, Findings, TraceFinding};
+use super::gc::{CountedMemory, GcFacts};
 use super::{Figures, SHORT, Subject, largest};
 use crate::amount::Amount;
 use crate::estimate::Estimate;
@@ -66,6 +67,11 @@ pub struct Summary {
     pub allocation_rate: Option<Estimate>,
     /// Bytes promoted per second; null if no time has passed.
     pub promotion_rate: Option<Estimate>,
+    /// What was allocated and promoted as OCaml's runtime counted it, exactly; absent if the trace does not tell it, or the summary is
+    /// about some of the blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub counted: Option<CountedMemory>,
     /// The facts that deserve a sentence, the most important first.
     pub findings: Vec<TraceFinding>,
     /// Seconds that a block lives less than to be called short-lived: 1 % of the run.
@@ -215,6 +221,7 @@ pub fn summary(scope: &Scope<'_>, options: &SummaryOptions) -> Summary {
         peak_time: peak.time,
         allocation_rate: rate(allocated.bytes),
         promotion_rate: rate(promoted.bytes),
+        counted: GcFacts::of(profile).and_then(|facts| facts.counted(scope)),
         findings,
         short,
         lists,

@@ -10,6 +10,7 @@ use heapline_model::{
 use super::Moment;
 use super::classes::ClassTable;
 use super::clock::Clock;
+use super::collections::Collections;
 use super::ids::{ClassId, ContextId};
 use super::kinds::{Kind, KindTable};
 use super::lanes::LaneSet;
@@ -112,6 +113,7 @@ pub struct Store {
     marks: Vec<Mark>,
     boundaries: Vec<u64>,
     gaps: Vec<(u64, u64)>,
+    collections: Collections,
 }
 
 /// A segment in memory.
@@ -163,6 +165,7 @@ impl Store {
             marks: Vec::new(),
             boundaries: Vec::new(),
             gaps: Vec::new(),
+            collections: Collections::default(),
         }
     }
 
@@ -229,6 +232,7 @@ impl Store {
         }
         self.marks.extend_from_slice(batch.marks());
         self.gaps.extend_from_slice(batch.gaps());
+        self.collections.append(batch.collections());
         if !batch.boundaries().is_empty() {
             self.boundaries.extend_from_slice(batch.boundaries());
             // It may be at one of these only.
@@ -355,11 +359,14 @@ impl Store {
             .limit
             .as_ref()
             .map_or(usize::MAX, MemoryLimit::segments);
-        if self.segments.len() >= most
-            && let Err(error) = self.seal(most / 2)
-        {
-            self.failure = Some(error);
+        let mut result = Ok(());
+        if self.segments.len() >= most {
+            result = self.seal(most / 2);
         }
+        if let (Ok(()), Some(limit)) = (&result, &self.limit) {
+            result = self.collections.spill(limit);
+        }
+        self.failure = result.err();
     }
 
     /// Seals the first segments.
@@ -568,6 +575,7 @@ impl Store {
             marks: self.marks.clone(),
             boundaries: self.boundaries.clone(),
             gaps: self.gaps.clone(),
+            collections: self.collections.clone(),
         });
         if let Some(peak) = self.live.peak() {
             profile.set_peak(Estimator::default(), peak);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Moment;
 use super::classes::Class;
+use super::collections::StoredCollections;
 use super::ids::{ClassId, Id, IdVec, KindId, NodeId};
 use super::kinds::Kind;
 use super::profile::{EventClock, Parts, Profile, Segments, Tables, Unmatched};
@@ -26,7 +27,7 @@ use crate::amount::Overshoot;
 use crate::sampling::{Estimator, Sampling};
 
 /// The first bytes of each index. The number is that of the format: others are not read.
-const MAGIC: &[u8; 16] = b"heapline index 1";
+const MAGIC: &[u8; 16] = b"heapline index 2";
 
 /// Bytes at the end: the place of the directory.
 const TRAILER: usize = 12;
@@ -41,6 +42,7 @@ struct Directory {
     trace: Vec<u8>,
     segments: Vec<SegmentEntry>,
     pages: Vec<PageEntry>,
+    collections: StoredCollections,
     tables: Place,
     answers: Vec<(String, Place)>,
     damage: StoredDamage,
@@ -168,6 +170,7 @@ impl Profile {
             },
             _ => self.write_columns(create()?)?,
         };
+        let collections = self.collections().write(&*storage)?;
         let tables = write(&*storage, &self.stored_tables())?;
         let answers = answers
             .iter()
@@ -176,6 +179,7 @@ impl Profile {
             trace: trace.to_vec(),
             segments,
             pages,
+            collections,
             tables,
             answers: answers.collect::<io::Result<_>>()?,
             damage: StoredDamage::new(self.damage()),
@@ -295,6 +299,7 @@ impl Index {
         let Directory {
             segments,
             pages,
+            collections,
             tables,
             answers,
             ..
@@ -305,6 +310,7 @@ impl Index {
                 .enumerate()
                 .all(|(i, page)| page.is_within(bytes, i + 1 == pages.len()))
             && pages.is_sorted_by(PageEntry::is_before)
+            && collections.is_sound(bytes)
             && tables.is_within(bytes)
             && answers.iter().all(|(_, place)| place.is_within(bytes));
         if !is_sound {
@@ -344,6 +350,7 @@ impl Index {
         if !tables.is_sound(events) {
             return Err(damaged());
         }
+        let collections = directory.collections.open(&storage);
         let StoredHeader {
             scheme, word_bytes, ..
         } = tables.header;
@@ -378,6 +385,7 @@ impl Index {
             marks: Vec::new(),
             boundaries: tables.boundaries,
             gaps: tables.gaps,
+            collections,
         });
         for (estimator, peak) in Estimator::ALL.into_iter().zip(peaks) {
             profile.set_peak(estimator, Moment(peak));

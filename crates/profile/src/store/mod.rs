@@ -3,6 +3,7 @@
 
 mod classes;
 mod clock;
+mod collections;
 mod growing;
 mod ids;
 mod index;
@@ -30,6 +31,8 @@ mod tree_builder;
 use serde::Serialize;
 
 pub(crate) use classes::Class;
+pub use collections::Collections;
+pub(crate) use collections::merged;
 pub use growing::{Recursion, Store, StoreOptions};
 pub(crate) use ids::{ClassId, CrateId, Id, KindId, NodeId, SortId, saturated};
 pub use ids::{ContextId, FileId, FrameId, FunctionId, IdVec, ModuleId};
@@ -42,6 +45,8 @@ pub(crate) use profile::Segment;
 pub use sealed::MemoryLimit;
 pub(crate) use segment::{NEVER, SEGMENT};
 pub(crate) use stacks::CallTree;
+#[cfg(test)]
+pub(crate) use stored::memory::create as memory_storage;
 pub use stored::{CreateStorage, Storage};
 pub(crate) use stored::{StoredNumbers, Zone};
 pub use symbols::{FrameInfo, Function, Symbols};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::{Class, ClassTable};
 use super::clock::Clock;
+use super::collections::Collections;
 use super::ids::{ClassId, ContextId, FrameId, Id, IdVec, KindId};
 use super::kinds::Kind;
 use super::memo::Memo;
@@ -58,6 +59,7 @@ pub(super) struct Parts {
     pub(super) marks: Vec<Mark>,
     pub(super) boundaries: Vec<u64>,
     pub(super) gaps: Vec<(u64, u64)>,
+    pub(super) collections: Collections,
 }
 
 /// Lookup tables that blocks share: kinds, classes, stacks, symbols.
@@ -243,6 +245,12 @@ impl Profile {
         &self.parts.gaps
     }
 
+    /// The work of the garbage collector. Empty if the source does not tell it.
+    #[must_use]
+    pub fn collections(&self) -> &Collections {
+        &self.parts.collections
+    }
+
     /// Stacks of which only the outer part was kept, because there were too many different ones.
     #[must_use]
     pub fn shortened_stacks(&self) -> u64 {
@@ -367,7 +375,8 @@ impl Profile {
             EventClock::Memory(_) => None,
             EventClock::Stored(clock) => clock.failure(),
         };
-        of_segments.or_else(of_clock)
+        let of_collections = || self.parts.collections.failure();
+        of_segments.or_else(of_clock).or_else(of_collections)
     }
 
     /// Notes that data of the profile cannot be read or written.
@@ -577,6 +586,7 @@ impl Profile {
             marks: self.parts.marks.clone(),
             boundaries: self.parts.boundaries.clone(),
             gaps: self.parts.gaps.clone(),
+            collections: self.parts.collections.clone(),
             ..self.parts
         });
         for (peak, known) in expanded.peaks.iter().zip(&self.peaks) {

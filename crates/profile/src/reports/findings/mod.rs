@@ -22,7 +22,7 @@ use facts::{Facts, Preparation};
 pub(super) use facts::{ALL, LIVE, MARKS, PROMOTED};
 
 /// The largest number of findings.
-pub(super) const MOST: usize = 11;
+pub(super) const MOST: usize = 12;
 
 /// A fact that deserves a sentence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,8 @@ pub enum TraceFindingKind {
     TotalGrowth,
     /// What is freed soon after its allocation.
     TotalGarbage,
+    /// The garbage collector takes much of the time, or stops the program for long.
+    Collector,
     /// A function whose old memory grows.
     Growth,
     /// A function that holds a large part of the peak.

@@ -7,6 +7,7 @@ use super::rules::{with_function, within};
 use super::{Found, Phrase};
 use crate::estimate::Estimate;
 use crate::reports::Figures;
+use crate::reports::gc::GcFacts;
 
 /// Functions that are named at the peak.
 const NAMED: usize = 3;
@@ -129,6 +130,40 @@ pub(super) fn total_growth(facts: &Facts<'_>) -> Option<Found> {
         ]
     };
     Some(always(sentence, "leaks", with_function(facts)))
+}
+
+/// Seconds of a pause that is long.
+const LONG_PAUSE: f64 = 0.1;
+
+/// Seconds in the collector that are worth a word, whatever share of the time they are.
+const NOTEWORTHY_TIME: f64 = 0.1;
+
+/// The time in the garbage collector, and its longest pause. A long pause counts as much as half of the time.
+pub(super) fn collector(facts: &Facts<'_>) -> Option<Found> {
+    let profile = facts.scope.profile();
+    let gc = GcFacts::of(profile).filter(|_| facts.scope.selection().is_all(profile))?;
+    let (start, longest) = gc.longest?;
+    if gc.collector.seconds < NOTEWORTHY_TIME {
+        return None;
+    }
+    let share = gc.collector.percent / 100.0;
+    let of_pause = if longest >= LONG_PAUSE { 0.5 } else { 0.0 };
+    let sentence = vec![
+        "The garbage collector takes ".into(),
+        Percent(gc.collector.percent),
+        " of the time; its longest pause is ".into(),
+        Seconds(longest),
+        " at ".into(),
+        Seconds(start),
+        ".".into(),
+    ];
+    Some(Found {
+        part: Estimate::exact(share.max(of_pause)),
+        whole: 1.0,
+        sentence,
+        report: "gc",
+        parameters: Vec::new(),
+    })
 }
 
 /// What is freed soon after its allocation.

@@ -3,7 +3,7 @@
 use heapline_model::Scheme;
 
 use super::facts::{Facts, is_function};
-use super::overall::{peak, total_garbage, total_growth};
+use super::overall::{collector, peak, total_garbage, total_growth};
 use super::{Found, Phrase, Rule, TraceFindingKind};
 use crate::amount::Amount;
 use crate::estimate::Estimate;
@@ -47,6 +47,12 @@ pub(super) const RULES: &[Rule] = &[
         least: 0.0,
         weight: 2.0,
         find: total_garbage,
+    },
+    Rule {
+        kind: TraceFindingKind::Collector,
+        least: 0.2,
+        weight: 1.5,
+        find: collector,
     },
     Rule {
         kind: TraceFindingKind::Growth,

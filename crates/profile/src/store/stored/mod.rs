@@ -8,6 +8,7 @@ mod storage;
 
 pub(crate) use change_log::{ChangeLog, LoggedChange};
 pub(crate) use columns::{PAGE, PageEntry, SegmentEntry, StoredClock, StoredSegments, Zone};
+pub(crate) use packed::{pack, unpack};
 pub(crate) use segment::{StoredSegment, Times};
 #[cfg(test)]
 pub(crate) use storage::memory;

@@ -7,7 +7,7 @@
 const GROUP: usize = 64;
 
 /// Appends a column.
-pub(super) fn pack(values: &[u64], out: &mut Vec<u8>) {
+pub(crate) fn pack(values: &[u64], out: &mut Vec<u8>) {
     for group in values.chunks(GROUP) {
         let base = group.iter().copied().min().unwrap_or(0);
         let used = group.iter().fold(0, |used, value| used | (value - base));
@@ -39,7 +39,7 @@ fn put<const WIDTH: usize>(group: &[u64], base: u64, out: &mut Vec<u8>) {
 
 /// Takes a column of so many numbers from the front of some bytes. `None` if there are too few bytes, or they are not a
 /// column.
-pub(super) fn unpack(bytes: &mut &[u8], len: usize) -> Option<Vec<u64>> {
+pub(crate) fn unpack(bytes: &mut &[u8], len: usize) -> Option<Vec<u64>> {
     // Each group takes some bytes: a length that is made up does not reserve memory.
     if bytes.len() < len.div_ceil(GROUP) {
         return None;
