@@ -291,7 +291,7 @@ fn collections_within_finalisers_are_not_counted_twice() {
         .collect();
     assert_eq!(kinds.len(), 3);
     for (kind, expected) in [
-        (CollectionKind::Minor, 30.0),
+        (CollectionKind::Minor, 20.0),
         (CollectionKind::Finalisers, 150.0),
     ] {
         let found = kinds.iter().find(|(found, _)| *found == kind).unwrap();
