@@ -17,6 +17,8 @@ use heapline_recorder::gaps::Unit;
 use heapline_recorder::settings::{RecordingSettings, StackMode};
 
 use crate::callbacks::{self, EndedSession, Session};
+use crate::collector;
+use crate::exit;
 use crate::layout;
 use crate::own_sampler::{self, Policy};
 use crate::preload;
@@ -210,6 +212,7 @@ pub(crate) fn attach(settings: &[u8]) -> Outcome {
     CONTROL.set(State::Armed);
     drop(attachment);
     preload::watch_forks();
+    collector::watch(runtime);
     safe_point::ask_for(runtime);
     Outcome::Done
 }
@@ -419,6 +422,8 @@ impl Attachment {
             // SAFETY: as the caller's.
             unsafe { self.guard(runtime) };
         }
+        // SAFETY: as the caller's.
+        unsafe { collector::recording_began() };
         if is_first {
             CONTROL.set(State::Recording);
         }
@@ -461,6 +466,8 @@ impl Attachment {
                 if !is_patched {
                     let _ = wants_own && stacks::replace(runtime.kind);
                     preload::watch_domains(runtime);
+                    exit::watch();
+                    collector::forced::watch(runtime.kind);
                 }
             }
         };
@@ -495,6 +502,8 @@ impl Attachment {
                 if is_idle {
                     stacks::restore();
                     own_sampler::restore();
+                    exit::unwatch();
+                    collector::forced::restore();
                     (*is_patched, *is_guarded) = (false, false);
                 }
             }

@@ -5,18 +5,19 @@
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use heapline_recorder::{
     Block, FrameSink, Frames, Lane, PendingBlock, Reading, Recorder, Source, TaggedCode, contained,
 };
 
+use crate::collector;
 use crate::runtime::{NONE, Runtime, UNIT, Value};
 use crate::stacks::{self, Stacks};
 use crate::tracker::header;
 
 /// Domains that can run at once.
-const MAX_DOMAINS: usize = 4096;
+pub(crate) const MAX_DOMAINS: usize = 4096;
 
 /// The sources of memory outside of the OCaml heap, in the sampler's words: that of custom blocks, and, from OCaml 5.4
 /// on, files that are mapped into memory.
@@ -63,6 +64,15 @@ pub(crate) fn next_id() -> u64 {
     NEXT_ID.load(Ordering::Relaxed)
 }
 
+/// Sessions that have begun.
+static RECORDINGS: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of sessions that have begun. Asked for after a [session](session), it is not less than that one's.
+#[inline]
+pub(crate) fn recordings() -> usize {
+    RECORDINGS.load(Ordering::Acquire)
+}
+
 /// A session that has ended.
 ///
 /// It holds a pointer because the compiler assumes that what a reference points to is not overwritten,
@@ -80,6 +90,8 @@ pub(crate) fn stop() -> Option<EndedSession> {
     // SAFETY: it was not freed, which only follows this.
     let recorder = unsafe { session.as_ref() }.recorder;
     NEXT_ID.fetch_max(recorder.next_id(), Ordering::Relaxed);
+    // SAFETY: as above.
+    collector::session_ends(unsafe { session.as_ref() });
     recorder.stop();
     Some(EndedSession(session))
 }
@@ -107,6 +119,7 @@ pub(crate) unsafe fn free(EndedSession(session): EndedSession) {
 
 /// From now on, callbacks are for this one.
 pub(crate) fn begin(session: Session) {
+    RECORDINGS.fetch_add(1, Ordering::AcqRel);
     SESSION.store(Box::into_raw(Box::new(session)), Ordering::Release);
 }
 

@@ -20,6 +20,7 @@ use heapline_recorder::seed;
 use heapline_recorder::tail::Note;
 
 use crate::callbacks;
+use crate::collector;
 use crate::layout::{self, Layout, STATE_WORDS};
 use crate::runtime::{UNIT, Value, symbol};
 
@@ -146,6 +147,7 @@ fn note_started() {
         if !reseeded {
             FAILED.store(true, Ordering::Relaxed);
         }
+        collector::read_counters();
         let count = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
         if count >= MANY && FAILED.load(Ordering::Relaxed) {
             session.recorder.note(Note::AlikeDomains);

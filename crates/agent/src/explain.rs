@@ -4,6 +4,7 @@ use heapline_recorder::contained;
 use heapline_recorder::control::{Outcome, State};
 
 use crate::attach::{self, Control};
+use crate::collector;
 use crate::layout;
 
 /// The description: what `heapline attach --explain` reads in the memory of the program.
@@ -29,12 +30,13 @@ pub(crate) fn explain() -> Outcome {
         CONTROL.fail(&refusal);
         return Outcome::Failed;
     }
+    collector::find(runtime);
     let text = if attach::has_domains(runtime) {
         // SAFETY: it is OCaml 5.3 or later, and its layout was looked for.
         unsafe { layout::explain() }
     } else {
         "OCaml 4: the runtime exports all that is needed".to_owned()
     };
-    CONTROL.tell(State::Idle, &text);
+    CONTROL.tell(State::Idle, &format!("{text}\n{}", collector::explain()));
     Outcome::Done
 }

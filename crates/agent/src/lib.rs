@@ -21,7 +21,9 @@
 //!    start one themselves.
 //! 8. `snapshot`: writes all blocks of the heap, and what holds them, in a copy of the process.
 //! 9. `layout`: the offsets of the runtime's data that all of these need; `explain`: prints them.
-//! 10. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
+//! 10. `collector`: what the garbage collector does, by `hook`s of the runtime, and its counters; `exit`: the end of
+//!     the program, where they are read for the last time.
+//! 11. `dormant`: a preloaded program that is not recorded until `heapline attach` asks it to, by a socket.
 //!
 //! It must never harm the program: any error silently ends the recording. So it uses its own memory
 //! (`memory`), catches panics, and writes nothing but the trace, and a message if the recording cannot
@@ -31,10 +33,13 @@ mod arch;
 pub mod attach;
 mod callbacks;
 mod check;
+mod collector;
 mod domains;
 mod dormant;
+mod exit;
 pub mod explain;
 mod frame_table;
+mod hook;
 mod layout;
 mod memory;
 mod own_sampler;

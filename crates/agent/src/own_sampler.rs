@@ -14,6 +14,7 @@ use heapline_recorder::tail::Note;
 use crate::arch::{self, Registers};
 use crate::attach;
 use crate::callbacks;
+use crate::collector;
 use crate::patch::Patch;
 use crate::profile::{self, Profile};
 use crate::runtime::{self, Kind, Runtime, UNIT, Value, symbol};
@@ -194,6 +195,8 @@ unsafe fn is_ours(runtime: &Runtime) -> bool {
 unsafe fn give_way(runtime: &'static Runtime) {
     let session = callbacks::session();
     if let Some(session) = session {
+        collector::read_counters();
+        collector::session_ends(session);
         session.recorder.give_way();
     }
     let end = Instant::now() + PATIENCE;

@@ -16,12 +16,14 @@ use crate::arch;
 use crate::attach;
 use crate::callbacks::{self, Session};
 use crate::check;
+use crate::collector;
 use crate::domains;
 use crate::dormant;
+use crate::exit;
 use crate::layout;
 use crate::own_sampler::{self, Policy};
 use crate::patch::Patch;
-use crate::runtime::{Kind, Runtime, StartArguments, Unfit, symbol};
+use crate::runtime::{Kind, Runtime, StartArguments, Unfit};
 use crate::safe_point;
 use crate::snapshot;
 use crate::stacks;
@@ -32,7 +34,6 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 
 static START_PROGRAM: Patch = Patch::new();
 static SPAWN: Patch = Patch::new();
-static EXIT: Patch = Patch::new();
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -71,6 +72,8 @@ fn is_attached() -> bool {
 extern "C" fn destructor() {
     contained(|| {
         if let Some(session) = callbacks::session() {
+            exit::note();
+            collector::session_ends(session);
             session.recorder.stop();
             if let Some(result) = check::result() {
                 say(&result);
@@ -193,6 +196,7 @@ fn start(settings: &'static RecordingSettings, runtime: &'static Runtime) {
     let Some(recorder) = record(settings, params, Some(seed), 0) else {
         return;
     };
+    collector::watch(runtime);
     callbacks::begin(Session { runtime, recorder });
     if settings.stacks == StackMode::Check {
         check::start();
@@ -213,12 +217,11 @@ fn start(settings: &'static RecordingSettings, runtime: &'static Runtime) {
         });
     }
     watch_forks();
-    if settings.exit_snapshot.is_some()
-        && let Some(exit) = symbol(c"caml_do_exit").or_else(|| symbol(c"caml_sys_exit"))
-    {
-        let hook = (arch::before_exit as *const ()).expose_provenance();
-        // SAFETY: it is a function of the runtime, longer than a jump, and no OCaml code runs.
-        let _ = unsafe { EXIT.set(exit, hook) };
+    // SAFETY: no OCaml code runs.
+    unsafe {
+        exit::watch();
+        collector::forced::watch(runtime.kind);
+        collector::recording_began();
     }
     if let Some(signal) = settings.snapshot_signal
         && !snapshot::signal::watch(signal, recorder)
@@ -281,24 +284,19 @@ pub(crate) unsafe fn watch_domains(runtime: &Runtime) {
     }
 }
 
-/// Comes before the function with which a program exits.
-pub(crate) extern "C" fn before_exit() -> usize {
-    // SAFETY: whoever else exits at the same time is beyond us.
-    let function = unsafe { EXIT.restore() };
-    contained(|| {
-        if let Some(settings) = SETTINGS.get()
-            && let Some(file) = &settings.exit_snapshot
-            && callbacks::session().is_some()
-        {
-            // SAFETY: the runtime calls this in a thread that may run OCaml code, and does not.
-            if let Err(error) = unsafe { snapshot::at_exit(file) } {
-                say(&format!(
-                    "no heap snapshot of the end of the program: {error}"
-                ));
-            }
+/// Takes the heap snapshot of the end of the program, if it is wanted.
+pub(crate) fn snapshot_at_exit() {
+    if let Some(settings) = SETTINGS.get()
+        && let Some(file) = &settings.exit_snapshot
+        && callbacks::session().is_some()
+    {
+        // SAFETY: the runtime calls this in a thread that may run OCaml code, and does not.
+        if let Err(error) = unsafe { snapshot::at_exit(file) } {
+            say(&format!(
+                "no heap snapshot of the end of the program: {error}"
+            ));
         }
-    });
-    function.unwrap_or_default()
+    }
 }
 
 /// Comes before the program's first `caml_domain_spawn`.
@@ -336,6 +334,7 @@ extern "C" fn in_child() {
         snapshot::signal::forked();
         attach::forked();
         dormant::forked();
+        collector::forked();
         let Some(session) = session else {
             return;
         };
@@ -351,6 +350,7 @@ extern "C" fn in_child() {
         {
             let runtime = session.runtime;
             callbacks::begin(Session { runtime, recorder });
+            collector::read_counters();
         }
     });
 }

@@ -22,17 +22,11 @@ use heapline_recorder::tail::Note;
 use crate::attach;
 use crate::callbacks;
 use crate::domains;
+use crate::hook::{Chain, Hook};
 use crate::layout;
 use crate::profile::{self, Profile};
 use crate::runtime::{Kind, Runtime, symbol};
 use crate::snapshot;
-
-type Hook = extern "C" fn();
-
-/// A hook of the runtime, in front of which ours was put.
-struct Chain {
-    previous: AtomicPtr<()>,
-}
 
 static MINOR_GC_END: Chain = Chain::new();
 static LEAVE_BLOCKING_SECTION: Chain = Chain::new();
@@ -43,37 +37,6 @@ static EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// Times that other domains were stopped.
 static ALONE: AtomicUsize = AtomicUsize::new(0);
-
-impl Chain {
-    const fn new() -> Self {
-        Self {
-            previous: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    /// Puts a hook in front of the one in a variable of the runtime.
-    fn set(&self, name: &CStr, hook: Hook) {
-        let Some(variable) = symbol(name) else {
-            return;
-        };
-        // SAFETY: it is a variable of the runtime that holds the address of a function, which the runtime
-        // reads whole.
-        let variable =
-            unsafe { AtomicPtr::from_ptr(std::ptr::with_exposed_provenance_mut(variable)) };
-        self.previous
-            .store(variable.load(Ordering::Acquire), Ordering::Release);
-        variable.store(hook as *mut (), Ordering::Release);
-    }
-
-    fn call_previous(&self) {
-        let previous = self.previous.load(Ordering::Acquire);
-        if !previous.is_null() {
-            // SAFETY: it was there as a function to call.
-            let previous: Hook = unsafe { std::mem::transmute(previous) };
-            previous();
-        }
-    }
-}
 
 /// A safe point is wanted when a domain comes by.
 pub(crate) fn expect() {

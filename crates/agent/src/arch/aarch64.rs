@@ -4,6 +4,7 @@ use std::arch::{asm, naked_asm};
 
 use crate::callbacks;
 use crate::callbacks::{MultipleDomains, SingleDomain};
+use crate::exit;
 use crate::own_sampler;
 use crate::preload;
 use crate::runtime::{C_CALL, START_ARGUMENTS, Value};
@@ -197,6 +198,7 @@ macro_rules! hook {
 
 hook!(before_start, preload::before_start);
 hook!(before_spawn, preload::before_spawn);
-hook!(before_exit, preload::before_exit);
+hook!(before_exit, exit::before_exit);
+hook!(before_shutdown, exit::before_shutdown);
 hook!(before_own_start, own_sampler::before_own_start);
 hook!(before_own_stop, own_sampler::before_own_stop);

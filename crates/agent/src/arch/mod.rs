@@ -11,8 +11,8 @@ mod processor;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub(crate) use processor::{
     ALLOC_MAJOR, ALLOC_MINOR, DEALLOC, JUMP, Jump, PROMOTE, Registers, arguments, before_exit,
-    before_own_start, before_own_stop, before_spawn, before_start, flush_code, jump_to, prefetch,
-    raise_not_started, return_address, start_sampler, thread_pointer,
+    before_own_start, before_own_stop, before_shutdown, before_spawn, before_start, flush_code,
+    jump_to, prefetch, raise_not_started, return_address, start_sampler, thread_pointer,
 };
 
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]

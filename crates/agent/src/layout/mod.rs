@@ -17,7 +17,7 @@ mod table;
 mod tests;
 
 pub(crate) use probe::WORDS as STATE_WORDS;
-pub(crate) use table::{Offsets, Version};
+pub(crate) use table::{CounterOffsets, Offsets, Version};
 
 use std::ffi::CStr;
 use std::fmt::{self, Write as _};
@@ -31,6 +31,36 @@ pub(crate) mod single {
     /// `bottom_of_stack`, which `last_return_address` follows. The first is that of 4.12 to 4.14, the second that of
     /// 4.11. Verified by looking up the return address.
     pub(crate) const BOTTOM_OF_STACK: [usize; 2] = [26, 25];
+
+    /// The counters of the collector, which follow each other.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Statistics {
+        /// `stat_minor_words`, a double, as the next two are. Verified with `caml_gc_minor_words_unboxed`.
+        pub(crate) minor_words: usize,
+        /// 4.11 has no `stat_forced_major_collections`.
+        pub(crate) has_forced: bool,
+    }
+
+    impl Statistics {
+        pub(crate) const PROMOTED_WORDS: usize = 1;
+        pub(crate) const MAJOR_WORDS: usize = 2;
+        pub(crate) const MINOR_COLLECTIONS: usize = 3;
+        pub(crate) const MAJOR_COLLECTIONS: usize = 4;
+        pub(crate) const HEAP_WORDS: usize = 5;
+        pub(crate) const TOP_HEAP_WORDS: usize = 6;
+        pub(crate) const COMPACTIONS: usize = 7;
+        pub(crate) const FORCED_MAJOR_COLLECTIONS: usize = 8;
+
+        /// Those of the version that has these functions.
+        pub(crate) fn of(has: impl Fn(&std::ffi::CStr) -> bool) -> Self {
+            // 4.11
+            let is_first = has(c"caml_memprof_suspended");
+            Self {
+                minor_words: if is_first { 36 } else { 37 },
+                has_forced: !is_first,
+            }
+        }
+    }
 
     /// From `user_data` to other fields of `struct tracked`, in words.
     pub(crate) mod tracked {
@@ -223,6 +253,10 @@ impl Layout {
             return Err(Refusal::Unverified(version));
         }
         Ok(layout)
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.version
     }
 
     pub(crate) fn offsets(&self) -> &Offsets {

@@ -61,6 +61,22 @@ impl Version {
             },
         }
     }
+
+    /// The offsets of counters, from the same file. They are verified by [`crate::collector`].
+    pub(crate) fn counters(self) -> CounterOffsets {
+        let id = self.offsets().id;
+        CounterOffsets {
+            allocated_words: 16,
+            // These two are near `id`, which was found.
+            shared_heap: id - 1,
+            slice_budget: id + 8,
+            minor_words: match self {
+                Self::V5_3 => 48,
+                Self::V5_4 => 52,
+                Self::V5_5 => 53,
+            },
+        }
+    }
 }
 
 impl fmt::Display for Version {
@@ -84,4 +100,14 @@ pub(crate) struct Offsets {
     pub(crate) id: usize,
     pub(crate) unique_id: usize,
     pub(crate) memprof: usize,
+}
+
+/// Offsets of counters in `caml_domain_state`, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CounterOffsets {
+    pub(crate) allocated_words: usize,
+    pub(crate) shared_heap: usize,
+    pub(crate) slice_budget: usize,
+    /// `stat_minor_words`, with the other words that `caml_collect_alloc_stats_sample` copies after it.
+    pub(crate) minor_words: usize,
 }

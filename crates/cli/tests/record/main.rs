@@ -11,6 +11,7 @@ mod attach_push;
 mod attach_refusals;
 mod attach_watch;
 mod behaviour;
+mod collector;
 mod debian;
 mod domains;
 mod dormant;
@@ -31,6 +32,7 @@ mod pushed;
 mod refusals;
 mod replaced_sampler;
 mod run;
+mod runtime_events;
 mod seeds;
 #[path = "../common/setuid.rs"]
 mod setuid;

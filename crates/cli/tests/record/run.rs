@@ -35,6 +35,8 @@ pub(crate) struct Recording {
     pub(crate) ended: Ended,
     /// What heapline said.
     pub(crate) said: String,
+    /// What the program told the tests.
+    truths: Vec<String>,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) trace: PathBuf,
 }
@@ -163,6 +165,7 @@ impl Program {
         Recording {
             ended: Ended::from(&output),
             said: said.join("\n"),
+            truths: truths(&output, ""),
             folder,
             trace,
         }
@@ -208,6 +211,16 @@ impl Recording {
     /// Its trace, which must be flawless.
     pub(crate) fn read(&self) -> Trace {
         Trace::strict(&self.trace)
+    }
+
+    /// What the program told the tests while it was recorded: the rest of the first line that begins so.
+    #[track_caller]
+    pub(crate) fn truth(&self, beginning: &str) -> &str {
+        let mut lines = self.truths.iter();
+        lines
+            .find_map(|line| line.strip_prefix(beginning))
+            .unwrap()
+            .trim()
     }
 }
 

@@ -1,0 +1,3 @@
+(* Does next to nothing: the garbage collector has no work. *)
+
+let () = print_endline "little"
