@@ -1,7 +1,10 @@
 //! A profile for the Firefox Profiler: the one format that has times.
 //!
-//! All domains are one thread there. Blocks may be collected by another domain than the one that
-//! allocated them, and what is alive is only known of threads by themselves.
+//! The blocks of all domains are in one thread there. They may be collected by another domain than the one that
+//! allocated them, and what is alive is only known of threads by themselves. The collector's work is in a thread for each
+//! domain.
+
+mod markers;
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,6 +15,7 @@ use fxprof_processed_profile::{
 use hashbrown::HashMap;
 use heapline_profile::{ContextId, IdVec, Scope};
 
+use crate::curve;
 use crate::fold::Leaf;
 use crate::names::{or_unknown, program, signed, site};
 use crate::provenance;
@@ -20,9 +24,8 @@ use crate::provenance;
 /// that are allocated and freed in the same time slots are merged, for the sake of the browser.
 const MOST_GROUPS: usize = 2_000_000;
 
-/// Into how many slots the time is divided for the curve of live memory. For blocks, slots get
-/// longer until there are not too many groups of them.
-const SLOTS: u64 = 2000;
+/// Collections that are written. If there are more, the shortest are left out.
+const MOST_MARKERS: u64 = 200_000;
 
 /// Blocks with the same stack that are allocated and freed at the same time.
 struct Group {
@@ -34,7 +37,7 @@ struct Group {
 
 /// Writes a profile for the Firefox Profiler: every sampled block where it is allocated, and where
 /// it is collected with the stack of its allocation, so that the profiler can tell what is alive;
-/// and live memory as a curve.
+/// live memory as a curve; and the work of the garbage collector as markers.
 pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Result<()> {
     let source = scope.profile();
     let header = source.header();
@@ -61,9 +64,10 @@ pub fn firefox(scope: &Scope<'_>, leaf: Leaf, out: &mut impl Write) -> io::Resul
     let sentence = provenance::sentence(scope);
     let counter = profile.add_counter(process, "malloc", "Memory", &sentence);
     profile.add_counter_sample(counter, timestamp(0), 0.0, 0);
-    for (time, bytes, blocks) in curve(scope) {
+    for (time, bytes, blocks) in curve::changes(scope) {
         profile.add_counter_sample(counter, timestamp(time), bytes, blocks);
     }
+    markers::add(&mut profile, process, thread, source, MOST_MARKERS);
     let mut out = BufWriter::new(out);
     serde_json::to_writer(&mut out, &profile)?;
     out.flush()
@@ -82,7 +86,7 @@ fn groups(scope: &Scope<'_>, most: usize) -> Vec<Group> {
             return groups;
         }
         slot = if slot == 1 {
-            self::slot(scope).max(2)
+            curve::slot(scope).max(2)
         } else {
             slot.saturating_mul(2)
         };
@@ -115,12 +119,6 @@ fn groups_by(scope: &Scope<'_>, slot: u64, most: usize) -> Option<Vec<Group>> {
     (groups.len() <= most).then_some(groups)
 }
 
-/// Microseconds of a slot.
-fn slot(scope: &Scope<'_>) -> u64 {
-    let profile = scope.profile();
-    (profile.micros(profile.end()) / SLOTS).max(1)
-}
-
 /// Adds allocations and collections in the order of their times.
 fn add_blocks(
     profile: &mut Profile,
@@ -150,32 +148,6 @@ fn add_blocks(
             if collected { -bytes } else { bytes },
         );
     }
-}
-
-/// Changes of live memory per time slot, for slots with a change: bytes, and numbers of blocks
-/// allocated and freed.
-fn curve(scope: &Scope<'_>) -> Vec<(u64, f64, u32)> {
-    let slot = slot(scope);
-    let mut changes: HashMap<u64, (f64, u32)> = HashMap::new();
-    let mut change = |time: u64, bytes: f64| {
-        let sums = changes.entry(time / slot).or_default();
-        sums.0 += bytes;
-        sums.1 = sums.1.saturating_add(1);
-    };
-    scope.for_each_block(|block| {
-        let bytes = block.amount.bytes.value;
-        change(block.from, bytes);
-        if let Some(time) = block.until {
-            change(time, -bytes);
-        }
-    });
-    let mut curve: Vec<_> = changes
-        .into_iter()
-        // The end of the slot: only then all of it has happened.
-        .map(|(n, (bytes, blocks))| (n.saturating_add(1).saturating_mul(slot), bytes, blocks))
-        .collect();
-    curve.sort_unstable_by_key(|(time, ..)| *time);
-    curve
 }
 
 /// The stacks of the profile that is made, each made once.

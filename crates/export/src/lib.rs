@@ -14,6 +14,7 @@
 //! - [`svg()`]: a flame graph.
 //! - [`speedscope()`]: for <https://www.speedscope.app>.
 //! - [`firefox()`]: for <https://profiler.firefox.com>, with times.
+//! - [`perfetto()`]: the garbage collector and memory over time, for <https://ui.perfetto.dev>.
 //! - [`parquet`]: tables of sampled blocks and their stacks.
 //! - [`csv()`]: the table of blocks as text.
 //!
@@ -23,6 +24,7 @@
 
 mod collapsed;
 mod csv;
+mod curve;
 pub mod cut;
 pub mod dump;
 mod firefox;
@@ -31,8 +33,10 @@ pub mod heap;
 mod identify;
 mod names;
 pub mod parquet;
+mod perfetto;
 pub mod pprof;
 mod provenance;
+mod spans;
 mod speedscope;
 mod stacks;
 mod svg;
@@ -43,6 +47,7 @@ pub use csv::csv;
 pub use firefox::firefox;
 pub use fold::Leaf;
 pub use identify::identify;
+pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 pub use stacks::{StackFormat, StackOptions};

@@ -1,4 +1,4 @@
-//! Formats of other tools that hold the stacks of a selection in one file.
+//! Formats of other tools that hold a selection in one file: its stacks, or its memory over time.
 
 use std::io::{self, Write};
 
@@ -7,9 +7,9 @@ use heapline_profile::query::TimePoint;
 use heapline_profile::{Look, Scope};
 use serde::Serialize;
 
-use crate::{Leaf, collapsed, firefox, pprof, speedscope};
+use crate::{Leaf, collapsed, firefox, perfetto, pprof, speedscope};
 
-/// A format that holds stacks, in one file.
+/// A format that holds stacks, or memory over time, in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StackFormat {
     /// For `go tool pprof` and compatible tools.
@@ -20,6 +20,8 @@ pub enum StackFormat {
     Speedscope,
     /// For profiler.firefox.com.
     Firefox,
+    /// For ui.perfetto.dev: the garbage collector and memory over time, without stacks.
+    Perfetto,
 }
 
 /// Options of [`StackFormat::write`].
@@ -47,6 +49,9 @@ impl StackOptions {
             ("at", self.at.is_some()),
             ("sites", self.sites),
             ("split-anonymous", self.look.split_anonymous),
+            ("hide", !self.look.hide.is_empty()),
+            ("own-code", self.look.own_code),
+            ("mine", !self.look.mine.is_empty()),
         ];
         let given = given.into_iter().filter(|(_, is_given)| *is_given);
         given.map(|(option, _)| option)
@@ -81,23 +86,25 @@ impl StackFormat {
             Self::Collapsed => ".folded",
             Self::Speedscope => ".speedscope.json",
             Self::Firefox => ".firefox.json",
+            Self::Perfetto => ".perfetto.json",
         }
     }
 
     /// Returns true if the format has the times of single blocks.
     #[must_use]
     pub fn has_times(self) -> bool {
-        self == Self::Firefox
+        matches!(self, Self::Firefox | Self::Perfetto)
     }
 
     /// Returns true if an option has an effect on files of this format.
     #[must_use]
     pub fn honours(self, option: &str) -> bool {
         match option {
-            // It has all times.
-            "at" => self != Self::Firefox,
-            // It has the lines of all frames.
-            "sites" => self != Self::Pprof,
+            // They have all times.
+            "at" => !self.has_times(),
+            // The one has the lines of all frames, the other has no stacks.
+            "sites" => !matches!(self, Self::Pprof | Self::Perfetto),
+            "hide" | "own-code" | "mine" => self != Self::Perfetto,
             _ => false,
         }
     }
@@ -118,6 +125,7 @@ impl StackFormat {
             Self::Collapsed => collapsed(&options.live(scope), leaf, out),
             Self::Speedscope => speedscope(scope, at, leaf, out),
             Self::Firefox => firefox(scope, leaf, out),
+            Self::Perfetto => perfetto(scope, out),
         }
     }
 }

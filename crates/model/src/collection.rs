@@ -48,6 +48,20 @@ pub enum CollectionKind {
     Reading,
 }
 
+impl CollectionKind {
+    /// The name of one piece of such work.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Minor => "minor collection",
+            Self::Slice => "major slice",
+            Self::Forced => "forced major collection",
+            Self::Finalisers => "finalisers",
+            Self::Reading => "reading",
+        }
+    }
+}
+
 /// A phase of OCaml's major collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -61,6 +75,19 @@ pub enum Phase {
     Sweep,
     /// Between collections.
     Idle,
+}
+
+impl Phase {
+    /// Its name. A slice that begins between collections begins one.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mark => "mark",
+            Self::Clean => "clean",
+            Self::Sweep => "sweep",
+            Self::Idle => "begin",
+        }
+    }
 }
 
 /// The counters of the garbage collector of one lane: in OCaml 5 those of a domain, else those of the program. All are totals

@@ -160,7 +160,8 @@ fn export(pairs: form_urlencoded::Parse<'_>) -> Result<FileRequest, EngineError>
             continue;
         }
         format = Some(StackFormat::from_str(&value, false).map_err(|_| {
-            let message = "`format` must be one of: pprof, collapsed, speedscope, firefox";
+            let message =
+                "`format` must be one of: pprof, collapsed, speedscope, firefox, perfetto";
             EngineError::parameter("format", &value, message.to_owned())
         })?);
     }

@@ -4,13 +4,16 @@
 //! something else happens, which is what the longest pauses are about.
 
 use heapline_model::{
-    Batch, Birth, Capabilities, Collection, CollectionKind, CollectorCounters, Frame, Header,
-    LocationId, Phase, Runtime, Scheme, Space,
+    Batch, Birth, Capabilities, Collection, CollectionKind, CollectorCounters, EventKind, Frame,
+    Header, LocationId, Phase, Runtime, Scheme, Space,
 };
+use heapline_trace::{Block, FrameSink, Source, TraceInfo, Writer};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The probability that a word is sampled.
+use crate::generate;
+
+/// The probability that a word is sampled, unless another is asked for.
 pub const RATE: f64 = 1e-4;
 
 /// Words of the minor heap of a domain.
@@ -18,6 +21,9 @@ pub const MINOR_HEAP: u64 = 262_144;
 
 /// The functions that allocate: one of everything, one whose blocks are promoted in a burst.
 pub const FUNCTIONS: [&str; 3] = ["Server.handle", "Parse.build", "Cache.add"];
+
+/// The settings of the collector.
+const PARAMETERS: &str = "o=120,s=262144";
 
 const MS: u64 = 1_000_000;
 
@@ -28,6 +34,8 @@ pub struct Collected {
     pub domains: u16,
     /// How long it runs.
     pub seconds: u64,
+    /// The probability that a word is sampled.
+    pub rate: f64,
     /// Decides everything else.
     pub seed: u64,
 }
@@ -37,6 +45,7 @@ impl Default for Collected {
         Self {
             domains: 1,
             seconds: 10,
+            rate: RATE,
             seed: 1,
         }
     }
@@ -50,7 +59,7 @@ impl Collected {
             format: "memtrace",
             format_version: 1,
             runtime: Runtime::OCaml {
-                parameters: "o=120,s=262144".into(),
+                parameters: PARAMETERS.into(),
             },
             program: "/usr/bin/server.exe".into(),
             host: "nowhere".into(),
@@ -61,7 +70,7 @@ impl Collected {
             context: None,
             word_bytes: 8,
             scheme: Scheme::PerUnit {
-                rate: RATE,
+                rate: self.rate,
                 unit_bytes: 8,
             },
             tells: Capabilities {
@@ -83,18 +92,12 @@ impl Collected {
             counters: vec![CollectorCounters::default(); usize::from(self.domains)],
             blocks: 0,
             births: Vec::new(),
+            rate: self.rate,
         };
-        let functions = FUNCTIONS.iter().chain(&["Server.main"]);
-        for (id, name) in (0..).zip(functions) {
-            let frame = Frame {
-                file: b"src/server.ml",
-                name: name.as_bytes(),
-                line: 10 * (id + 1),
-                start_char: 2,
-                end_char: 14,
-            };
-            run.batch
-                .define(LocationId(id), 0x40_0000 + 16 * u64::from(id), [frame]);
+        for id in 0..=FUNCTIONS.len() {
+            let code = 0x40_0000 + 16 * id as u64;
+            let location = LocationId(u32::try_from(id).unwrap_or(0));
+            run.batch.define(location, code, [frame(id)]);
         }
         for lane in 0..self.domains {
             run.collection(lane, CollectionKind::Reading, 0, 0, None);
@@ -116,6 +119,108 @@ impl Collected {
         }
         run.batch
     }
+
+    /// The trace of the run, as a file.
+    #[must_use]
+    pub fn trace(&self) -> Vec<u8> {
+        let batch = self.batch();
+        let info = TraceInfo {
+            sample_rate: self.rate,
+            executable_name: self.header().program,
+            ocaml_runtime_params: PARAMETERS.into(),
+            ..generate::info()
+        };
+        let mut writer =
+            Writer::new(Vec::new(), &info).unwrap_or_else(|_| unreachable!("memory takes all"));
+        let mut births = batch.births().iter();
+        let mut frames = batch.frames().iter();
+        let mut collections = batch.collections().iter().peekable();
+        for event in batch.events() {
+            while let Some(work) = collections.next_if(|work| work.end() / 1000 <= event.time) {
+                write_collection(&mut writer, work);
+            }
+            let (time, lane, id) = (event.time, event.lane, event.block);
+            let written = match event.kind {
+                EventKind::Promotion => writer.promote(lane, time, id),
+                EventKind::Death => writer.collect(lane, time, id),
+                EventKind::Birth => {
+                    let birth = births.next().copied().unwrap_or_default();
+                    let stack = frames.by_ref().take(birth.new as usize);
+                    let stack: Vec<u64> = stack.map(|frame| u64::from(frame.0)).collect();
+                    let block = Block {
+                        length: birth.size / 8,
+                        samples: birth.samples,
+                        source: Source::Minor,
+                    };
+                    writer.alloc(lane, time, id, block, &stack, describe)
+                }
+            };
+            debug_assert!(written.is_ok(), "memory takes all");
+        }
+        collections.for_each(|work| write_collection(&mut writer, work));
+        writer.finish().unwrap_or_default()
+    }
+}
+
+/// The frame of a function of the program.
+fn describe(id: u64, frames: &mut FrameSink<'_>) {
+    let frame = frame(usize::try_from(id).unwrap_or(usize::MAX));
+    frames.push(heapline_trace::Frame {
+        file: frame.file,
+        name: frame.name,
+        line: frame.line,
+        start_char: frame.start_char,
+        end_char: frame.end_char,
+    });
+}
+
+fn frame(index: usize) -> Frame<'static> {
+    let name = FUNCTIONS.get(index).copied().unwrap_or("Server.main");
+    Frame {
+        file: b"src/server.ml",
+        name: name.as_bytes(),
+        line: u32::try_from(10 * (index + 1)).unwrap_or(0),
+        start_char: 2,
+        end_char: 14,
+    }
+}
+
+fn write_collection(writer: &mut Writer<Vec<u8>>, work: &Collection) {
+    use heapline_trace as trace;
+
+    let kind = match work.kind {
+        CollectionKind::Minor => trace::CollectionKind::Minor,
+        CollectionKind::Slice => trace::CollectionKind::Slice,
+        CollectionKind::Forced => trace::CollectionKind::Forced,
+        CollectionKind::Finalisers => trace::CollectionKind::Finalisers,
+        CollectionKind::Reading => trace::CollectionKind::Reading,
+    };
+    let phase = work.phase.map(|phase| match phase {
+        Phase::Mark => trace::Phase::Mark,
+        Phase::Clean => trace::Phase::Clean,
+        Phase::Sweep => trace::Phase::Sweep,
+        Phase::Idle => trace::Phase::Idle,
+    });
+    let counters = work.counters.map(|counters| trace::CollectorCounters {
+        minor_words: counters.minor_words,
+        promoted_words: counters.promoted_words,
+        major_words: counters.major_words,
+        heap_words: counters.heap_words,
+        free_words: counters.free_words,
+        minor_collections: counters.minor_collections,
+        major_collections: counters.major_collections,
+        compactions: counters.compactions,
+        forced_major_collections: counters.forced_major_collections,
+    });
+    let written = writer.collection(&trace::Collection {
+        domain: work.lane,
+        kind,
+        start: work.start,
+        length: work.length,
+        phase,
+        counters,
+    });
+    debug_assert!(written.is_ok(), "memory takes all");
 }
 
 struct Run {
@@ -125,6 +230,7 @@ struct Run {
     blocks: u64,
     /// The blocks on the minor heaps, with their lanes and functions.
     births: Vec<(u64, u16, u32)>,
+    rate: f64,
 }
 
 impl Run {
@@ -153,7 +259,7 @@ impl Run {
             let mut hit = 0.0;
             loop {
                 hit -= (1.0 - self.random.random::<f64>()).ln();
-                if hit >= MINOR_HEAP as f64 * RATE {
+                if hit >= MINOR_HEAP as f64 * self.rate {
                     break;
                 }
                 let function = match self.random.random_range(0..10) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::collections::Collected;
 use crate::generate::Program;
 use crate::harm::packets;
 use crate::heap;
@@ -81,6 +82,12 @@ pub fn generated() -> Vec<(&'static str, Vec<u8>)> {
         domains: 4,
         ..program
     };
+    let collected = Collected {
+        domains: 2,
+        seconds: 6,
+        rate: 1e-5,
+        ..Collected::default()
+    };
     let intact = program.trace();
     let edit = |edit: &dyn Fn(&mut Vec<Vec<u8>>)| {
         let mut parts: Vec<Vec<u8>> = packets(&intact)
@@ -107,6 +114,7 @@ pub fn generated() -> Vec<(&'static str, Vec<u8>)> {
     });
     vec![
         ("generated/domains.ctf", domains.trace()),
+        ("generated/collector.ctf", collected.trace()),
         ("generated/server.heap", heap::server().finish()),
         (
             "generated/server-later.heap",

@@ -141,7 +141,7 @@ fn kinds(report: &Gc, context: &Context<'_>) -> Table {
         table.row(cells.into_iter().map(|cell| (cell, style)).collect());
     };
     for KindTimes { kind, lengths } in &report.kinds {
-        row(kind_names(*kind).1, lengths, lengths.total, Style::Plain);
+        row(kind_name(*kind), lengths, lengths.total, Style::Plain);
     }
     // The moments between the pieces of a pause are none of the collector's.
     row(
@@ -153,14 +153,14 @@ fn kinds(report: &Gc, context: &Context<'_>) -> Table {
     table
 }
 
-/// A piece of work of a kind, and all of them in a table.
-fn kind_names(kind: CollectionKind) -> (&'static str, &'static str) {
+/// All work of a kind in a table.
+fn kind_name(kind: CollectionKind) -> &'static str {
     match kind {
-        CollectionKind::Minor => ("minor collection", "minor"),
-        CollectionKind::Slice => ("major slice", "major slices"),
-        CollectionKind::Forced => ("forced major collection", "forced major"),
-        CollectionKind::Finalisers => ("finalisers", "finalisers"),
-        CollectionKind::Reading => ("reading", "readings"),
+        CollectionKind::Minor => "minor",
+        CollectionKind::Slice => "major slices",
+        CollectionKind::Forced => "forced major",
+        CollectionKind::Finalisers => "finalisers",
+        CollectionKind::Reading => "readings",
     }
 }
 
@@ -322,14 +322,10 @@ fn pieces(pause: &WorstPause) -> String {
 }
 
 fn piece_text(pause: &WorstPause, piece: &PausePiece) -> String {
-    let phase = match piece.phase {
-        Some(Phase::Mark) => " (mark)",
-        Some(Phase::Clean) => " (clean)",
-        Some(Phase::Sweep) => " (sweep)",
-        Some(Phase::Idle) => " (begin)",
-        None => "",
-    };
-    let name = kind_names(piece.kind).0;
+    let phase = piece
+        .phase
+        .map_or_else(String::new, |phase| format!(" ({})", phase.name()));
+    let name = piece.kind.name();
     if pause.pieces.len() == 1 && pause.hidden_pieces == 0 {
         return format!("{name}{phase}");
     }

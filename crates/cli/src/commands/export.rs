@@ -15,13 +15,14 @@ use crate::output::{Force, refuse_terminal, write_file};
 use crate::question::{Question, warn_of_unmatched_patterns};
 use crate::snapshot_file::{SnapshotFile, is_snapshot_file};
 
-/// Export to pprof, speedscope, Firefox Profiler, Parquet and other formats
+/// Export to pprof, speedscope, Firefox Profiler, Perfetto, Parquet and other formats
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   heapline export trace.ctf -o heap.pb.gz && go tool pprof -http=: heap.pb.gz
   heapline export trace.ctf -o heap.speedscope.json
   heapline export trace.ctf --format firefox | gzip > firefox.json.gz
+  heapline export trace.ctf -o heap.perfetto.json
   heapline export trace.ctf --at peak -o peak.svg
   heapline export trace.ctf -o heap.parquet
   heapline export server.heap -o server.heapsnapshot
@@ -68,6 +69,8 @@ enum Format {
     Speedscope,
     /// For profiler.firefox.com, with times
     Firefox,
+    /// For ui.perfetto.dev: collections, live memory and heap size over time
+    Perfetto,
     /// Tables of sampled blocks (or snapshots) and of stacks, for `DuckDB`, Polars, Spark
     Parquet,
     /// Table of sampled blocks, or of snapshots
@@ -81,13 +84,14 @@ enum Format {
 
 impl Format {
     /// Ends of the names of files in a format.
-    const ENDS: [(&str, Self); 10] = [
+    const ENDS: [(&str, Self); 11] = [
         (".pb.gz", Self::Pprof),
         (".pprof", Self::Pprof),
         (".collapsed", Self::Collapsed),
         (".folded", Self::Collapsed),
         (".svg", Self::Svg),
         (".speedscope.json", Self::Speedscope),
+        (".perfetto.json", Self::Perfetto),
         (".parquet", Self::Parquet),
         (".csv", Self::Csv),
         (".heapsnapshot", Self::HeapSnapshot),
@@ -109,7 +113,9 @@ impl Format {
     /// Returns true if an option has an effect on files of this format.
     fn honours(self, option: &str) -> bool {
         match (self, option) {
-            (Self::Svg, "at" | "sites" | "icicle") | (Self::Dot, "address") => true,
+            (Self::Svg, "at" | "sites" | "icicle")
+            | (Self::Svg | Self::Parquet | Self::Csv, "hide" | "own-code" | "mine")
+            | (Self::Dot, "address") => true,
             _ => self.stacks().is_some_and(|format| format.honours(option)),
         }
     }
@@ -121,6 +127,7 @@ impl Format {
             Self::Collapsed => Some(StackFormat::Collapsed),
             Self::Speedscope => Some(StackFormat::Speedscope),
             Self::Firefox => Some(StackFormat::Firefox),
+            Self::Perfetto => Some(StackFormat::Perfetto),
             Self::Svg | Self::Parquet | Self::Csv | Self::HeapSnapshot | Self::Dot => None,
         }
     }

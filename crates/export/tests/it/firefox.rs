@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use common::{Full, about, functions, load, odd, profiles, whole};
 use heapline_export::{Leaf, firefox};
+use heapline_model::CollectionKind;
 use heapline_profile::Scope;
 use serde_json::Value;
 
@@ -43,9 +44,7 @@ fn stack(thread: &Value, index: &Value) -> Vec<String> {
 /// Checks a profile against the scope that it was made of.
 fn check(name: &str, scope: &Scope<'_>, file: &Value) {
     let profile = scope.profile();
-    let [thread] = &file["threads"].as_array().unwrap()[..] else {
-        panic!("{name}: not one thread");
-    };
+    let thread = &file["threads"][0];
     let table = &thread["nativeAllocations"];
     let times = numbers(table, "time");
     assert!(times.is_sorted(), "{name}");
@@ -119,4 +118,47 @@ fn stacks_can_end_with_the_place_of_allocation() {
 fn a_full_disk_is_reported() {
     let profile = odd();
     assert!(firefox(&whole(&profile), Leaf::Function, &mut Full).is_err());
+}
+
+#[test]
+fn collections_are_markers_in_the_thread_of_their_domain() {
+    let profile = load("generated/collector.ctf");
+    let file = export(&whole(&profile), Leaf::Function);
+    let threads = file["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 3);
+    for (lane, thread) in (0..).zip(&threads[1..]) {
+        assert_eq!(thread["name"], format!("Domain {lane}"));
+        let expected: Vec<_> = profile
+            .collections()
+            .of_lane(lane)
+            .filter(|one| one.kind != CollectionKind::Reading)
+            .collect();
+        let markers = &thread["markers"];
+        let starts = numbers(markers, "startTime");
+        let ends = numbers(markers, "endTime");
+        assert_eq!(starts.len(), expected.len());
+        let length: f64 = starts
+            .iter()
+            .zip(&ends)
+            .map(|(start, end)| end - start)
+            .sum();
+        let expected_length: u64 = expected.iter().map(|one| one.length).sum();
+        assert!((length - expected_length as f64 / 1e6).abs() < 1e-3);
+        let data = markers["data"].as_array().unwrap();
+        let promoted: f64 = data
+            .iter()
+            .filter_map(|data| data["promoted"].as_f64())
+            .sum();
+        let last = expected.last().unwrap().counters.unwrap();
+        assert_eq!(promoted, last.promoted_words as f64);
+        let names = markers["name"].as_array().unwrap().iter();
+        let names: Vec<_> = names
+            .map(|name| &thread["stringArray"][usize::try_from(name.as_u64().unwrap()).unwrap()])
+            .collect();
+        assert!(names.iter().any(|name| *name == "minor collection"));
+        assert!(names.iter().any(|name| *name == "major slice"));
+    }
+    let schemas = file["meta"]["markerSchema"].as_array().unwrap();
+    let schema = schemas.iter().find(|schema| schema["name"] == "OCaml GC");
+    assert!(schema.is_some());
 }

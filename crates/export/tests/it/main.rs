@@ -7,6 +7,7 @@ mod folded;
 mod golden;
 mod heap;
 mod keep;
+mod perfetto;
 mod pprof;
 mod structured;
 mod table;

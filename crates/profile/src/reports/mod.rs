@@ -39,7 +39,7 @@ pub use diff::{
 pub use findings::{Phrase, TraceFinding, TraceFindingKind};
 pub use gc::{
     AuditedQuantity, CollectorTime, CollectorWords, CountedMemory, DomainStops, Gc, GcAudit,
-    GcCounts, GcDomain, GcHeap, GcOptions, GcSeries, KindTimes, Lengths, PauseCause,
+    GcCounts, GcDomain, GcHeap, GcOptions, GcSeries, KindSeries, KindTimes, Lengths, PauseCause,
     PauseCauseKind, PausePiece, PromotedSite, PromotedSites, Stop, Stops, WorstPause, gc,
 };
 pub use heatmap::{Heatmap, HeatmapOptions, heatmap};

@@ -211,6 +211,7 @@ impl Walk<'_> {
             }
         }
         self.add_busy(item);
+        self.total.buckets.add_kind(kind, (start, end), own);
 
         let is_same = |pause: &Pause| item.0 <= pause.end.saturating_add(GAP);
         if !self.pause.as_ref().is_some_and(is_same) {

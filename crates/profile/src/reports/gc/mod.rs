@@ -23,7 +23,7 @@ pub use facts::CountedMemory;
 pub(super) use facts::GcFacts;
 pub use heap::GcHeap;
 pub use lengths::Lengths;
-pub use series::GcSeries;
+pub use series::{GcSeries, KindSeries};
 pub use sites::{PromotedSite, PromotedSites};
 pub use stops::{DomainStops, Stop, Stops};
 pub use words::{CollectorWords, GcCounts};

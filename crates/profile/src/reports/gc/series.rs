@@ -1,11 +1,12 @@
 //! The collector over time.
 
+use heapline_model::CollectionKind;
 use serde::{Deserialize, Serialize};
 
 use super::heap::HeapSize;
 use super::lane::{LaneWork, Pause};
 use super::ledger::CountedWords;
-use super::{Span, seconds, words};
+use super::{KINDS, Span, seconds, words};
 
 /// The collector over time, in intervals of the same length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub struct GcSeries {
     pub times: Vec<f64>,
     /// The time in the collector, in percent of the time of all domains.
     pub collector_percent: Vec<f64>,
+    /// The parts of it, by kind of work.
+    pub kinds: Vec<KindSeries>,
     /// Seconds of the longest pause that overlaps the interval.
     pub longest_pause: Vec<f64>,
     /// Minor collections per second. One of several domains counts once.
@@ -31,11 +34,23 @@ pub struct GcSeries {
     pub free_words: Option<Vec<Option<f64>>>,
 }
 
+/// The time in a kind of work, over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct KindSeries {
+    /// The kind.
+    pub kind: CollectionKind,
+    /// Its time in percent of the time of all domains, in each interval. That of finalisers is without the collections inside
+    /// of them.
+    pub percent: Vec<f64>,
+}
+
 /// The intervals of a series.
 #[derive(Debug)]
 pub(super) struct Buckets {
     span: Span,
     busy: Vec<f64>,
+    kinds: [Vec<f64>; KINDS.len()],
     present: Vec<f64>,
     longest: Vec<u64>,
     /// Minor collections of the lane with most of them: all domains take part in each.
@@ -53,6 +68,7 @@ impl Buckets {
         Self {
             span,
             busy: zeros(),
+            kinds: std::array::from_fn(|_| zeros()),
             present: zeros(),
             longest: vec![0; points],
             minor: vec![0; points],
@@ -66,6 +82,11 @@ impl Buckets {
     pub(super) fn add_busy(&mut self, from: u64, to: u64) {
         let length = to.saturating_sub(from) as f64;
         spread(self.span, &mut self.busy, (from, to), length);
+    }
+
+    /// Adds a piece of work of a kind, which took so many nanoseconds without what is inside of it.
+    pub(super) fn add_kind(&mut self, kind: usize, times: (u64, u64), own: u64) {
+        spread(self.span, &mut self.kinds[kind], times, own as f64);
     }
 
     pub(super) fn add_present(&mut self, from: u64, to: u64) {
@@ -129,6 +150,12 @@ impl Buckets {
                 0.0
             }
         };
+        let shares = |busy: &[f64]| -> Vec<f64> {
+            let times = busy.iter().copied().zip(self.present.iter().copied());
+            times.map(share).collect()
+        };
+        let kinds = KINDS.iter().zip(&self.kinds);
+        let kinds = kinds.filter(|(_, busy)| busy.iter().any(|&busy| busy > 0.0));
         let end = |point: usize| {
             let end = width * (point + 1) as f64;
             seconds(self.span.from) + end / 1e9
@@ -143,7 +170,13 @@ impl Buckets {
         };
         GcSeries {
             times: (0..points).map(end).collect(),
-            collector_percent: self.busy.into_iter().zip(self.present).map(share).collect(),
+            collector_percent: shares(&self.busy),
+            kinds: kinds
+                .map(|(&kind, busy)| KindSeries {
+                    kind,
+                    percent: shares(busy),
+                })
+                .collect(),
             longest_pause: self.longest.into_iter().map(seconds).collect(),
             minor_collections: per_second(self.minor.iter().map(|&n| n as f64).collect()),
             minor_words: counted(self.minor_words),

@@ -90,6 +90,21 @@ fn collections_within_finalisers_are_not_counted_twice() {
         report.series.collector_percent[..4],
         [0.0, 100.0, 100.0, 0.0]
     );
+    // The parts of it: what is inside of finalisers is not theirs.
+    let kinds: Vec<(CollectionKind, f64)> = report
+        .series
+        .kinds
+        .iter()
+        .map(|kind| (kind.kind, kind.percent.iter().sum()))
+        .collect();
+    assert_eq!(kinds.len(), 3);
+    for (kind, expected) in [
+        (CollectionKind::Minor, 20.0),
+        (CollectionKind::Finalisers, 150.0),
+    ] {
+        let found = kinds.iter().find(|(found, _)| *found == kind).unwrap();
+        assert!((found.1 - expected).abs() < 1e-6, "{kinds:?}");
+    }
 }
 
 #[test]
