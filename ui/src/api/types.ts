@@ -20,6 +20,15 @@ collected: Estimate,
 /** Not found dead by the end of the trace. */
 live_at_end: Estimate, };
 
+/** An amount of memory as the runtime counted it, and as the samples tell it. */
+export type AuditedQuantity = {
+/** Bytes that the runtime counted, headers included. */
+counted: number,
+/** The estimate from samples. */
+sampled: Estimate,
+/** True if they differ by more than the error: by more than 4 standard errors, and by more than 0.5 %. */
+disagrees: boolean, };
+
 /** A bar of a histogram. */
 export type Bin = {
 /** The least value in it. */
@@ -161,6 +170,37 @@ shortest: number,
 /** Seconds of the longest one. */
 longest: number, };
 
+/** A kind of work of the garbage collector. */
+export type CollectionKind = "minor" | "slice" | "forced" | "finalisers" | "reading";
+
+/** Time in the garbage collector. */
+export type CollectorTime = {
+/** Seconds in the collector. Collections within finalisers count once. */
+seconds: number,
+/** Seconds that the domain existed; of several, the sum. */
+of_seconds: number,
+/** The first in percent of the second; 0 if no time has passed. */
+percent: number, };
+
+/** Words that were allocated and promoted, headers included, as the runtime counts them. They are exact. */
+export type CollectorWords = {
+/** Words allocated on OCaml's heaps: `minor` and `direct`. Memory outside of them is not counted. */
+allocated: number,
+/** Words allocated on the minor heap. */
+minor: number,
+/** Words moved from the minor to the major heap. */
+promoted: number,
+/** Words allocated on the major heap without having been on the minor heap. */
+direct: number,
+/** `promoted` in percent of `minor`; null if there are none. */
+promoted_percent: number | null,
+/** When they were first read, in seconds since the start. */
+from: number,
+/** When they were last read. What was allocated later is not counted. */
+to: number,
+/** True if they were read when the recording began and ended, and when each domain did: they are those of all that was recorded. */
+is_complete: boolean, };
+
 /** The measure that is compared. */
 export type Compared = "allocated" | "peak" | "end";
 
@@ -172,6 +212,21 @@ replace: [number, number],
 items: Array<Suggestion>,
 /** The names in the query that the trace does not have, with the most similar one: `function "Mpa.add"; did you mean "Map.add"?`. Empty unless they are asked for. */
 unmatched: Array<string>, };
+
+/** Memory that was allocated and promoted in the whole run, as the runtime counted it. It is exact. */
+export type CountedMemory = {
+/** Bytes allocated in all: those on OCaml's heaps, headers included, and those outside of them. It has the error of the latter only. */
+allocated: Estimate,
+/** Bytes allocated on the minor heap. */
+minor: number,
+/** Bytes allocated on the major heap without having been on the minor heap. */
+direct: number,
+/** Bytes moved from the minor to the major heap. */
+promoted: number,
+/** Bytes allocated outside of OCaml's heaps, which the runtime does not count, estimated from samples. */
+external: Estimate,
+/** The same amounts as the samples tell them; null if the samples are not of the whole run. */
+audit: GcAudit | null, };
 
 /** All that was found wrong while reading. The first flaws are listed one by one; the totals count all of them. */
 export type Damage = {
@@ -222,6 +277,19 @@ is_real: boolean, };
 
 /** The direction of a tree. */
 export type Direction = "top_down" | "bottom_up";
+
+/** A domain in stops. */
+export type DomainStops = {
+/** The domain. */
+domain: number,
+/** Stops that it took part in. */
+stops: number,
+/** Those in which it began last. */
+arrived_last: number,
+/** Seconds that others waited for it to begin, all together. */
+held_up: number,
+/** Those in which it took longest. */
+longest: number, };
 
 /** A node of the dominator tree. */
 export type DominatorNode = {
@@ -371,6 +439,54 @@ first: number,
 /** The end of the last one, in seconds since the start. */
 last: number, };
 
+/** The work of the garbage collector. Times and counts are exact: every collection is recorded, and words are counted by the runtime. Only what single sites promoted is estimated from samples. */
+export type Gc = {
+/** The trace and estimator of the report. */
+subject: Subject,
+/** Seconds from the start of the run to that of the window. */
+from: number,
+/** Seconds from the start of the run to the end of the window. */
+to: number,
+/** The time in the collector, of all domains together. */
+collector: CollectorTime,
+/** The kinds of work that happened. */
+kinds: Array<KindTimes>,
+/** The pauses of all domains: pieces of work of a domain that follow each other without a gap are one. */
+pauses: Lengths,
+/** The domains, in order. */
+domains: Array<GcDomain>,
+/** Minor collections in which several domains took part; null if the program has one domain only. */
+stops: Stops | null,
+/** Words allocated and promoted, as the runtime counts them; null if they are not known. */
+words: CollectorWords | null,
+/** Collections as the runtime counts them; null if they are not known. */
+counts: GcCounts | null,
+/** The size of the major heap; null if it is not known. */
+heap: GcHeap | null,
+/** The same amounts of memory as the samples tell them, for comparison; null if the report is about a part of the run, or the counters or the samples are not of the whole run. */
+audit: GcAudit | null,
+/** The longest pauses, the longest first. */
+worst: Array<WorstPause>,
+/** Pauses that are not shown. */
+hidden_rows: number,
+/** The collector over time. */
+series: GcSeries,
+/** Minor collections that the runtime counted and the recording does not have: all other figures are without those. Null if that is not known. */
+missing_collections: number | null,
+/** Collections that were left out because their times cannot be. */
+refused_collections: number, };
+
+/** Words allocated and promoted as the samples tell them, beside the exact ones. */
+export type GcAudit = {
+/** Allocated on the minor heap. */
+minor: AuditedQuantity,
+/** Allocated directly on the major heap. */
+direct: AuditedQuantity,
+/** Promoted from the minor to the major heap; null if the trace does not tell promotions. */
+promoted: AuditedQuantity | null,
+/** True if one of them disagrees. */
+disagrees: boolean, };
+
 /** The counters of OCaml's garbage collector, as `Gc.quick_stat` has them. */
 export type GcCounters = {
 /** Words allocated on the minor heap. */
@@ -392,6 +508,41 @@ compactions: number,
 /** The most words that the major heap had. */
 top_heap_words: number, };
 
+/** Collections as the runtime counts them. */
+export type GcCounts = {
+/** Minor collections. One of several domains counts once. */
+minor_collections: number,
+/** Major collections that were completed. */
+major_collections: number,
+/** Compactions of the heap. */
+compactions: number,
+/** Major collections that the program asked for. */
+forced_major_collections: number, };
+
+/** The collector in a domain. */
+export type GcDomain = {
+/** The domain. */
+domain: number,
+/** Its time in the collector. */
+collector: CollectorTime,
+/** Its pauses. */
+pauses: Lengths,
+/** Its minor collections. */
+minor_collections: number,
+/** Words that it allocated and promoted; null if they are not known. */
+words: CollectorWords | null, };
+
+/** The size of the major heap, that of all domains together. It is known at the end of each collection. */
+export type GcHeap = {
+/** Words of the heap when it was largest. */
+max_words: number,
+/** When that was, in seconds since the start. */
+max_time: number,
+/** Words of the heap at the end. */
+end_words: number,
+/** The part of them that is free. */
+end_free_words: number, };
+
 /** One parameter. */
 export type GcParam = {
 /** Its letter in `OCAMLRUNPARAM`. */
@@ -405,6 +556,29 @@ is_default: boolean, };
 
 /** The runtime parameters of a traced program. */
 export type GcParams = { params: Array<GcParam>, };
+
+/** The collector over time, in intervals of the same length. */
+export type GcSeries = {
+/** The end of each interval, in seconds since the start. */
+times: Array<number>,
+/** The time in the collector, in percent of the time of all domains. */
+collector_percent: Array<number>,
+/** The parts of it, by kind of work. */
+kinds: Array<KindSeries>,
+/** Seconds of the longest pause that overlaps the interval. */
+longest_pause: Array<number>,
+/** Minor collections per second. One of several domains counts once. */
+minor_collections: Array<number>,
+/** Words allocated on the minor heap per second; null if they are not known, as all that follows. */
+minor_words: Array<number> | null,
+/** Words allocated on the major heap per second, without those promoted. */
+direct_words: Array<number> | null,
+/** Words promoted per second. */
+promoted_words: Array<number> | null,
+/** Words of the major heap at the end of the interval. Null before they were first read. */
+heap_words: Array<number | null> | null,
+/** The part of them that is free. */
+free_words: Array<number | null> | null, };
 
 /** The attribute that blocks are grouped by. */
 export type GroupBy = "site" | "address" | "function" | "file" | "module" | "crate" | "domain" | "size" | "age";
@@ -575,6 +749,10 @@ events: EventCounts,
 samples: Samples,
 /** The estimated amounts. */
 bytes: Activity,
+/** What was allocated and promoted as OCaml's runtime counted it, exactly; absent if the trace does not tell it. */
+counted?: CountedMemory,
+/** True if the trace tells what the garbage collector did. */
+has_collections: boolean,
 /** Estimated blocks allocated. */
 blocks_allocated: Estimate,
 /** Bytes promoted, in percent of those allocated on the minor heap. Absent if there are none. */
@@ -595,6 +773,34 @@ snapshots: Array<Snapshot>,
 marks: Array<Mark>,
 /** The damage found in the trace. */
 damage: Damage, };
+
+/** The time in a kind of work, over time. */
+export type KindSeries = {
+/** The kind. */
+kind: CollectionKind,
+/** Its time in percent of the time of all domains, in each interval. That of finalisers is without the collections inside of them. */
+percent: Array<number>, };
+
+/** The times of a kind of work. */
+export type KindTimes = {
+/** The kind. */
+kind: CollectionKind,
+/** How many there are. */
+count: number,
+/** All together. */
+total: number,
+/** The mean. */
+mean: number | null,
+/** The median. */
+p50: number | null,
+/** The quantile of 90 %. */
+p90: number | null,
+/** The quantile of 99 %. */
+p99: number | null,
+/** The quantile of 99.9 %. */
+p99_9: number | null,
+/** The longest. */
+max: number | null, };
 
 /** The name of a group. */
 export type Label = {
@@ -652,6 +858,25 @@ steady_groups: number,
 steady: Figures,
 /** The heap snapshot of the same run that tells what holds memory, if there is one. */
 snapshot?: string, };
+
+/** How long things took, in seconds. All are there, so that the quantiles are exact: at least that share of them was not longer. They are null if there are none. */
+export type Lengths = {
+/** How many there are. */
+count: number,
+/** All together. */
+total: number,
+/** The mean. */
+mean: number | null,
+/** The median. */
+p50: number | null,
+/** The quantile of 90 %. */
+p90: number | null,
+/** The quantile of 99 %. */
+p99: number | null,
+/** The quantile of 99.9 %. */
+p99_9: number | null,
+/** The longest. */
+max: number | null, };
 
 /** Lifetimes of blocks. */
 export type LifetimeStats = {
@@ -819,6 +1044,27 @@ mine: Array<string>,
 /** The libraries found in the trace, by name; empty if there are patterns. */
 libraries: Array<string>, };
 
+/** A cause of a pause. */
+export type PauseCause = {
+/** The rule that found it. */
+kind: PauseCauseKind,
+/** The sentence. */
+sentence: Array<Phrase>, };
+
+/** A rule that finds causes of pauses. */
+export type PauseCauseKind = "compaction" | "forced" | "finalisers" | "waiting" | "promotion" | "scanning" | "slice" | "minor";
+
+/** A piece of work in a pause. */
+export type PausePiece = {
+/** What was done. */
+kind: CollectionKind,
+/** The phase of the major collector when it began; null if it is not known. */
+phase: Phase | null,
+/** When it began, in seconds since the start. */
+start: number,
+/** How many seconds it took. */
+length: number, };
+
 /** A time with most live memory. */
 export type PeakPoint = {
 /** Seconds from the start. */
@@ -865,8 +1111,29 @@ saved: Estimate,
 /** The same in percent of the peak; 0 if there is no memory. */
 saved_percent: number, };
 
+/** A phase of OCaml's major collector. */
+export type Phase = "mark" | "clean" | "sweep" | "idle";
+
 /** A part of a sentence. Amounts are formatted where they are shown. */
 export type Phrase = { "text": string } | { "name": string } | { "bytes": Estimate } | { "bytes_per_second": Estimate } | { "percent": number } | { "seconds": number } | { "count": number } | { "rate": number } | { "at_end": number };
+
+/** A site whose blocks were promoted in a pause. */
+export type PromotedSite = {
+/** Its name. */
+label: Label,
+/** What was promoted of it. */
+bytes: Estimate,
+/** In percent of all that was promoted, as the samples have it. */
+percent: number, };
+
+/** The sampled blocks that were promoted in a pause. */
+export type PromotedSites = {
+/** All of them. */
+total: Figures,
+/** The sites with most of it. */
+rows: Array<PromotedSite>,
+/** Sites that are not shown. */
+hidden_rows: number, };
 
 /** The spread of a distribution; null where it was not reached before the trace ended. */
 export type Quantiles = {
@@ -1144,6 +1411,32 @@ place?: string,
 /** The number of values. */
 values: number, };
 
+/** A minor collection in which several domains took part. */
+export type Stop = {
+/** When the first domain began, in seconds since the start. */
+start: number,
+/** Seconds until the last one began: those before it waited for it. */
+gathering: number,
+/** Seconds until the last one had ended. */
+length: number,
+/** The domains that took part. */
+domains: number,
+/** The domain that began last. */
+arrived_last: number,
+/** The domain that took longest. */
+longest: number, };
+
+/** Minor collections in which several domains took part. */
+export type Stops = {
+/** From the beginning of the first domain to the end of the last one. */
+lengths: Lengths,
+/** Seconds that domains waited for the last one to begin, all together. */
+waited: number,
+/** The domains that took part, in order. */
+domains: Array<DomainStops>,
+/** The stop in which domains waited longest for the last one to begin; null if there is none. */
+worst_gathering: Stop | null, };
+
 /** The trace and estimator of a report. */
 export type Subject = {
 /** The program. */
@@ -1213,6 +1506,8 @@ peak_time: number,
 allocation_rate: Estimate | null,
 /** Bytes promoted per second; null if no time has passed. */
 promotion_rate: Estimate | null,
+/** What was allocated and promoted as OCaml's runtime counted it, exactly; absent if the trace does not tell it, or the summary is about some of the blocks. */
+counted?: CountedMemory,
 /** The facts that deserve a sentence, the most important first. */
 findings: Array<TraceFinding>,
 /** Seconds that a block lives less than to be called short-lived: 1 % of the run. */
@@ -1248,7 +1543,7 @@ report: string,
 parameters: Array<[string, string]>, };
 
 /** A rule. */
-export type TraceFindingKind = "damage" | "peak" | "total_growth" | "total_garbage" | "growth" | "peak_holder" | "peak_call" | "large_block" | "promoted_garbage" | "garbage" | "size_class" | "resolution";
+export type TraceFindingKind = "damage" | "peak" | "total_growth" | "total_garbage" | "collector" | "growth" | "peak_holder" | "peak_call" | "large_block" | "promoted_garbage" | "garbage" | "size_class" | "resolution";
 
 /** The metadata of a trace. */
 export type TraceInfo = {
@@ -1386,3 +1681,30 @@ estimated: Estimate | null,
 sites: Array<SiteRow>,
 /** The address of the largest one, if it is a block. */
 example: string | null, };
+
+/** A long pause of a domain. */
+export type WorstPause = {
+/** When it began, in seconds since the start. */
+start: number,
+/** How many seconds it took. */
+length: number,
+/** The domain. */
+domain: number,
+/** Its causes, as far as numbers tell them: the most important one first. */
+causes: Array<PauseCause>,
+/** The pieces of work that it consists of, in the order of their ends. Those within finalisers come before these. */
+pieces: Array<PausePiece>,
+/** Pieces that are not listed. */
+hidden_pieces: number,
+/** Words promoted in it; null if they are not known. */
+promoted_words: number | null,
+/** Words allocated on the minor heap since the minor collection before it; null if they are not known. */
+allocated_words: number | null,
+/** Words allocated directly on the major heap since the collection before it; null if they are not known. */
+direct_words: number | null,
+/** Words of the major heap at its end, of this domain; null if they are not known. */
+heap_words: number | null,
+/** The stop of several domains that it is a part of; null if there is none. */
+stop: Stop | null,
+/** The blocks that were promoted in it, by site, estimated from samples; null if it did not promote, or if the trace does not tell when blocks were promoted. */
+promoted: PromotedSites | null, };
