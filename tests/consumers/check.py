@@ -27,6 +27,41 @@ def close(what, ours, theirs, tolerance=1.0):
     assert abs(ours - theirs) <= tolerance + 1e-6 * abs(theirs), f"{what}: {ours}, not {theirs}"
 
 
+def check_perfetto(file, trace, live_at_end):
+    """Checks what ui.perfetto.dev relies on: known phases, spans that nest, counters that are numbers; and the totals."""
+    spans, counters = {}, {}
+    for event in file["traceEvents"]:
+        assert event["ph"] in "XCM" and isinstance(event["pid"], int), event
+        if event["ph"] == "X":
+            start, length = round(event["ts"] * 1000), round(event["dur"] * 1000)
+            spans.setdefault(event["tid"], []).append((start, start + length, event))
+        elif event["ph"] == "C":
+            assert all(isinstance(value, (int, float)) for value in event["args"].values()), event
+            counters.setdefault(event["name"], []).append((event["ts"], event["args"]))
+    names = {event["tid"] for event in file["traceEvents"] if event["name"] == "thread_name"}
+    assert spans.keys() <= names
+    for track in spans.values():
+        open_spans = []
+        for start, end, event in track:
+            open_spans = [other for other in open_spans if other > start]
+            assert all(end <= other for other in open_spans), event
+            open_spans.append(end)
+    for readings in counters.values():
+        assert readings == sorted(readings, key=lambda reading: reading[0])
+    [*_, (_, last)] = counters["live memory, estimated,"]
+    close("perfetto live", last["bytes"], live_at_end)
+    told = json.loads(run(heapline, "info", trace, "--json"))["has_collections"]
+    assert told == bool(spans), trace
+    if told:
+        gc = json.loads(run(heapline, "gc", trace, "--json"))
+        for name, kind in [("minor collection", "minor"), ("major slice", "slice"), ("finalisers", "finalisers")]:
+            found = [event for track in spans.values() for *_, event in track if event["name"] == name]
+            expected = [row["count"] for row in gc["kinds"] if row["kind"] == kind]
+            assert [len(found)] == (expected or [0]), f"{name}: {len(found)}, not {expected}"
+        promoted = sum(event["args"].get("promoted_words", 0) for track in spans.values() for *_, event in track)
+        close("perfetto promoted", promoted, gc["words"]["promoted"])
+
+
 def check(trace, folder):
     summary = json.loads(run(heapline, "summary", trace, "--json"))
     blocks = summary["subject"]["sampled_blocks"]
@@ -57,6 +92,8 @@ def check(trace, folder):
         allocations = firefox["threads"][0]["nativeAllocations"]
         assert len(allocations["weight"]) == len(allocations["stack"]) == len(allocations["time"])
         close("firefox", sum(allocations["weight"]), at_end, blocks + 1)
+
+    check_perfetto(json.loads(export("perfetto", "heap.perfetto.json").read_text()), trace, at_end)
 
     with open(export("csv", "heap.csv"), newline="") as file:
         rows = list(csv.DictReader(file))

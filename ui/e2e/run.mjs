@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { blockTests } from "./blocks.mjs";
+import { collectorTests } from "./collector.mjs";
 import { combinationTests } from "./combinations.mjs";
 import { compareTests } from "./compare.mjs";
 import { connectionTests } from "./connection.mjs";
@@ -38,6 +39,7 @@ const fileTests = [
   ...blockTests,
   ...peakTests,
   ...timelineTests,
+  ...collectorTests,
   ...flameTests,
   ...tableTests,
   ...sourceTests,

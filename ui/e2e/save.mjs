@@ -49,6 +49,7 @@ const FORMATS = [
   ["Selection for pprof", "For pprof", "trace.pb.gz"],
   ["Selection for speedscope", "For speedscope", "trace.speedscope.json"],
   ["Selection for Firefox Profiler", "For Firefox Profiler", "trace.firefox.json"],
+  ["Selection for Perfetto", "For Perfetto", "trace.perfetto.json"],
   ["Selection as collapsed stacks", "For collapsed stacks", "trace.folded"],
 ];
 

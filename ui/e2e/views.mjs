@@ -244,7 +244,8 @@ export const viewTests = [
   ],
   [
     "no view is an obstacle, in light and in dark",
-    async ({ page, url }) => {
+    async ({ page, url, serve, trace }) => {
+      const collector = await serve(trace("generated/collector.ctf"));
       const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
       for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
@@ -260,8 +261,10 @@ export const viewTests = [
           "compare&diffShape=flame",
           "source",
           "source&source=mix.ml",
+          "collector",
         ]) {
-          await open(page, url, `view=${view}&live=all&where=size+%3C+100w&window=0.01..0.03`);
+          const of = view === "collector" ? collector : url;
+          await open(page, of, `view=${view}&live=all&where=size+%3C+100w&window=0.01..0.03`);
           await page.evaluate(axe);
           const { violations } = await page.evaluate(() => globalThis.axe.run());
           const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
@@ -272,8 +275,9 @@ export const viewTests = [
   ],
   [
     "nothing sticks out at 800, 1280 and 1920 pixels",
-    async ({ page, url }) => {
-      for (const width of [800, 1280, 1920]) {
+    async ({ page, url, serve, trace }) => {
+      const collector = await serve(trace("generated/collector.ctf"));
+      for (const width of [390, 800, 1280, 1920]) {
         await page.setViewportSize({ width, height: 900 });
         for (const view of [
           "overview",
@@ -285,8 +289,10 @@ export const viewTests = [
           "leaks",
           "compare",
           "blocks",
+          "collector",
         ]) {
-          await open(page, url, `view=${view}`);
+          if (width === 390 && view !== "collector") continue;
+          await open(page, view === "collector" ? collector : url, `view=${view}`);
           const overhang = await page.evaluate(
             () => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth,
           );

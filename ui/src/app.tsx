@@ -40,6 +40,7 @@ import { toggleTheme } from "./theme";
 import { extended, snapped } from "./timeline/snap";
 import { Timeline } from "./timeline/timeline";
 import { BlocksView } from "./views/blocks";
+import { CollectorView } from "./collector/view";
 import { CompareView } from "./views/compare";
 import { LeaksView } from "./views/leaks";
 import { LifetimesView } from "./views/lifetimes";
@@ -71,6 +72,7 @@ export const VIEW_NAMES: Record<(typeof VIEWS)[number], string> = {
   compare: "Compare",
   blocks: "Blocks",
   source: "Source",
+  collector: "Collector",
   snapshots: "Heap snapshots",
 };
 
@@ -302,6 +304,8 @@ function View(): JSX.Element {
       return <BlocksView />;
     case "source":
       return <SourceView />;
+    case "collector":
+      return <CollectorView />;
     case "snapshots":
       return <SnapshotsView />;
   }
@@ -312,6 +316,7 @@ function shownViews(): (typeof VIEWS)[number][] {
   const hasSnapshots = (status.value?.snapshots.length ?? 0) > 0;
   return VIEWS.filter((view) => {
     if (view === "snapshots") return hasSnapshots;
+    if (view === "collector") return info.value?.has_collections ?? false;
     if (view === "source") return currentSource().hasServer;
     return tells().lifetimes || !["lifetimes", "leaks", "blocks"].includes(view);
   });

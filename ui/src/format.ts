@@ -73,6 +73,11 @@ export function count(n: number): string {
     .replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/** A number of things with their name, such as `1 row` or `1,200 rows`. */
+export function plural(n: number, thing: string): string {
+  return `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
+}
+
 /** A share, such as `12.3 %`. */
 export function percent(part: number, whole: number): string {
   if (isUntold(part) || isUntold(whole)) return UNTOLD;

@@ -14,6 +14,7 @@ import "./styles/overview.css";
 import "./styles/blocks.css";
 import "./styles/peak.css";
 import "./styles/source.css";
+import "./styles/collector.css";
 import "./styles/heap.css";
 import "./styles/fleet.css";
 

@@ -14,6 +14,7 @@ test("an address keeps everything that was chosen", () => {
     where: 'inside "A&b=c #1" and size > 2k',
     window: { from: 0.25, to: 1e-3 + 1 },
     windowOf: "collected",
+    pause: "0.25",
     without: ['inside "A.f"'],
     blockSort: "age",
     lists: "all",

@@ -6,10 +6,11 @@ use crate::command::{Outcome, exists, program, root};
 use crate::setup;
 use crate::test::build_workspace;
 
-/// One with everything, several domains, no names, nothing at all, stacks that were cut.
-const TRACES: [&str; 5] = [
+/// One with everything, several domains, collections, no names, nothing at all, stacks that were cut.
+const TRACES: [&str; 6] = [
     "fixtures/mix-ocaml53/trace.ctf",
     "fixtures/generated/domains.ctf",
+    "fixtures/generated/collector.ctf",
     "fixtures/odd/stripped.ctf",
     "fixtures/odd/empty.ctf",
     "fixtures/odd/t1000.ctf",

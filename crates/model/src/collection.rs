@@ -1,6 +1,6 @@
 //! The work of a garbage collector.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One piece of work of the garbage collector, for which its domain stood still, or a reading of its counters.
 ///
@@ -31,7 +31,7 @@ impl Collection {
 }
 
 /// A kind of work of the garbage collector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum CollectionKind {
@@ -63,7 +63,7 @@ impl CollectionKind {
 }
 
 /// A phase of OCaml's major collector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {

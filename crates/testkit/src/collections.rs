@@ -211,6 +211,8 @@ fn write_collection(writer: &mut Writer<Vec<u8>>, work: &Collection) {
         major_collections: counters.major_collections,
         compactions: counters.compactions,
         forced_major_collections: counters.forced_major_collections,
+        sampler_minor_words: counters.sampler_minor_words,
+        sampler_major_words: counters.sampler_major_words,
     });
     let written = writer.collection(&trace::Collection {
         domain: work.lane,

@@ -1,5 +1,7 @@
 //! `gc`: the pauses of the garbage collector, and their causes.
 
+mod brief;
+
 use std::fmt::Write as _;
 
 use heapline_model::{CollectionKind, Phase};
@@ -18,6 +20,8 @@ use crate::table::{Align, Table};
 use crate::units::{
     bytes, count, count_short, estimated_bytes, label, percent, percent_number, plural, seconds,
 };
+
+pub use brief::gc_interval;
 
 /// Columns before the text of a pause.
 const INDENT: usize = 5;
@@ -56,9 +60,14 @@ fn in_bytes(report: &Gc, words: f64) -> f64 {
 }
 
 fn headline(report: &Gc) -> String {
+    format!("Garbage collector: {}", figures(report))
+}
+
+/// The share of the time, the longest pause, and the promotion rate.
+fn figures(report: &Gc) -> String {
     let share = percent(report.collector.percent, 100.0);
     let share = if share == "-" { "0 %" } else { &share };
-    let mut line = format!("Garbage collector: {share} of the time");
+    let mut line = format!("{share} of the time");
     if let Some(longest) = report.pauses.max {
         let _ = write!(line, ", longest pause {}", seconds(longest));
     }

@@ -41,7 +41,7 @@ pub use combined::combined_summary;
 pub use compare_files::compare_files;
 pub use diff::diff;
 pub use diff_tree::diff_tree;
-pub use gc::gc;
+pub use gc::{gc, gc_interval};
 pub use heatmap::heatmap;
 pub use hotspots::hotspots;
 pub use info::{TraceFile, info};

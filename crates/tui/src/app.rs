@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use heapline_engine::{Answer, EngineError, Report, Request};
 use heapline_model::Capabilities;
-use heapline_profile::reports::{Hotspots, NamedDiff, Series, Tree};
+use heapline_profile::reports::{Gc, Hotspots, NamedDiff, Series, Tree};
 use heapline_profile::{GroupBy, Look, Query};
 
 use crate::choices::{Choices, Column, Slot, View, Want};
@@ -94,6 +94,8 @@ pub struct App {
     pub(crate) nodes: Selection,
     /// Nodes that are folded, or open, other than by default.
     pub(crate) flipped: HashSet<u64>,
+    /// The first line of the collector's view that is shown.
+    pub(crate) collector_top: usize,
     /// The rows of the table that fit, as last drawn.
     pub(crate) page: usize,
     /// The screen row of the first row of the table, as last drawn.
@@ -283,6 +285,13 @@ impl App {
         }
     }
 
+    pub(crate) fn collector(&self, slot: Slot) -> Option<&Gc> {
+        match self.report(slot)? {
+            Report::Gc(report) => Some(report),
+            _ => None,
+        }
+    }
+
     pub(crate) fn series(&self, slot: Slot) -> Option<&Series> {
         match self.report(slot)? {
             Report::Series(report) => Some(report),
@@ -296,6 +305,7 @@ impl App {
             View::Table => Slot::Column(self.choices.column),
             View::Tree => Slot::Tree,
             View::Timeline => Slot::Groups,
+            View::Collector => Slot::Collector,
         }
     }
 

@@ -3,7 +3,8 @@
 use heapline_engine::{Filter, Params, Request};
 use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
-    Compared, DiffOptions, DiffSides, HotspotOptions, Measure, SeriesOptions, SortBy, TreeOptions,
+    Compared, DiffOptions, DiffSides, GcOptions, HotspotOptions, Measure, SeriesOptions, SortBy,
+    TreeOptions,
 };
 use heapline_profile::{Estimator, GroupBy, Look, Query, Share};
 
@@ -15,6 +16,9 @@ const ROWS: usize = 1000;
 
 /// Groups of the timeline.
 const GROUPS: usize = 8;
+
+/// Pauses of the garbage collector.
+const PAUSES: usize = 5;
 
 /// The allocation rate is that of the last seconds, or of the last part of a short run.
 const RATE_WINDOW: u64 = 5_000_000;
@@ -30,6 +34,8 @@ pub enum View {
     Tree,
     /// Memory over time, and of the largest groups.
     Timeline,
+    /// The garbage collector.
+    Collector,
 }
 
 /// A column of figures; also the blocks that the tree is about.
@@ -83,6 +89,10 @@ pub enum Slot {
     Series,
     /// The timeline with groups.
     Groups,
+    /// The garbage collector up to the moment.
+    Collector,
+    /// The garbage collector in the time that rates are about.
+    CollectorRecently,
 }
 
 /// A request, and where its answer belongs.
@@ -137,6 +147,7 @@ impl Choices {
             View::Table => vec![Slot::Column(self.column), Slot::Series],
             View::Tree => vec![Slot::Tree, Slot::Series],
             View::Timeline => vec![Slot::Groups],
+            View::Collector => vec![Slot::Collector, Slot::CollectorRecently, Slot::Series],
         };
         let columns = Column::ALL.into_iter().map(Slot::Column);
         slots.extend(columns.filter(|slot| *slot != slots[0]).collect::<Vec<_>>());
@@ -187,6 +198,18 @@ impl Choices {
                     options,
                 })
             }
+            Slot::Collector => self.collector(
+                (self.moment != Moment::Now)
+                    .then(|| Window::new(TimePoint::Start, self.moment.end_of_window())),
+                PAUSES,
+                points,
+            ),
+            Slot::CollectorRecently => {
+                let (from, _) = self.rate_window(situation);
+                let from = Moment::At(from).time_point();
+                let window = Window::new(from, self.moment.end_of_window());
+                self.collector(Some(window), 1, 1)
+            }
             Slot::Series | Slot::Groups => Request::Series(Params {
                 filter: self.base_filter(),
                 options: SeriesOptions {
@@ -203,6 +226,19 @@ impl Choices {
             slot,
             request: Box::new(request),
             seconds,
+        })
+    }
+
+    /// The garbage collector in a window.
+    fn collector(&self, window: Option<Window>, rows: usize, points: usize) -> Request {
+        Request::Gc(Params {
+            filter: self.base_filter(),
+            options: GcOptions {
+                window,
+                rows,
+                points,
+                look: self.look(),
+            },
         })
     }
 
@@ -311,6 +347,7 @@ impl Choices {
         match self.view {
             View::Tree => look.is_of_own_code(),
             View::Table | View::Timeline => look.of_list(self.by).is_of_own_code(),
+            View::Collector => look.of_list(GroupBy::Site).is_of_own_code(),
         }
     }
 }

@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use crate::app::{App, Mode};
 use crate::choices::{Unit, View};
-use crate::{table, timeline, tree};
+use crate::{collector, table, timeline, tree};
 
 /// Screens below this have no timeline, below that a single line of totals.
 const SMALL: u16 = 18;
@@ -108,6 +108,12 @@ impl App {
                 let lines = timeline::full(self, screen, height);
                 return self.draw_lines(frame, area, &lines);
             }
+            View::Collector => {
+                let lines = collector::lines(self, screen);
+                self.page = height.saturating_sub(1).max(1);
+                self.collector_top = self.collector_top.min(lines.len().saturating_sub(height));
+                return self.draw_lines(frame, area, &lines[self.collector_top..]);
+            }
         };
         if keys.is_empty() {
             if self.held(self.main_slot()).is_some() {
@@ -178,12 +184,14 @@ impl App {
             View::Table => [("t", "Tree"), ("Enter", "Callers")],
             View::Tree => [("t", "Table"), ("i", "Invert")],
             View::Timeline => [("v", "Table"), ("Tab", "Measure")],
+            View::Collector => [("G", "Table"), ("↑↓", "Scroll")],
         };
         let rest = [
             ("/", "Filter"),
             ("s", "Sort"),
             ("g", "Group"),
             ("m", "My code"),
+            ("G", "Collector"),
         ];
         let filter = [
             ("Tab", "Complete"),

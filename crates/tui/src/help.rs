@@ -35,7 +35,11 @@ pub(crate) const HELP: &[(&str, &str)] = &[
     ("+ - *", "open, fold the node; open all"),
     ("%", "merge nodes below another share of the total"),
     ("v", "timeline"),
-    ("1 2 3", "table, tree, timeline"),
+    (
+        "G",
+        "the garbage collector: share of the time, pauses, causes",
+    ),
+    ("1 2 3 4", "table, tree, timeline, collector"),
     ("c", "show the command that prints these numbers"),
     ("h ? F1", "this help"),
     ("q F10 Ctrl-C", "quit"),

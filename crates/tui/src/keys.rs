@@ -82,8 +82,21 @@ impl App {
 
     /// Moves the selection by so many rows.
     pub fn scroll(&mut self, by: isize) {
+        if self.choices.view == View::Collector {
+            self.collector_top = self.collector_top.saturating_add_signed(by);
+            return;
+        }
         let index = self.selected().saturating_add_signed(by);
         self.select(index);
+    }
+
+    /// Selects a row; of a view without rows, the first line that is shown.
+    fn go_to_row(&mut self, index: usize) {
+        if self.choices.view == View::Collector {
+            self.collector_top = index;
+        } else {
+            self.select(index);
+        }
     }
 
     fn browse(&mut self, key: KeyEvent) -> Action {
@@ -102,8 +115,8 @@ impl App {
             KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
             KeyCode::PageUp => self.scroll(-page),
             KeyCode::PageDown => self.scroll(page),
-            KeyCode::Home => self.select(0),
-            KeyCode::End => self.select(usize::MAX),
+            KeyCode::Home => self.go_to_row(0),
+            KeyCode::End => self.go_to_row(usize::MAX),
             KeyCode::Left => self.step(-steps),
             KeyCode::Right => self.step(steps),
             KeyCode::Char('[') => self.step(-10),
@@ -127,9 +140,11 @@ impl App {
             }
             KeyCode::Char('t') | KeyCode::F(5) => self.toggle(View::Tree),
             KeyCode::Char('v') => self.toggle(View::Timeline),
+            KeyCode::Char('G') => self.toggle(View::Collector),
             KeyCode::Char('1') => self.choices.view = View::Table,
             KeyCode::Char('2') => self.choices.view = View::Tree,
             KeyCode::Char('3') => self.choices.view = View::Timeline,
+            KeyCode::Char('4') => self.choices.view = View::Collector,
             KeyCode::Char('i') => self.invert(),
             KeyCode::Char('m') => self.choices.own_code = Some(!self.choices.is_of_own_code()),
             KeyCode::Char('%') => self.next_minimum(),
@@ -273,7 +288,7 @@ impl App {
     fn open(&mut self) {
         match self.choices.view {
             View::Tree => tree::fold(self, KeyCode::Enter),
-            View::Timeline => self.choices.view = View::Table,
+            View::Timeline | View::Collector => self.choices.view = View::Table,
             View::Table => {
                 let Some(query) = table::selected_blocks(self) else {
                     self.message = Some("select the row of a group to open it".to_owned());

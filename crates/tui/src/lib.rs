@@ -2,6 +2,7 @@
 
 mod app;
 mod choices;
+mod collector;
 mod draw;
 mod edit;
 mod filter;

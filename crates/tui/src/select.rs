@@ -10,21 +10,21 @@ impl App {
         match self.choices.view {
             View::Table => table::keys(self),
             View::Tree => tree::keys(self),
-            View::Timeline => Vec::new(),
+            View::Timeline | View::Collector => Vec::new(),
         }
     }
 
     pub(crate) fn selection(&self) -> &Selection {
         match self.choices.view {
             View::Tree => &self.nodes,
-            View::Table | View::Timeline => &self.rows,
+            View::Table | View::Timeline | View::Collector => &self.rows,
         }
     }
 
     fn selection_mut(&mut self) -> &mut Selection {
         match self.choices.view {
             View::Tree => &mut self.nodes,
-            View::Table | View::Timeline => &mut self.rows,
+            View::Table | View::Timeline | View::Collector => &mut self.rows,
         }
     }
 

@@ -563,6 +563,8 @@ export type GcSeries = {
 times: Array<number>,
 /** The time in the collector, in percent of the time of all domains. */
 collector_percent: Array<number>,
+/** The parts of it, by kind of work. */
+kinds: Array<KindSeries>,
 /** Seconds of the longest pause that overlaps the interval. */
 longest_pause: Array<number>,
 /** Minor collections per second. One of several domains counts once. */
@@ -771,6 +773,13 @@ snapshots: Array<Snapshot>,
 marks: Array<Mark>,
 /** The damage found in the trace. */
 damage: Damage, };
+
+/** The time in a kind of work, over time. */
+export type KindSeries = {
+/** The kind. */
+kind: CollectionKind,
+/** Its time in percent of the time of all domains, in each interval. That of finalisers is without the collections inside of them. */
+percent: Array<number>, };
 
 /** The times of a kind of work. */
 export type KindTimes = {

@@ -35,6 +35,8 @@ export function targetOf(finding: TraceFinding, now: State, hasServer: boolean):
       return hasServer
         ? { ...FRESH, ...BY_OWN, view: "table", live: "peak", lists: "own" }
         : { ...FRESH, view: "flame", live: "peak" };
+    case "collector":
+      return { ...FRESH, view: "collector" };
     case "total_growth":
     case "growth":
       return { ...FRESH, view: "leaks", leaksBy: "function", lists: "own" };

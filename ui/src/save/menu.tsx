@@ -53,7 +53,7 @@ function items(open: (items: MenuItem[]) => void): (MenuItem | "line")[] {
   const copyCommand = (path: string) =>
     run(async () => void copy((await files.command(path, shownEpoch())) ?? "", "the command"));
   // Other formats have no times.
-  const formats = FORMATS.filter(({ format }) => format !== "firefox" || tells().lifetimes);
+  const formats = FORMATS.filter(({ format }) => (format !== "firefox" && format !== "perfetto") || tells().lifetimes);
   const address = (format: (typeof FORMATS)[number]["format"]) => exportAddress(state.value, traceFacts(), format);
   return [
     ...pictures,

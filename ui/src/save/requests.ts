@@ -10,6 +10,7 @@ export const FORMATS = [
   { format: "pprof", text: "pprof" },
   { format: "speedscope", text: "speedscope" },
   { format: "firefox", text: "Firefox Profiler" },
+  { format: "perfetto", text: "Perfetto" },
   { format: "collapsed", text: "collapsed stacks" },
 ] as const;
 
@@ -38,9 +39,11 @@ export function exportAddress(state: State, trace: TraceFacts, format: Format): 
   const pairs: [string, string][] = [
     ["format", format],
     ...shownSelection(state, trace).map((query): [string, string] => ["where", query]),
-    ...state.hide.map((pattern): [string, string] => ["hide", pattern]),
   ];
   if (state.estimator !== REQUESTS.summary.estimator.default) pairs.push(["estimator", state.estimator]);
+  // It has no stacks.
+  if (format === "perfetto") return `export?${new URLSearchParams(pairs)}`;
+  pairs.push(...state.hide.map((pattern): [string, string] => ["hide", pattern]));
   if (state.recursion) pairs.push(["keep-recursion", "true"]);
   if (state.ownCode)
     pairs.push(["own-code", "true"], ...state.mine.map((pattern): [string, string] => ["mine", pattern]));
@@ -61,6 +64,7 @@ const NOT_IN_REPORTS = [
   "zoom",
   "window",
   "windowOf",
+  "pause",
   "recursion",
   "lines",
   "frames",

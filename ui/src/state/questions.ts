@@ -205,6 +205,35 @@ export function heatmapQuestion(state: State): Question {
   return question("heatmap", scope(state));
 }
 
+/** The longest pauses that are shown. */
+export const PAUSES = 20;
+
+/** The garbage collector in a part of the run. Blocks are selected for what single sites promoted only. */
+function gcQuestion(state: State, window: Span | null): Question {
+  return question("gc", {
+    ...blocks({ ...state, window: null }),
+    window: window ? `${queryTime(window.from)}..${queryTime(window.to)}` : null,
+    rows: PAUSES,
+    points: POINTS,
+    ...lookOfLists(state),
+  });
+}
+
+/** The garbage collector as the band below the timeline shows it. */
+export function bandQuestion(state: State): Question {
+  return gcQuestion(state, state.zoom);
+}
+
+/** True if the window is a pause of the garbage collector that was chosen. */
+export function isOfPause({ window, pause }: Pick<State, "window" | "pause">): boolean {
+  return window !== null && pause === String(window.from);
+}
+
+/** The garbage collector in the window. If that is one of the pauses, it would be the only one. */
+export function collectorQuestion(state: State): Question {
+  return gcQuestion(state, isOfPause(state) ? null : state.window);
+}
+
 export function leaksQuestion(state: State): Question {
   return question("leaks", {
     ...blocks(state),
@@ -310,6 +339,8 @@ export function viewQuestion(state: State, trace: TraceFacts): Question | null {
       return blocksQuestion(state);
     case "source":
       return state.source === "" ? sourceFilesQuestion(state) : sourceQuestion(state);
+    case "collector":
+      return collectorQuestion(state);
     case "snapshots":
       return null;
   }

@@ -11,9 +11,9 @@ export type Tile = "all" | "peak" | "end";
 
 const COMPARED: Record<Tile, State["of"]> = { all: "allocated", peak: "peak", end: "end" };
 
-/** The scope of the view on the screen. The overview is about all of them: it has none. */
+/** The scope of the view on the screen. The overview is about all of them, and the collector about none: they have none. */
 export function shownScope(state: State): Moment | null {
-  if (state.view === "overview") return null;
+  if (state.view === "overview" || state.view === "collector") return null;
   if (state.view === "leaks") return "end";
   if (state.view === "compare") return state.of === "allocated" ? "all" : state.of;
   return momentOf(state);
@@ -31,7 +31,7 @@ export function chooseScope(state: State, tile: Tile, trace: TraceFacts): Partia
   return { of: COMPARED[tile] };
 }
 
-/** The change that selects memory live at a time. The overview has no such choice: the flame graph shows it. */
+/** The change that selects memory live at a time. The overview and the collector have no such choice: the flame graph shows it. */
 export function chooseMoment(state: State, live: Moment): Partial<State> {
-  return state.view === "overview" ? { live, view: "flame" } : { live };
+  return state.view === "overview" || state.view === "collector" ? { live, view: "flame" } : { live };
 }

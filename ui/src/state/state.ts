@@ -15,6 +15,7 @@ export const VIEWS = [
   "compare",
   "blocks",
   "source",
+  "collector",
   "snapshots",
 ] as const;
 export const HEAP_VIEWS = ["retained", "icicle", "tree", "why", "compare", "findings"] as const;
@@ -56,6 +57,8 @@ const CODECS = {
   where: text(),
   window: span,
   windowOf: choice(["allocated", "live", "collected"], "allocated"),
+  /** The pause of the garbage collector that the window is: when it began. */
+  pause: text(),
   /** Queries for blocks that a peak is shown without. */
   without: list,
   estimator: option(REQUESTS.summary.estimator),

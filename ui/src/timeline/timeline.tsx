@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { GroupLine, Series } from "../api/types";
+import { Band } from "../collector/band";
 import { reserved } from "../colours";
 import { seconds } from "../format";
 import { currentSource, isAwaited, useAnswer } from "../state/answers";
@@ -21,7 +22,7 @@ import {
   withoutSeriesQuestion,
 } from "../state/questions";
 import { chooseMoment, shownScope } from "../state/scope";
-import { traceFacts } from "../state/session";
+import { info, traceFacts } from "../state/session";
 import { type State, state, update } from "../state/state";
 import { type Inks, inks, isDark } from "../theme";
 import { commandOf } from "../state/command";
@@ -402,6 +403,7 @@ export function Timeline(props: TimelineProps): JSX.Element {
           {spoken}
         </span>
       </div>
+      {info.value?.has_collections && <Band duration={props.duration} slices={props.slices} />}
     </section>
   );
 }

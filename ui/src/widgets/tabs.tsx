@@ -1,5 +1,8 @@
 import type { JSX } from "preact";
 
+/** Further views have no number key. */
+const LAST_KEY = 9;
+
 /** The tabs of views, with the number keys that choose them. */
 export function Tabs<T extends string>(props: {
   views: readonly T[];
@@ -33,7 +36,7 @@ export function Tabs<T extends string>(props: {
           onClick={() => props.onChoose(name)}
         >
           {props.names[name]}
-          <kbd>{props.firstKey + k}</kbd>
+          {props.firstKey + k <= LAST_KEY && <kbd>{props.firstKey + k}</kbd>}
         </button>
       ))}
     </div>
@@ -47,7 +50,7 @@ export function viewKeys<T extends string>(
   firstKey: number,
   choose: (view: T) => void,
 ): { key: string; does: string; run: () => void }[] {
-  return views.map((view, k) => ({
+  return views.slice(0, LAST_KEY + 1 - firstKey).map((view, k) => ({
     key: String(firstKey + k),
     does: names[view].toLowerCase(),
     run: () => {

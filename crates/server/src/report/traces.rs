@@ -8,8 +8,9 @@ use heapline_engine::{Filter, Params, Request, Session};
 use heapline_model::Capabilities;
 use heapline_profile::query::{TimePoint, Window};
 use heapline_profile::reports::{
-    BlocksOptions, Compared, DiffOptions, DiffSides, DiffTreeOptions, FlameOptions, HeatmapOptions,
-    HotspotOptions, LeakOptions, Measure, SeriesOptions, StatsOptions, SummaryOptions, TreeOptions,
+    BlocksOptions, Compared, DiffOptions, DiffSides, DiffTreeOptions, FlameOptions, GcOptions,
+    HeatmapOptions, HotspotOptions, LeakOptions, Measure, SeriesOptions, StatsOptions,
+    SummaryOptions, TreeOptions,
 };
 use heapline_profile::{GroupBy, Query, Share};
 
@@ -32,6 +33,9 @@ const BLOCKS_HELD: usize = 100;
 
 /// Points of a timeline.
 const POINTS: usize = 400;
+
+/// Pauses of the garbage collector.
+const PAUSES: usize = 20;
 
 /// Rows of a comparison that the page asks for, and that a report has.
 const DIFF_ROWS: usize = 5000;
@@ -97,7 +101,7 @@ fn groups(session: &Session, end: u64, bounds: &[u64]) -> Vec<Vec<Question>> {
     let profile = &session.trace().profile;
     let tells = profile.tells();
     let mut groups = vec![
-        series(tells.lifetimes),
+        series(tells.lifetimes, !profile.collections().is_empty()),
         changes(tells, session.against().is_some(), end),
     ];
     let whole = [None, Some(TimePoint::Peak), Some(TimePoint::End)];
@@ -118,8 +122,8 @@ fn groups(session: &Session, end: u64, bounds: &[u64]) -> Vec<Vec<Question>> {
     groups
 }
 
-/// Information on the file, the overview, and memory over time.
-fn series(has_lifetimes: bool) -> Vec<Question> {
+/// Information on the file, the overview, memory and the garbage collector over time.
+fn series(has_lifetimes: bool, has_collections: bool) -> Vec<Question> {
     let overview = SummaryOptions {
         by: GroupBy::Function,
         ..SummaryOptions::default()
@@ -136,6 +140,13 @@ fn series(has_lifetimes: bool) -> Vec<Question> {
                 ..SeriesOptions::default()
             })));
         }
+    }
+    if has_collections {
+        requests.push(Request::Gc(Params::all(GcOptions {
+            rows: PAUSES,
+            points: POINTS,
+            ..GcOptions::default()
+        })));
     }
     requests.into_iter().map(Question::new).collect()
 }

@@ -9,7 +9,7 @@ use heapline_engine::Report;
 use heapline_profile::Look;
 use heapline_profile::query::Pattern;
 use heapline_testkit::fixtures;
-use heapline_text::units::{estimated_bytes, label};
+use heapline_text::units::{estimated_bytes, label, percent, seconds};
 use heapline_tui::{Action, App, Choices, News, Settings, Situation};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -29,7 +29,7 @@ fn small_screens_show_less_and_never_fail() {
     );
     for (width, height) in [(40, 10), (20, 4), (1, 1), (3, 30), (200, 2), (79, 23)] {
         screen.terminal.backend_mut().resize(width, height);
-        for key in ['1', '2', '3', 'h', 'x', 'g', 's', '/'] {
+        for key in ['1', '2', '3', '4', 'h', 'x', 'g', 's', '/'] {
             screen.press(KeyCode::Char(key));
             screen.press(KeyCode::Esc);
         }
@@ -367,7 +367,7 @@ fn every_trace_can_be_shown() {
     for trace in traces.filter(|trace| trace.starts_with(&folder)) {
         let name = trace.strip_prefix(&folder).unwrap().to_str().unwrap();
         let mut screen = Screen::open(name, NORMAL);
-        for key in "pdt*ivb0em123".chars() {
+        for key in "pdt*ivb0em4123".chars() {
             screen.press(KeyCode::Char(key));
         }
         for code in [
@@ -390,4 +390,58 @@ fn every_trace_can_be_shown() {
             screen.text()
         );
     }
+}
+
+#[test]
+fn the_collector_is_shown_with_its_last_interval_and_its_longest_pause() {
+    let trace = "generated/collector.ctf";
+    let mut screen = Screen::open(trace, (100, 40));
+    screen.keys("G");
+    let Report::Gc(report) = screen.report(trace) else {
+        panic!("not the collector");
+    };
+    let share = percent(report.collector.percent, 100.0);
+    let longest = seconds(report.pauses.max.unwrap());
+    let line = screen.row_with("Garbage collector:");
+    assert!(line.contains(&share) && line.contains(&longest), "{line}");
+    let interval = screen.row_with("Last ");
+    assert!(
+        interval.contains("Last 300 ms: ") && interval.contains("pauses"),
+        "{interval}"
+    );
+    assert!(interval.contains("/s promoted"), "{interval}");
+    assert_eq!(
+        screen.app.command().unwrap(),
+        "heapline gc trace.ctf --points 88"
+    );
+    assert!(screen.row_with("F1 Help").contains("Scroll"));
+
+    // The causes of the longest pause are below; the end of the text is the end of scrolling.
+    screen.press(KeyCode::End);
+    let end = screen.rows();
+    screen.press(KeyCode::Down);
+    assert_eq!(screen.rows(), end);
+    screen.press(KeyCode::Home);
+    assert!(screen.text().contains("Last 300 ms"));
+
+    // Up to an earlier moment there were fewer pauses.
+    screen.keys("0");
+    screen.press(KeyCode::Right);
+    let Report::Gc(earlier) = screen.report(trace) else {
+        panic!("not the collector");
+    };
+    assert!(earlier.pauses.count < report.pauses.count);
+    screen.keys("G");
+    assert!(screen.text().contains("live ▼"));
+}
+
+#[test]
+fn traces_without_collections_say_so() {
+    let mut screen = Screen::open(MIX, (100, 24));
+    screen.keys("4");
+    assert!(
+        screen.text().contains("cannot show the garbage collector"),
+        "{}",
+        screen.text()
+    );
 }

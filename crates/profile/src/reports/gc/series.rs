@@ -1,7 +1,7 @@
 //! The collector over time.
 
 use heapline_model::CollectionKind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::heap::HeapSize;
 use super::lane::{LaneWork, Pause};
@@ -9,7 +9,7 @@ use super::ledger::CountedWords;
 use super::{KINDS, Span, seconds, words};
 
 /// The collector over time, in intervals of the same length.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GcSeries {
     /// The end of each interval, in seconds since the start.
@@ -35,7 +35,7 @@ pub struct GcSeries {
 }
 
 /// The time in a kind of work, over time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct KindSeries {
     /// The kind.
