@@ -516,7 +516,7 @@ minor_collections: number,
 major_collections: number,
 /** Compactions of the heap. */
 compactions: number,
-/** Major collections that the program asked for. */
+/** Whole major collections that were done at once: for the program, or in OCaml 4 to find out whether to compact the heap. */
 forced_major_collections: number, };
 
 /** The collector in a domain. */
