@@ -38,6 +38,8 @@ export const collectorTests = [
         counts.map((text) => Number(text.replaceAll(",", ""))),
         [...gc.kinds.map(({ count }) => count), gc.pauses.count],
       );
+      assert.equal(await page.locator(".pause").count(), 8);
+      await page.getByRole("button", { name: "Show 12 more" }).click();
       assert.equal(await page.locator(".pause").count(), 20);
       const longest = await page.locator(".pause").first().textContent();
       assert.ok(longest.includes(`at ${gc.worst[0].start.toFixed(3)} s`), longest);
@@ -54,7 +56,7 @@ export const collectorTests = [
       await settled(page);
       const [from, to] = (await chosen(page, "window")).split("..").map(Number);
       assert.ok(Math.abs(from - worst[0].start) <= 1e-6 && Math.abs(to - worst[0].start - worst[0].length) <= 2e-6);
-      assert.equal(await page.locator(".pause").count(), 20, "the others stay");
+      assert.equal(await page.locator(".pause").count(), 8, "the others stay");
       assert.equal(await page.locator(".pause.is-on").count(), 1);
       assert.equal(await page.locator(".pause-mark.is-on").count(), 1);
       await assertHeadline(page, heapline("summary", trace(FILE), "--where", `live in ${from}s..${to}s`));
@@ -86,10 +88,10 @@ export const collectorTests = [
       await page.locator('.pause-mark[tabindex="0"]').focus();
       const tip = await page.locator(".pause-tip").textContent();
       assert.ok(tip.includes(`at ${gc.worst[0].start.toFixed(3)} s`), tip);
-      assert.match(tip, /words promoted \(exact\)/);
       await page.keyboard.press("ArrowRight");
       const later = await page.locator(".pause-tip").textContent();
       assert.notEqual(later, tip);
+      assert.match(later, /[\d,]+ words promoted \(exact\)/);
       await page.keyboard.press("Enter");
       await settled(page);
       assert.equal(await chosen(page, "windowOf"), "live");

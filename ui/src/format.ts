@@ -66,6 +66,11 @@ export function signedCount(n: number): string {
   return n > 0 ? `+${countShort(n)}` : countShort(n);
 }
 
+/** An amount that is known exactly. */
+export function exact(value: number): Estimate {
+  return { value, error: 0, low: value, high: value };
+}
+
 /** An integer with digit grouping: `7,353,975`. */
 export function count(n: number): string {
   return Math.round(n)

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import type { Estimate, Figures, Summary } from "./api/types";
-import { bytes, countShort, estimatedBytes, estimatedCount, percent, seconds } from "./format";
+import { bytes, countShort, exact, estimatedBytes, estimatedCount, percent, seconds } from "./format";
 import type { ApiError } from "./api/source";
 import { scopeText } from "./state/describe";
 import { chooseScope, shownScope, type Tile as Scope } from "./state/scope";
@@ -21,8 +21,8 @@ interface Tile {
 const TILES: readonly Tile[] = [
   {
     live: "all",
-    figures: (summary) => summary.allocated,
-    note: (summary) => (summary.allocation_rate ? `${bytes(summary.allocation_rate.value)}/s` : ""),
+    figures: (summary) => counted(summary.allocated, summary.counted?.allocated),
+    note: (summary) => rate(summary, summary.allocation_rate, summary.counted?.allocated.value),
     help: "All memory allocated, dead or live. Click to show it in all views.",
   },
   {
@@ -39,6 +39,21 @@ const TILES: readonly Tile[] = [
   },
 ];
 
+/** Said of totals that are exact where the parts of them are not. */
+const COUNTED =
+  "OCaml's runtime counted these bytes, so they are exact. What single functions have of them is estimated.";
+
+/** Figures with the bytes that the runtime counted, if it did. */
+function counted(figures: Figures, bytes: Estimate | undefined): Figures {
+  return bytes ? { ...figures, bytes } : figures;
+}
+
+/** Bytes per second: of those that the runtime counted, if it did. */
+function rate({ subject }: Summary, sampled: Estimate | null, counted: number | undefined): string {
+  if (!sampled) return "";
+  return `${bytes(counted === undefined ? sampled.value : counted / subject.duration)}/s`;
+}
+
 export function Headline(props: {
   summary: Summary | null;
   whole: Summary | null;
@@ -47,6 +62,7 @@ export function Headline(props: {
   onChoose: (tile: Scope) => void;
 }): JSX.Element {
   const { summary, whole } = props;
+  const promoted = summary?.counted && exact(summary.counted.promoted);
   const now = state.value;
   const shown = shownScope(now);
   const isOther = shown === null || typeof shown === "number";
@@ -78,6 +94,7 @@ export function Headline(props: {
             {...tipOn(
               <div class="tip-text">
                 {refusal ?? tile.help}
+                {tile.live === "all" && summary?.counted && <p>{COUNTED}</p>}
                 {figures && <p class="muted">{estimatedCount(figures.blocks)} blocks</p>}
               </div>,
             )}
@@ -105,15 +122,16 @@ export function Headline(props: {
             <div class="tip-text">
               Memory that was allocated on the minor heap and lived long enough to be moved to the major heap, where
               collecting it costs more.
+              {summary.counted && <p>{COUNTED}</p>}
             </div>,
           )}
         >
           <span class="tile-name">Promoted</span>
           <span class="tile-value">
-            <Amount estimate={summary.promoted.bytes} />
+            <Amount estimate={counted(summary.promoted, promoted).bytes} />
           </span>
           <span class="tile-notes">
-            <span>{summary.promotion_rate && `${bytes(summary.promotion_rate.value)}/s`}</span>
+            <span>{rate(summary, summary.promotion_rate, promoted?.value)}</span>
             <span>{countShort(summary.promoted.blocks.value)} blocks</span>
           </span>
         </div>

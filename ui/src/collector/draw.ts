@@ -74,15 +74,15 @@ export function drawBand(pen: Pen, plot: BandPlot): void {
   pen.globalAlpha = 1;
   data.series.times.forEach((_, index) => {
     const span = intervalOf(data, index);
-    const left = Math.max(0, xOf(plot, span.from));
-    const right = Math.min(width, xOf(plot, span.to));
-    if (right <= 0 || left >= width) return;
+    // On whole pixels: neighbours have no gaps between them.
+    const left = Math.max(0, Math.round(xOf(plot, span.from)));
+    const right = Math.min(width, Math.max(left + 1, Math.round(xOf(plot, span.to))));
+    if (right <= left) return;
     let y = bottom;
     for (const { kind, percent } of partsOf(data, index)) {
       const part = height(percent);
       pen.fillStyle = colours[kind];
-      // A little wider, so that there are no gaps between neighbours.
-      pen.fillRect(left, y - part, right - left + 0.4, part);
+      pen.fillRect(left, y - part, right - left, part);
       y -= part;
     }
     if (plot.hovered === index) {

@@ -38,8 +38,9 @@ export function PromotedSites({ pause }: { pause: WorstPause }): JSX.Element | n
   );
 }
 
+/** The words promoted in a pause; empty if there are none, or if they are not known. */
 export function promotedText({ promoted_words }: WorstPause): string {
-  return promoted_words === null ? "" : `${count(promoted_words)} words promoted (exact)`;
+  return promoted_words === null || promoted_words === 0 ? "" : `${count(promoted_words)} words promoted (exact)`;
 }
 
 /** The tooltip of a pause. */
@@ -53,7 +54,7 @@ export function PauseTip(props: { pause: WorstPause; hasSeveral: boolean; hint: 
       </div>
       <div class="muted">{piecesText(pause)}</div>
       <Causes pause={pause} />
-      {pause.promoted_words !== null && <div>{promotedText(pause)}</div>}
+      {promotedText(pause) !== "" && <div>{promotedText(pause)}</div>}
       <PromotedSites pause={pause} />
       {props.hint !== "" && <div class="muted">{props.hint}</div>}
     </div>

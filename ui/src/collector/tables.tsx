@@ -12,12 +12,17 @@ function time(value: number | null): string {
   return value === null ? "" : seconds(value);
 }
 
-function Head(props: { columns: readonly (readonly [name: string, help: string, isMinor?: boolean])[] }): JSX.Element {
+/** Columns that go first where there is too little room. */
+type Priority = "is-least" | "is-minor" | "is-lesser" | "";
+
+function Head(props: {
+  columns: readonly (readonly [name: string, help: string, priority?: Priority])[];
+}): JSX.Element {
   return (
     <thead>
       <tr>
-        {props.columns.map(([name, help, isMinor], k) => (
-          <th key={k} class={`${k === 0 ? "" : "number"} ${isMinor ? "is-minor" : ""}`} {...(help ? tipOn(help) : {})}>
+        {props.columns.map(([name, help, priority = ""], k) => (
+          <th key={k} class={`${k === 0 ? "" : "number"} ${priority}`} {...(help ? tipOn(help) : {})}>
             {name}
           </th>
         ))}
@@ -44,11 +49,11 @@ export function KindTable({ data }: { data: Gc }): JSX.Element {
       <td class="number">{count(lengths.count)}</td>
       <td class="number">{seconds(total)}</td>
       <td class="number is-minor">{percent(total, data.collector.of_seconds)}</td>
-      <td class="number is-minor">{time(lengths.mean)}</td>
+      <td class="number is-least">{time(lengths.mean)}</td>
       <td class="number">{time(lengths.p50)}</td>
       <td class="number is-minor">{time(lengths.p90)}</td>
-      <td class="number">{time(lengths.p99)}</td>
-      <td class="number is-minor">{time(lengths.p99_9)}</td>
+      <td class="number is-lesser">{time(lengths.p99)}</td>
+      <td class="number is-least">{time(lengths.p99_9)}</td>
       <td class="number">{time(lengths.max)}</td>
     </tr>
   );
@@ -59,12 +64,12 @@ export function KindTable({ data }: { data: Gc }): JSX.Element {
           ["", ""],
           ["count", ""],
           ["time", "All together"],
-          ["share", "Of the time of all domains", true],
-          ["mean", "", true],
+          ["share", "Of the time of all domains", "is-minor"],
+          ["mean", "", "is-least"],
           ["p50", "Half of them took no longer: the median"],
-          ["p90", "90 % of them took no longer", true],
-          ["p99", "99 % of them took no longer"],
-          ["p99.9", "99.9 % of them took no longer", true],
+          ["p90", "90 % of them took no longer", "is-minor"],
+          ["p99", "99 % of them took no longer", "is-lesser"],
+          ["p99.9", "99.9 % of them took no longer", "is-least"],
           ["longest", ""],
         ]}
       />
@@ -101,7 +106,7 @@ export function WordTable({ data, words }: { data: Gc; words: CollectorWords }):
       </th>
       <td class="number">{wordBytes(data, amount)}</td>
       <td class="number is-minor">{count(amount)}</td>
-      <td class="number">{wordRate(data, amount)}</td>
+      <td class="number is-lesser">{wordRate(data, amount)}</td>
       {audit && <td class="number muted">{sampled}</td>}
     </tr>
   );
@@ -111,8 +116,8 @@ export function WordTable({ data, words }: { data: Gc; words: CollectorWords }):
         columns={[
           ["", ""],
           ["counted", "As the runtime counts it: exact"],
-          ["words", "", true],
-          ["per second", ""],
+          ["words", "", "is-minor"],
+          ["per second", "", "is-lesser"],
           ...(audit ? [["sampled", "The same, estimated from samples"] as const] : []),
         ]}
       />
@@ -134,11 +139,11 @@ export function DomainTable({ data }: { data: Gc }): JSX.Element {
         columns={[
           ["domain", ""],
           ["collector", "Share of the time that the domain existed"],
-          ["pauses", "", true],
-          ["longest", ""],
-          ["allocated", "Counted by the runtime: exact", true],
+          ["pauses", "", "is-least"],
+          ["longest", "", "is-lesser"],
+          ["allocated", "Counted by the runtime: exact", "is-minor"],
           ["promoted", "Counted by the runtime: exact"],
-          ["arrived last", "Minor collections of all domains for which the others waited for this one", true],
+          ["arrived last", "Minor collections of all domains for which the others waited for this one", "is-minor"],
           ["held up others", "The time that others waited for it"],
         ]}
       />
@@ -150,8 +155,8 @@ export function DomainTable({ data }: { data: Gc }): JSX.Element {
             <tr key={domain.domain}>
               <th scope="row">{domain.domain}</th>
               <td class="number">{percent(domain.collector.percent, 100)}</td>
-              <td class="number is-minor">{count(domain.pauses.count)}</td>
-              <td class="number">{time(domain.pauses.max)}</td>
+              <td class="number is-least">{count(domain.pauses.count)}</td>
+              <td class="number is-lesser">{time(domain.pauses.max)}</td>
               <td class="number is-minor">{amount(domain.words?.allocated)}</td>
               <td class="number">{amount(domain.words?.promoted)}</td>
               <td class="number is-minor">{stops ? count(stops.arrived_last) : ""}</td>

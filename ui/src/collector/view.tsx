@@ -44,7 +44,7 @@ export function CollectorView(): JSX.Element {
       {data.pauses.count === 0 ? (
         <Empty title="The collector did no work" />
       ) : (
-        <div class="gc-cards">
+        <div class={`gc-cards ${data.domains.length > 1 ? "has-domains" : ""}`}>
           <Card title="Kinds of work" help="Every piece of work is recorded, so times and quantiles are exact.">
             <KindTable data={data} />
           </Card>
@@ -98,12 +98,16 @@ function Card(props: { title: string; help: string; more?: JSX.Element; children
   );
 }
 
+/** Pauses that are shown until more are asked for. */
+const FEW = 8;
+
 /** The longest pauses, with their causes. A click selects the time of one. */
 function Pauses({ data, hasServer }: { data: Gc; hasServer: boolean }): JSX.Element {
   const now = state.value;
   const { slices } = currentSource();
   const list = useRef<HTMLOListElement>(null);
   const [focused, setFocused] = useState(0);
+  const [isOpen, setIsOpen] = useState(false);
   const choose = (pause: WorstPause) => {
     const change = choosePause(now, pause, slices);
     if (change) update(change);
@@ -123,6 +127,9 @@ function Pauses({ data, hasServer }: { data: Gc; hasServer: boolean }): JSX.Elem
     { key: "k", does: "to the previous pause", run: () => move(-1) },
   ]);
   const longest = data.worst[0]?.length ?? 0;
+  const isAll = isOpen || data.worst.findIndex((pause) => isChosen(now, pause)) >= FEW;
+  const shown = isAll ? data.worst : data.worst.slice(0, FEW);
+  const rest = data.worst.length - shown.length;
   return (
     <section class="card is-wide">
       <div class="card-head">
@@ -138,7 +145,7 @@ function Pauses({ data, hasServer }: { data: Gc; hasServer: boolean }): JSX.Elem
         {hasServer && <span class="muted">Click one to select its time.</span>}
       </div>
       <ol class="pauses" ref={list}>
-        {data.worst.map((pause, k) => (
+        {shown.map((pause, k) => (
           <li
             key={`${pause.start} ${pause.domain}`}
             class={`pause ${isChosen(now, pause) ? "is-on" : ""}`}
@@ -148,7 +155,7 @@ function Pauses({ data, hasServer }: { data: Gc; hasServer: boolean }): JSX.Elem
               type="button"
               class="pause-button"
               aria-pressed={isChosen(now, pause)}
-              tabIndex={k === Math.min(focused, data.worst.length - 1) ? 0 : -1}
+              tabIndex={k === Math.min(focused, shown.length - 1) ? 0 : -1}
               onFocus={() => setFocused(k)}
             >
               <span class="pause-length">
@@ -164,14 +171,22 @@ function Pauses({ data, hasServer }: { data: Gc; hasServer: boolean }): JSX.Elem
               <Causes pause={pause} />
               <p class="muted">
                 {piecesText(pause)}
-                {pause.promoted_words !== null && `; ${promotedText(pause)}`}
+                {promotedText(pause) !== "" && `; ${promotedText(pause)}`}
               </p>
             </div>
             <PromotedSites pause={pause} />
           </li>
         ))}
       </ol>
-      {data.hidden_rows > 0 && <p class="muted gc-note">{plural(data.hidden_rows, "shorter pause")}.</p>}
+      <p class="muted gc-note">
+        {rest > 0 && (
+          <button type="button" class="link" onClick={() => setIsOpen(true)}>
+            Show {rest} more
+          </button>
+        )}
+        {rest > 0 && data.hidden_rows > 0 && " "}
+        {data.hidden_rows > 0 && `${plural(data.hidden_rows, "shorter pause")}.`}
+      </p>
     </section>
   );
 }
