@@ -21,11 +21,15 @@ function Head(props: {
   return (
     <thead>
       <tr>
-        {props.columns.map(([name, help, priority = ""], k) => (
-          <th key={k} class={`${k === 0 ? "" : "number"} ${priority}`} {...(help ? tipOn(help) : {})}>
-            {name}
-          </th>
-        ))}
+        {props.columns.map(([name, help, priority = ""], k) =>
+          name === "" ? (
+            <td key={k} />
+          ) : (
+            <th key={k} class={`${k === 0 ? "" : "number"} ${priority}`} {...(help ? tipOn(help) : {})}>
+              {name}
+            </th>
+          ),
+        )}
       </tr>
     </thead>
   );
