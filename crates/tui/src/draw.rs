@@ -154,10 +154,13 @@ impl App {
         if let Some(problem) = self.problem.as_ref().filter(|_| self.situation.is_some()) {
             line.push(&format!(" {problem}"), Style::Bad);
         } else if self.situation.is_some() {
-            line.push(" by ", Style::Faint);
-            line.push(self.choices.by.name(), Style::Plain);
+            if self.choices.view != View::Collector {
+                line.push(" by ", Style::Faint);
+                line.push(self.choices.by.name(), Style::Plain);
+            }
             if self.choices.is_of_own_code() {
-                line.push(", own code", Style::Plain);
+                let comma = if line.spans().is_empty() { " " } else { ", " };
+                line.push(&format!("{comma}own code"), Style::Plain);
             }
             if self.choices.unit == Unit::Blocks {
                 line.push(", blocks", Style::Plain);
@@ -201,6 +204,10 @@ impl App {
             ("Ctrl-U", "Clear"),
         ];
         let browse = [("F1", "Help"), ("q", "Quit")];
+        // The key of the view that is shown is among the first already.
+        let rest = rest
+            .into_iter()
+            .filter(|(key, _)| table.iter().all(|(other, _)| other != key));
         let browse = browse.into_iter().chain(table).chain(freeze).chain(rest);
         let keys: Vec<_> = match self.mode {
             Mode::Filter(_) => filter.to_vec(),
