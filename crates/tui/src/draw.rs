@@ -162,7 +162,7 @@ impl App {
                 let comma = if line.spans().is_empty() { " " } else { ", " };
                 line.push(&format!("{comma}own code"), Style::Plain);
             }
-            if self.choices.unit == Unit::Blocks {
+            if self.choices.unit == Unit::Blocks && self.choices.view != View::Collector {
                 line.push(", blocks", Style::Plain);
             }
             for opened in &self.choices.opened {
