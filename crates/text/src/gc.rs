@@ -4,7 +4,7 @@ mod brief;
 
 use std::fmt::Write as _;
 
-use heapline_model::{CollectionKind, Phase};
+use heapline_model::CollectionKind;
 use heapline_profile::Estimate;
 use heapline_profile::reports::{
     AuditedQuantity, CollectorWords, Gc, KindTimes, Lengths, PausePiece, WorstPause,
