@@ -13,6 +13,9 @@ use crate::runtime_events::{Span, read, with_events};
 use crate::toolchain::{Compiler, compilers, with_domains};
 use crate::trace::Trace;
 
+/// One of the counters.
+type Counter = fn(&CollectorCounters) -> u64;
+
 /// Words that a program allocates between its last look at the counters and its end.
 const AFTERWARDS: u64 = 2000;
 
@@ -72,7 +75,7 @@ impl Collections {
     }
 
     /// The sum of a counter over all domains. In 5.3, those of a domain begin anew when another one gets its number.
-    fn total(&self, counter: fn(&CollectorCounters) -> u64) -> u64 {
+    fn total(&self, counter: Counter) -> u64 {
         let of_domain = |work: &Vec<Collection>| {
             let mut before = 0;
             let mut total = 0;
@@ -206,7 +209,7 @@ fn the_words_of_all_domains_are_counted() {
         }
         // In 5.4 and 5.5 the runtime forgets domains that have ended.
         if compiler.version.starts_with("5.3") {
-            let totals: [(&str, fn(&CollectorCounters) -> u64); 3] = [
+            let totals: [(&str, Counter); 3] = [
                 ("minor_words", |counters| counters.minor_words),
                 ("promoted_words", |counters| counters.promoted_words),
                 ("major_words", |counters| counters.major_words),
