@@ -91,7 +91,7 @@ mod tests {
     fn the_latest_work_and_all_totals_are_kept_within_the_size() {
         const BUDGET: u64 = 400_000;
         let mut collections = Collections::default();
-        for n in 1..=100_000 {
+        for n in 1..=100_000_u64 {
             collections.push(&work(u16::from(n.is_multiple_of(2)), n), BUDGET);
         }
         let mut bytes = Vec::new();
