@@ -150,7 +150,7 @@ fn collections_are_markers_in_the_thread_of_their_domain() {
             .filter_map(|data| data["promoted"].as_f64())
             .sum();
         let last = expected.last().unwrap().counters.unwrap();
-        assert_eq!(promoted, last.promoted_words as f64);
+        assert!((promoted - last.promoted_words as f64).abs() < 0.5);
         let names = markers["name"].as_array().unwrap().iter();
         let names: Vec<_> = names
             .map(|name| &thread["stringArray"][usize::try_from(name.as_u64().unwrap()).unwrap()])

@@ -82,11 +82,7 @@ fn every_collection_is_a_span_on_the_track_of_its_domain() {
         let promoted = spans
             .iter()
             .filter_map(|span| span["args"]["promoted_words"].as_u64());
-        let last = expected
-            .iter()
-            .filter_map(|one| one.counters)
-            .last()
-            .unwrap();
+        let last = expected.iter().rev().find_map(|one| one.counters).unwrap();
         assert_eq!(promoted.sum::<u64>(), last.promoted_words);
     }
     let names: Vec<_> = events(&file, "M")
@@ -160,7 +156,7 @@ fn traces_without_collections_have_live_memory() {
     for (name, profile) in profiles() {
         let scope = whole(&profile);
         let file = export(&scope);
-        check_nesting(&name, &file);
+        check_nesting(name, &file);
         if profile.collections().is_empty() {
             assert_eq!(events(&file, "X").len(), 0, "{name}");
         }
