@@ -404,7 +404,7 @@ mod tests {
             start: n * 1_234_567 + 891,
             length: n % 1000 * 1000,
             phase: phases[at / 5 % 5],
-            counters: (n % 11 != 0).then(|| {
+            counters: (!n.is_multiple_of(11)).then(|| {
                 CollectorCounters::from_fields([
                     n * 262_144,
                     n * 1000,

@@ -52,15 +52,15 @@ pub(super) fn step(recorder: &Recorder, lane: usize, n: u64) {
 /// The work of the collector after the `n`th block of a lane.
 fn work(now: Reading, n: u64) -> CollectorWork {
     CollectorWork {
-        kind: if n % 2 == 0 {
+        kind: if n.is_multiple_of(2) {
             CollectionKind::Minor
         } else {
             CollectionKind::Slice
         },
         began: now,
         ended: now,
-        phase: (n % 3 == 0).then_some(Phase::Sweep),
-        counters: (n % 5 != 0).then(|| CollectorCounters {
+        phase: n.is_multiple_of(3).then_some(Phase::Sweep),
+        counters: (!n.is_multiple_of(5)).then(|| CollectorCounters {
             minor_words: n << 20,
             // It goes back now and then.
             heap_words: n * 7919 % 1000,

@@ -92,7 +92,7 @@ mod tests {
         const BUDGET: u64 = 400_000;
         let mut collections = Collections::default();
         for n in 1..=100_000 {
-            collections.push(&work(u16::from(n % 2 == 0), n), BUDGET);
+            collections.push(&work(u16::from(n.is_multiple_of(2)), n), BUDGET);
         }
         let mut bytes = Vec::new();
         collections.write(0, &mut bytes).unwrap();
