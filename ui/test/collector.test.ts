@@ -136,16 +136,20 @@ test("the parts of an interval are in the order of the band, and not more than a
 
 test("the longest pauses within the zoomed part are marked in the order of time", () => {
   const worst = [pause(5, 3), pause(1, 2), pause(9.5, 1)];
-  const starts = (from: number, to: number) => marked(worst, { from, to }).map(({ start }) => start);
+  const starts = (from: number, to: number) =>
+    marked(worst, { range: { from, to }, width: 1000 }, () => false).map(({ start }) => start);
   assert.deepEqual(starts(0, 20), [1, 5, 9.5]);
   assert.deepEqual(starts(2, 9), [1, 5]);
-  assert.equal(
-    marked(
-      Array.from({ length: 30 }, (_, k) => pause(k, 1)),
-      { from: 0, to: 100 },
-    ).length,
-    10,
-  );
+  const many = Array.from({ length: 30 }, (_, k) => pause(k, 1));
+  assert.equal(marked(many, { range: { from: 0, to: 100 }, width: 3000 }, () => false).length, 10);
+});
+
+test("a mark covers no other: shorter pauses at the same place have none, unless one is chosen", () => {
+  const worst = [pause(1, 0.03), pause(1.01, 0.02), pause(1.02, 0.01), pause(3, 0.01)];
+  const frame = { range: { from: 0, to: 10 }, width: 500 };
+  const starts = (chosen: number) => marked(worst, frame, ({ start }) => start === chosen).map(({ start }) => start);
+  assert.deepEqual(starts(-1), [1, 3]);
+  assert.deepEqual(starts(1.02), [1.02, 3]);
 });
 
 test("a pause is selected in whole microseconds, and deselected again", () => {

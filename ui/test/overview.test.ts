@@ -35,6 +35,12 @@ test("figures of findings look like those of the terminal", () => {
   ]);
 });
 
+test("the finding on the garbage collector leads to its view", () => {
+  const target = targetOf(finding("collector", null), parseState("#node=c.1&focus=X"), true);
+  assert.ok(target !== "details");
+  assert.deepEqual([target.view, target.node, target.focus], ["collector", "", []]);
+});
+
 test("a finding is shown in the view that has its figure, with the choices of its report", () => {
   const now = parseState("#where=size+>+1&focus=X&rows=y");
   const growth = targetOf(finding("growth", "F", ["own-code", "true"]), now, true);

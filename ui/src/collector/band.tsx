@@ -137,7 +137,7 @@ function PauseMarks(props: {
 }): JSX.Element {
   const { data, frame } = props;
   const now = state.value;
-  const pauses = marked(data.worst, frame.range);
+  const pauses = marked(data.worst, frame, (pause) => isChosen(now, pause));
   const longest = data.worst[0];
   const [focused, setFocused] = useState(-1);
   const group = useRef<HTMLDivElement>(null);

@@ -42,12 +42,29 @@ export function partsOf({ series }: BandData, index: number): { kind: (typeof KI
   return parts.map(({ kind, percent }) => ({ kind, percent: percent * scale }));
 }
 
-/** The pauses that are marked, in the order of time. */
-export function marked(worst: readonly WorstPause[], range: Span): WorstPause[] {
-  return worst
-    .slice(0, 10)
-    .filter(({ start, length }) => start + length >= range.from && start <= range.to)
-    .sort((a, b) => a.start - b.start);
+/** Marks, and the distance in pixels between two of them. */
+const MOST_MARKS = 10;
+const MARK_WIDTH = 10;
+
+/**
+ * The pauses that are marked, in the order of time: the longest of each place, so that none covers another. The chosen one is
+ * marked in any case.
+ */
+export function marked(
+  worst: readonly WorstPause[],
+  frame: { range: Span; width: number },
+  isChosen: (pause: WorstPause) => boolean,
+): WorstPause[] {
+  const { range } = frame;
+  const found: WorstPause[] = [];
+  const inOrder = [...worst].sort((a, b) => Number(isChosen(b)) - Number(isChosen(a)));
+  for (const pause of inOrder) {
+    const isShown = pause.start + pause.length >= range.from && pause.start <= range.to;
+    const x = xOf(frame, pause.start + pause.length / 2);
+    const isFree = found.every((other) => Math.abs(xOf(frame, other.start + other.length / 2) - x) >= MARK_WIDTH);
+    if (isShown && isFree && found.length < MOST_MARKS) found.push(pause);
+  }
+  return found.sort((a, b) => a.start - b.start);
 }
 
 export interface BandPlot {
