@@ -81,7 +81,7 @@ pub(crate) fn next_id() -> u64 {
 /// Sessions that have begun.
 static RECORDINGS: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of sessions that have begun. Asked for after a [session](session), it is not less than that one's.
+/// The number of sessions that have begun. Asked for after a [session], it is not less than that one's.
 #[inline]
 pub(crate) fn recordings() -> usize {
     RECORDINGS.load(Ordering::Acquire)
