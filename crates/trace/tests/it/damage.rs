@@ -12,14 +12,17 @@ use heapline_trace::{Error, Event, FlawKind, Options, Reader};
 fn events_by_packet(bytes: &[u8]) -> Vec<(Range<usize>, Vec<OwnedEvent>)> {
     let mut reader = Reader::new(bytes, Options::new()).unwrap();
     let mut found = Vec::new();
-    for packet in packets(bytes).into_iter().skip(1) {
+    let mut packets = packets(bytes).into_iter().skip(1);
+    loop {
         let mut events = Vec::new();
-        let summary = reader
-            .next_packet(|event, locations| events.push(OwnedEvent::new(&event, locations)))
-            .unwrap()
-            .unwrap();
-        assert_eq!(summary.end_offset, packet.end as u64);
-        found.push((packet, events));
+        let summary =
+            reader.next_packet(|event, locations| events.push(OwnedEvent::new(&event, locations)));
+        let Some(summary) = summary.unwrap() else {
+            break;
+        };
+        // Those of the garbage collector come without a summary.
+        let packet = packets.find(|packet| packet.end as u64 == summary.end_offset);
+        found.push((packet.unwrap(), events));
     }
     found
 }
