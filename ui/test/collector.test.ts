@@ -82,7 +82,7 @@ test("the sentences on the collector are those of the terminal", () => {
   assert.equal(headlineText(gc), "3.0 % of the time, longest pause 150 ms, 4 MiB/s promoted");
   assert.equal(
     countsText(gc),
-    "3 minor collections, 1 major collection, 2 asked for in 10 s. Times and counts are exact.",
+    "3 minor collections, 1 major collection, 2 forced in 10 s. Times and counts are exact.",
   );
   assert.equal(countsText(report({ counts: null, from: 1, to: 2 })), "3 pauses from 1 s to 2 s.");
   assert.equal(wordsNote(gc), "Counted by the runtime, so they are exact.");

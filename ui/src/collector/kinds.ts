@@ -26,7 +26,7 @@ export const KIND_NAMES: Record<CollectionKind, string> = {
 export const KIND_HELP: Record<CollectionKind, string> = {
   minor: "The minor heap is emptied: what is still alive is promoted to the major heap.",
   slice: "A part of a major collection: marking, or sweeping what is dead.",
-  forced: "A whole major collection that the program asked for.",
+  forced: "A whole major collection that the program asked for (Gc.full_major, Gc.major, Gc.compact).",
   finalisers: "Functions of the program that run when a value dies (Gc.finalise).",
   reading: "The counters were read.",
 };

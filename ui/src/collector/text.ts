@@ -40,7 +40,7 @@ export function countsText(report: Gc): string {
   const parts = [
     plural(counts.minor_collections, "minor collection"),
     plural(counts.major_collections, "major collection"),
-    ...(counts.forced_major_collections > 0 ? [`${count(counts.forced_major_collections)} asked for`] : []),
+    ...(counts.forced_major_collections > 0 ? [`${count(counts.forced_major_collections)} forced`] : []),
     ...(counts.compactions > 0 ? [plural(counts.compactions, "compaction")] : []),
   ];
   return `${parts.join(", ")} ${time}. Times and counts are exact.`;
